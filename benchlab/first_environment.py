@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from benchlab.embedded.private_files import kept_secret, write_private
+from benchlab.embedded.places import kept_secret, write_private
 
 # Browsers refuse certificates for longer.
 CERTIFICATE_DAYS = 397

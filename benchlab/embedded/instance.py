@@ -22,9 +22,8 @@ from benchlab.embedded.embedded_server import FIRST_OPEN_PORT, EmbeddedServer, i
 from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.options import Options
 from benchlab.embedded.parent import Parent
-from benchlab.embedded.places import Places
+from benchlab.embedded.places import Places, kept_secret, write_private
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.private_files import kept_secret, write_private
 from benchlab.embedded.processes import (
     Interrupted,
     Interrupts,

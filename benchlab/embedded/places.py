@@ -9,7 +9,7 @@ gets there, else below services/ with links in var/. No other folder's mode is t
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from benchlab.embedded.account import Account
@@ -124,3 +124,21 @@ def _move(former: Path, folder: Path) -> None:
     elif former.exists():
         shutil.move(former, folder)
     former.symlink_to(folder)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file by one of mode 0600; a reader sees the old text or the new, never a part."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def kept_secret(path: Path, make: Callable[[], str]) -> str:
+    """The secret in that file, made at the first call."""
+    if not path.exists():
+        write_private(path, make() + "\n")
+    return path.read_text().strip()

@@ -16,7 +16,7 @@ from psycopg import sql
 from benchlab.embedded.descendants import working_in
 from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.private_files import kept_secret, write_private
+from benchlab.embedded.places import kept_secret, write_private
 from benchlab.embedded.processes import Program, wait_for_end
 
 ROLE = DATABASE = "benchlab"

@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from benchlab.embedded.embedded_server import EmbeddedServer
-from benchlab.embedded.private_files import kept_secret
+from benchlab.embedded.places import kept_secret
 from benchlab.embedded.processes import Program
 
 CONFIGURATION = """\

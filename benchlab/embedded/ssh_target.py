@@ -30,7 +30,7 @@ import asyncssh
 
 from benchlab.embedded.account import Account, myself
 from benchlab.embedded.descendants import Ending, become_subreaper
-from benchlab.embedded.private_files import write_private
+from benchlab.embedded.places import write_private
 
 Stream = TypeVar("Stream", bound=asyncio.BaseProtocol)
 

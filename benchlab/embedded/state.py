@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchlab.embedded.descendants import started
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.private_files import write_private
+from benchlab.embedded.places import write_private
 from benchlab.embedded.processes import Pause
 
 # Longer than the target takes to end what was started through it.

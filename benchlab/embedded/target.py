@@ -11,7 +11,7 @@ import asyncssh
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.embedded_server import EmbeddedServer
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.private_files import kept_secret
+from benchlab.embedded.places import kept_secret
 from benchlab.embedded.processes import Program
 from benchlab.embedded.software import Software, in_place
 from runs.execution.base_dir import LONGEST_BASE_DIR

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.analysis.history_noise import HistoryNoise, estimate, without_spikes
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
+from runs.analysis.noise import HistoryNoise, estimate, without_spikes
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runs.analysis.history_noise import estimate, spread
+from runs.analysis.noise import estimate, spread
 
 Floats = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from runs.analysis import change_points
 from runs.analysis.change_points import SAME_PLACE, ChangePoint
-from runs.analysis.history_noise import spread
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
+from runs.analysis.noise import spread
 
 SIGNIFICANCE = 0.001
 MINIMUM_RUNS = 10

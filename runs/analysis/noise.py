@@ -7,6 +7,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
 
@@ -122,3 +125,135 @@ def needs_more(summary: Summary, wanted_half_width: float) -> bool:
         return False
     width = half_width(summary)
     return width is None or width > wanted_half_width
+
+
+Floats = NDArray[np.float64]
+
+SPIKE = 3.0
+"""Standard deviations from the running median beyond which a point is a spike."""
+
+MOST_AUTOCORRELATION = 0.9
+TOLD = 0.5
+"""The degrees of freedom of a difference, reduced for the effect of pulling in."""
+SHRINKS = 15.0
+"""With this many points the autocorrelation counts half: from few points it is mostly luck."""
+
+# The distance from the 10th to the 90th percentile of a normal distribution.
+DECILES_APART = 2.5631
+WITHIN = 2.5
+# How much of a normal distribution's standard deviation remains after pulling in.
+OF_NORMAL = 0.98872
+
+
+@dataclass(frozen=True)
+class HistoryNoise:
+    """`sd` of the points (logs), their `autocorrelation` at lag 1, and the t's `freedom`."""
+
+    sd: float
+    autocorrelation: float
+    freedom: float
+
+    def errors(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
+        """The standard error of the difference of the means of `left` and `right` points."""
+        variance = self._variance_of_mean(left) + self._variance_of_mean(right)
+        errors: Floats = self.sd * np.sqrt(variance)
+        return errors
+
+    def threshold(self, p_value: float) -> float:
+        """The t-statistic with this two-sided p-value."""
+        from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
+
+        return float(-stdtrit(self.freedom, p_value / 2))
+
+    def p_value(self, statistic: float) -> float:
+        """The two-sided p-value of a t-statistic."""
+        from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
+
+        return float(2 * stdtr(self.freedom, -abs(statistic)))
+
+    def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:
+        """For n points of an AR(1) process with variance 1, exact (few points gain less)."""
+        rho = self.autocorrelation
+        variance: Floats = (
+            (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**n) / (n * (1 - rho) ** 2)
+        ) / n
+        return variance
+
+
+def without_spikes(logs: Floats, shortest: int) -> Floats:
+    """Replace points farther than SPIKE from their running median by that median.
+
+    F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the American
+    Statistical Association 69, 1974. A level that holds for `shortest` points stays.
+    """
+    if len(logs) < 2:
+        return logs
+    # The median of 2 s - 1 points follows a level of s of them, and nothing shorter.
+    middle = _running_median(logs, 2 * shortest - 1)
+    sd = max(spread(logs - middle), spread(np.diff(logs)) / math.sqrt(2))
+    # Replaced, not only pulled in: a spike of two points before a low third would look like a
+    # level.
+    return np.where(np.abs(logs - middle) > SPIKE * sd, middle, logs)
+
+
+def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
+    """The noise from differences, of which a change of level affects only one or two.
+
+    In a short history that is a large part, so the likeliest change is removed first. The
+    autocorrelation is shrunk towards zero with the weight of SHRINKS points.
+
+    For an AR(1) process the variance of differences at lag 1 is 2 s² (1 - r), at lag 2
+    2 s² (1 - r²): their ratio is 1 + r. (The idea: I. Tecuapetla-Gómez, A. Munk, "Autocovariance
+    estimation in regression with a discontinuous signal", Scandinavian Journal of Statistics 44,
+    2017.) Negative autocorrelation counts as none. Fewer than three points tell nothing.
+    """
+    if len(calm) < 3:
+        return HistoryNoise(math.inf, 0.0, 1.0)
+    if shortest is not None:
+        calm = _level(calm, shortest)
+    first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
+    if first == 0:
+        # A history of equal values, or nearly: whatever scatter there is must do.
+        first = second = float(np.var(np.diff(calm)))
+    rho = 0.0
+    if first > 0:
+        rho = min(max(second / first - 1, 0.0), MOST_AUTOCORRELATION)
+        rho *= len(calm) / (len(calm) + SHRINKS)
+    sd = max(math.sqrt(first / (2 * (1 - rho))), 1e-9)
+    freedom = max(1.0, (len(calm) - 1) * TOLD * (1 - rho) / (1 + rho))
+    return HistoryNoise(sd, rho, freedom)
+
+
+def _level(calm: Floats, shortest: int) -> Floats:
+    """The points without the one change of level that explains most."""
+    count = len(calm)
+    if count < 2 * shortest:
+        return calm
+    left = np.arange(shortest, count - shortest + 1)
+    sums = np.cumsum(calm)
+    before, after = sums[left - 1] / left, (sums[-1] - sums[left - 1]) / (count - left)
+    best = int(np.argmax((after - before) ** 2 * left * (count - left)))
+    level = calm.copy()
+    level[left[best] :] -= after[best] - before[best]
+    return level
+
+
+def _running_median(logs: Floats, size: int) -> Floats:
+    """The median of `size` points around each; at the ends that of the first or last ones."""
+    size = min(size, len(logs))
+    windows = np.lib.stride_tricks.sliding_window_view(logs, size)
+    medians: Floats = np.median(windows, axis=1)
+    return np.pad(medians, (size // 2, len(logs) - len(medians) - size // 2), mode="edge")
+
+
+def spread(values: Floats) -> float:
+    """The standard deviation: by the interdecile range first, then of the values within it.
+
+    A tenth of the values on each side may be anything. The second step uses the values pulled in to
+    WITHIN of the first one's standard deviations (one step of Huber's proposal 2), and loses little
+    of the information: autocorrelation is a small difference of two spreads.
+    """
+    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9))
+    rough = float(high - low) / DECILES_APART
+    pulled_in = np.clip(values - middle, -WITHIN * rough, WITHIN * rough)
+    return float(np.sqrt(np.mean(pulled_in**2))) / OF_NORMAL

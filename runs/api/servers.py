@@ -26,7 +26,7 @@ from runs.selectors.servers import servers as check_selectors
 from runs.selectors.servers.hardware import MOST_COUNTED, HardwareRow
 from runs.services.access import audit
 from runs.services.servers import checks, maintenance
-from runs.services.servers.machine_checks import Finding
+from runs.services.servers.machines import Finding
 from runs.services.servers.servers import fingerprint
 
 

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.machine import Disk, Hardware, OperatingSystem, hardware, operating_system
-from runs.execution.probe_report import number_in, sections_of
+from runs.execution.machine import (
+    Disk,
+    Hardware,
+    OperatingSystem,
+    hardware,
+    number_in,
+    operating_system,
+    sections_of,
+)
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 

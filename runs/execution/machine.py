@@ -1,4 +1,4 @@
-"""A machine's hardware and its environment, each with a fingerprint.
+"""A machine as `probe.sh` reports it: hardware and environment, each with a fingerprint.
 
 A fingerprint leaves out what changes by itself: the kernel's names for devices, and the few pages
 of memory that another kernel reserves.
@@ -7,11 +7,50 @@ of memory that another kernel reserves.
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runs.execution.probe_report import Sections, first, number_in, pairs
+from runs.execution.control_characters import neutralised
+
+MOST_DIGITS = 18
+# Longer than any line that the probe prints about a machine or an installation.
+MOST_CHARACTERS = 20_000
+
+Sections = Mapping[str, Sequence[str]]
+
+
+def sections_of(report: str) -> dict[str, list[str]]:
+    """The lines below each `== name`."""
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for whole in neutralised(report).split("\n"):
+        line = whole[:MOST_CHARACTERS]
+        if line.startswith("== "):
+            current = sections.setdefault(line[3:], [])
+        else:
+            current.append(line)
+    return sections
+
+
+def pairs(lines: Sequence[str], separator: str) -> dict[str, str]:
+    """`name<separator>value` of each line."""
+    split = (line.partition(separator) for line in lines)
+    return {name.strip(): value.strip() for name, _, value in split}
+
+
+def first(sections: Sections, name: str) -> str:
+    """The first line of a section; empty if there is none."""
+    lines = sections.get(name) or [""]
+    return lines[0].strip()
+
+
+def number_in(text: str | None) -> int | None:
+    """A whole number that fits into a bigint of the database, or None for anything else."""
+    if not text or len(text) > MOST_DIGITS or not (text.isascii() and text.isdigit()):
+        return None
+    return int(text)
+
 
 SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.

@@ -6,10 +6,11 @@ monitor fails, the run loses only its series.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runs.execution import cpus, recording
+from runs.execution import cpus
 from runs.execution.background import SECONDS_FOR_ITS_END, Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -18,9 +19,33 @@ from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading, unit_of
+from runs.tools.metrics import interval_of, regular
 from runs.tools.sar import reader as sar
-from runs.tools.series import interval_of, regular
 from runs.tools.vmstat import reader as vmstat
+
+# In a run of days a sample covers this many seconds, which limits their number.
+MOST_SAMPLES = 7200
+# A monitor ends by itself, whatever happens to the worker.
+GRACE_SECONDS = 3600
+# As recorded, and as printed at the end: 64 processors, 20 disks and 20 network cards take less.
+BYTES_PER_SAMPLE = 25_000
+
+
+def seconds_between(parameters: Mapping[str, int]) -> int:
+    """Seconds between two samples of a run with these parameters."""
+    return max(1, math.ceil(parameters.get("duration", 0) / MOST_SAMPLES))
+
+
+def samples_of(parameters: Mapping[str, int]) -> int:
+    """How many samples a monitor takes before it ends by itself."""
+    return math.ceil((parameters.get("duration", 0) + GRACE_SECONDS) / seconds_between(parameters))
+
+
+def needed_bytes(parameters: Mapping[str, int]) -> int:
+    """The disk space that the recording of a run takes on each machine at most, until removed."""
+    taken = parameters.get("duration", 0) / seconds_between(parameters)
+    return math.ceil(taken) * BYTES_PER_SAMPLE
+
 
 CPU_IDLE = "cpu_idle"
 CPU_STEAL = "cpu_steal"
@@ -154,7 +179,7 @@ class Monitors:
     def begin(self) -> None:
         """Start one on each machine, without waiting; attach to one that runs already."""
         parameters = self._bench.parameters
-        numbers = [str(recording.interval(parameters)), str(recording.samples(parameters))]
+        numbers = [str(seconds_between(parameters)), str(samples_of(parameters))]
         for node in self._bench.nodes:
             argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
             self._monitors.append(Background(node, self._step_name(node), argv))
@@ -209,7 +234,7 @@ class Monitors:
         name = monitor.node.name
         if recorded.stdout:
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
-            interval_s = recording.interval(self._bench.parameters)
+            interval_s = seconds_between(self._bench.parameters)
             return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
         of_cpus = self._cpus_of(monitor.node)
         script = _PRINT_EACH_CPU if of_cpus else _PRINT

@@ -5,14 +5,14 @@ Each decision is a durable step, so that a worker that takes the run over decide
 
 from functools import partial
 
-from runs.execution import postgres, recording
+from runs.execution import monitors, postgres
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
+from runs.execution.machine import number_in
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
-from runs.execution.probe_report import number_in
 from runs.execution.procedure import Procedure
 from runs.execution.steps import NO_SPACE, StepResult
 from runs.wording import gettext_noop as _
@@ -159,7 +159,7 @@ class Preparing:
             raise postgres.does_not_stop(directory)
 
     def _check_disk(self, free: int) -> None:
-        recorded = recording.needed_bytes(self.bench.parameters)
+        recorded = monitors.needed_bytes(self.bench.parameters)
         needed = self.disk_bytes + recorded + BYTES_TO_SPARE
         if not self.taken_over and free < needed:
             raise TargetProblem(

@@ -12,7 +12,7 @@ from runs.execution import privileged, treating
 from runs.execution.background import Background
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.recording import GRACE_SECONDS
+from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps import RECORD, StepResult
 

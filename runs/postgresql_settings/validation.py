@@ -3,14 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from runs.postgresql_settings import (
-    comparability_warnings,
-    memory,
-    names,
-    ownership,
-    together,
-    values,
-)
+from runs.postgresql_settings import comparability_warnings, names, ownership, together, values
 from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
@@ -46,7 +39,7 @@ def check(
         effective = Effective(settings, major)
         found += together.findings(effective, wal_segment_bytes)
         if memory_bytes is not None:
-            found += memory.findings(effective, memory_bytes)
+            found += together.memory_findings(effective, memory_bytes)
         if for_run:
             found += ownership.findings(effective.given, major)
             found += comparability_warnings.findings(effective)

@@ -15,8 +15,8 @@ from typing import Any
 from runs.execution.background import Background
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
+from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.plan import MAIN
-from runs.execution.recording import GRACE_SECONDS
 from runs.scenarios import arrangements, percentiles, prewarming
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos

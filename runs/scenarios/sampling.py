@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.recording import GRACE_SECONDS
+from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
-from runs.tools.series import regular
+from runs.tools.metrics import regular
 
 STEP = "database-samples"
 # At most this many, even in a run of days.

@@ -10,8 +10,7 @@ import pytest
 from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.options import Options
-from benchlab.embedded.places import REPOSITORY
-from benchlab.embedded.private_files import kept_secret
+from benchlab.embedded.places import REPOSITORY, kept_secret
 from benchlab.embedded.state import State, end_leftovers, locked
 
 

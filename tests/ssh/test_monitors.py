@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import monitors, recording
+from runs.execution import monitors
 from runs.execution.errors import Cancelled, Detached
 from runs.execution.plan import RunPlan
 from runs.scenarios import notes
@@ -72,7 +72,7 @@ def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
     activities = {word for word in header.split() if word.startswith("A_")}
     assert {"A_CPU", "A_MEMORY", "A_QUEUE", "A_DISK", "A_NET_DEV"} <= activities
     assert not {"A_IRQ", "A_PWR_CPU", "A_FS", "A_NET_TCP"} & activities
-    assert path.stat().st_size < 3 * recording.BYTES_PER_SAMPLE
+    assert path.stat().st_size < 3 * monitors.BYTES_PER_SAMPLE
     printed = subprocess.run(
         ["sh", "-c", monitors._PRINT, "print", str(path)], check=True, capture_output=True
     )

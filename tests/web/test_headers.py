@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from benchlab import headers, worker
+from benchlab import middleware, worker
 from benchlab.worker import ImpatientSocket
 from runs.api import rate_limit
 from tests import factories
@@ -51,12 +51,12 @@ def test_no_page_may_run_what_stands_in_it(client, path):
 )
 def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(settings, issuer, told):
     settings.OPENID_ISSUER = issuer
-    assert headers.of_pages()["form-action"] == told
+    assert middleware.of_pages()["form-action"] == told
 
 
 def test_only_the_documentation_of_the_api_may_have_styles_in_it(client):
     told = policy(client.get("/api/docs/"))
-    assert told["script-src"] == headers.POLICY["script-src"]
+    assert told["script-src"] == middleware.POLICY["script-src"]
     assert "'unsafe-inline'" in told["style-src"]
 
 

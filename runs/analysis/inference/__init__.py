@@ -8,7 +8,6 @@ from runs.analysis.inference import critical
 from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
-from runs.analysis.inference.overall import exit_code, overall
 from runs.analysis.inference.together import judge_together
 from runs.analysis.inference.verdicts import (
     MINIMUM_EFFECT,
@@ -19,6 +18,8 @@ from runs.analysis.inference.verdicts import (
     Direction,
     Inference,
     Verdict,
+    exit_code,
+    overall,
 )
 
 __all__ = [

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference import RULES
-from runs.analysis.inference.overall import PRECEDENCE
+from runs.analysis.inference.verdicts import PRECEDENCE
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, verdicts

@@ -11,7 +11,7 @@ from runs.published.checks import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
 from runs.published.schema import Known
-from runs.services.archive import drafts
+from runs.services.archive import publications
 
 
 class Command(BaseCommand):
@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self) -> None:
-        loaded = drafts.load_all()
+        loaded = publications.load_all()
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")

@@ -18,7 +18,7 @@ from django.urls import reverse
 from benchlab.environment import Environment
 from runs.models import Campaign, Server
 from runs.published.errors import PublishedFileError
-from runs.services.archive import drafts
+from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
@@ -64,7 +64,7 @@ class Command(BaseCommand):
 
     def _load_archive(self) -> None:
         try:
-            drafts.load_all()
+            publications.load_all()
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 

@@ -1,5 +1,5 @@
 """The archive: keeps the database in step with the archive's data files."""
 
-from runs.services.archive.loading import Loaded, load
+from runs.services.archive.publications import Loaded, load
 
 __all__ = ["Loaded", "load"]

@@ -10,7 +10,7 @@ from itertools import islice, product
 from math import prod
 from typing import Any
 
-from runs.execution import evidence, recording
+from runs.execution import evidence, monitors
 from runs.execution.preparing import BYTES_TO_SPARE
 from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
@@ -168,7 +168,7 @@ class Design:
         own = max((each.disk_bytes for each, writes in sizes if writes), default=0)
         further = self.further(part) * max((each.disk_bytes for each, _writes in sizes), default=0)
         run_bytes = max((each.run_bytes for each, _writes in sizes), default=0)
-        recorded = recording.needed_bytes(given)
+        recorded = monitors.needed_bytes(given)
         return shared + own + further + run_bytes + recorded + BYTES_TO_SPARE
 
     def further(self, part: Part) -> int:

@@ -27,9 +27,9 @@ from runs.services.configurations import fitting as fitted_configurations
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, tools
 from runs.services.servers import logins as ways
-from runs.services.servers import machine_checks as generator_findings
-from runs.services.servers import machine_checks as machine_findings
-from runs.services.servers.machine_checks import Finding, error
+from runs.services.servers import machines as generator_findings
+from runs.services.servers import machines as machine_findings
+from runs.services.servers.machines import Finding, error
 
 PATIENCE_SECONDS = 6.0
 

@@ -21,9 +21,8 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
+from runs.tools.metrics import Metric, Point, interval_of, regular
 from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
-from runs.tools.series import Point, interval_of, regular
 from runs.wording import gettext_noop as _
 
 _THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"

@@ -17,7 +17,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
+from runs.tools.metrics import Metric, Point, regular
 from runs.tools.output import (
     LONGEST_MESSAGE,
     document_of,
@@ -29,7 +29,6 @@ from runs.tools.output import (
     text_named,
     words,
 )
-from runs.tools.series import Point, regular
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]"

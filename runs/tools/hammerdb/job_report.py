@@ -12,8 +12,8 @@ from typing import Any
 
 from runs.tools.adapter import SeriesReading
 from runs.tools.hammerdb.text_log import Log, read_lines
+from runs.tools.metrics import Point, regular
 from runs.tools.output import number, part, rows, words
-from runs.tools.series import Point, regular
 
 _SCHEMA = "hammerdb-job-report-v1"
 _TIMES = {

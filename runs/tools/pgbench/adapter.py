@@ -15,7 +15,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
+from runs.tools.metrics import Metric, interval_of, regular
 from runs.tools.output import LONGEST_MESSAGE, shown, slug, text_named
 from runs.tools.pgbench import workload
 from runs.tools.pgbench.logs import LogReading, read_logs
@@ -27,7 +27,6 @@ from runs.tools.pgbench.result import (
     ScriptResult,
     StatementResult,
 )
-from runs.tools.series import interval_of, regular
 from runs.wording import gettext_noop as _
 
 _SKIPPED = Metric("skipped_transactions", _("Transactions skipped"), "transactions", "lower")

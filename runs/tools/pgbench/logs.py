@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from runs.tools import metrics
 from runs.tools.adapter import MetricValue, Reason, SeriesReading
+from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, text_of
 from runs.tools.pgbench.result import PgbenchResult
 from runs.tools.pgbench.transaction_log import (
@@ -24,7 +25,6 @@ from runs.tools.pgbench.transaction_log import (
     is_transaction_line,
     read_transaction_log,
 )
-from runs.tools.series import interval_of, regular
 
 _WIDTHS = (6, 10, 11, 15, 16)
 _NUMBERS = re.compile(rb"[0-9]{9,11}(?: [0-9]{1,24}){5,15}")

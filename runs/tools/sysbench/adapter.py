@@ -16,9 +16,8 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
+from runs.tools.metrics import Metric, Point, regular
 from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
-from runs.tools.series import Point, regular
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]{1,6}"

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import PublicationDraft
 from runs.published.errors import PublishedFileError
 from runs.selectors.archive import gaps
-from runs.services.archive import drafts
+from runs.services.archive import publications
 from runs.services.errors import ServiceError
 from runs.web import pages
 
@@ -29,7 +29,7 @@ class DraftForm(forms.Form):
     )
     text = forms.CharField(
         label=gettext_lazy("Data file (YAML)"),
-        max_length=drafts.MOST_CHARACTERS,
+        max_length=publications.MOST_CHARACTERS,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 30, "class": "mono", "spellcheck": "false"}),
         help_text=gettext_lazy("Its form is described in docs/adding-a-source.md."),
@@ -74,7 +74,7 @@ def archive_draft_accept(request: HttpRequest, slug: str) -> HttpResponse:
     draft = get_object_or_404(PublicationDraft, slug=slug)
     text = request.POST.get("text", "").replace("\r\n", "\n")
     try:
-        drafts.accept(draft=draft, text=text, by=cast(User, request.user))
+        publications.accept(draft=draft, text=text, by=cast(User, request.user))
     except ServiceError as error:
         pages.refused(request, error)
         return redirect("archive-draft", slug=slug)
@@ -90,7 +90,7 @@ def _saved(request: HttpRequest, form: DraftForm) -> HttpResponse:
         given = form.cleaned_data
         text = given["text"].replace("\r\n", "\n")
         try:
-            draft = drafts.save(slug=given["slug"], text=text, by=cast(User, request.user))
+            draft = publications.save(slug=given["slug"], text=text, by=cast(User, request.user))
         except ServiceError as error:
             pages.into_form(form, error)
         else:
@@ -102,7 +102,7 @@ def _saved(request: HttpRequest, form: DraftForm) -> HttpResponse:
 def _preview(draft: PublicationDraft) -> dict[str, Any]:
     """The tables as the archive would take them, or the first fault with its line and remedy."""
     try:
-        return {"preview": drafts.preview(slug=draft.slug, text=draft.text)}
+        return {"preview": publications.preview(slug=draft.slug, text=draft.text)}
     except PublishedFileError as error:
         return {"fault": str(error)}
 

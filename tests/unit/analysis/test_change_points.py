@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks import verdicts
 from runs.analysis import change_points
-from runs.analysis.history_noise import estimate
 from runs.analysis.inference import Model, Pair, cell_of
 from runs.analysis.inference.against import Point, judge_against
 from runs.analysis.inference.kernel import judge
 from runs.analysis.monitoring import Known, expected_range, news, single_run_alarm
+from runs.analysis.noise import estimate
 from tests.histories import noisy
 
 # Change points of histories, and alarms for single runs.

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from runs.execution import connection, recording
+from runs.execution import connection, monitors
 from runs.execution.clock_skew import Skew
 from runs.execution.clocks import is_off
 from runs.execution.connection import Line
@@ -319,12 +319,12 @@ HOUR = 3600
 )
 def test_a_long_run_is_looked_at_more_seldom(seconds, interval, samples):
     parameters = {"duration": seconds}
-    assert recording.interval(parameters) == interval
-    assert recording.samples(parameters) == samples
+    assert monitors.seconds_between(parameters) == interval
+    assert monitors.samples_of(parameters) == samples
 
 
 def test_a_recording_of_days_takes_no_more_of_the_disk_than_one_of_hours():
-    assert recording.needed_bytes({}) == 0
-    assert recording.needed_bytes({"duration": 60}) == 60 * recording.BYTES_PER_SAMPLE
-    most = recording.MOST_SAMPLES * recording.BYTES_PER_SAMPLE
-    assert recording.needed_bytes({"duration": 48 * HOUR}) == most < 200e6
+    assert monitors.needed_bytes({}) == 0
+    assert monitors.needed_bytes({"duration": 60}) == 60 * monitors.BYTES_PER_SAMPLE
+    most = monitors.MOST_SAMPLES * monitors.BYTES_PER_SAMPLE
+    assert monitors.needed_bytes({"duration": 48 * HOUR}) == most < 200e6

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
+from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, document_of, documents_in, number
-from runs.tools.series import interval_of, regular
 from tests.each import examples
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, samples_with_log

@@ -7,7 +7,7 @@ import pytest
 from runs.models import PublicationDraft, PublishedTable, Source
 from runs.published import reading
 from runs.services.access import projects
-from runs.services.archive import drafts
+from runs.services.archive import publications
 
 pytestmark = pytest.mark.django_db
 TEXT = (Path(__file__).parents[2] / "samples/published/harbour-2020.yaml").read_text()
@@ -69,7 +69,7 @@ def test_a_draft_is_checked_and_a_second_person_takes_it_into_the_archive(
     assert text_of(client.get("/campaigns/harbour-reading/"))
     # Neither the next load of the repository nor further drafting removes any of it.
     sent(client, "source: [broken")
-    assert drafts.load_all().unchanged == ("harbour-2020",)
+    assert publications.load_all().unchanged == ("harbour-2020",)
     assert PublishedTable.objects.filter(source__slug="harbour-2020").count() == 3
 
 

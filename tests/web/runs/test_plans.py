@@ -12,7 +12,7 @@ from runs.execution import evidence
 from runs.execution.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Project
-from runs.services.archive import loading
+from runs.services.archive import publications
 from runs.services.runs import artifacts
 from tests import factories
 
@@ -75,7 +75,7 @@ def test_what_is_pasted_is_shown_and_not_stored(member):
 def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, tmp_path):
     """Figure of 2017, 6.5: in 9.5 SubPlans 1 and 3 run thousands of times, in 9.6 2 and 4 once."""
     settings.ARTIFACTS_DIR = tmp_path
-    loading.load(files=[SOURCE])
+    publications.load(files=[SOURCE])
     found = {each.name: each for each in Artifact.objects.filter(name__startswith="plan-q10")}
     old, new = found["plan-q10-9.5.txt"], found["plan-q10-9.6.txt"]
     response = client.get(f"/plans/?left={old.run_id}/{old.name}&right={new.run_id}/{new.name}")
