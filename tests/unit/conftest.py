@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-settings.register_profile("charts", deadline=None, derandomize=True)
-settings.load_profile("charts")
+settings.register_profile("unit", deadline=None, derandomize=True)
+settings.load_profile("unit")
