@@ -19,8 +19,7 @@ from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.campaigns import noise, waiting
 from runs.selectors.operations.readiness import silences
-from runs.selectors.servers import hardware as selectors
-from runs.selectors.servers import servers as check_selectors
+from runs.selectors.servers import hardware as hardware_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import checks, host_keys, servers, ssh_keys
@@ -83,7 +82,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "runs": list(runs[:NEWEST]),
         "silences": silences(),
         "unserved": waiting.of_site(server),
-        "check": check_selectors.last_of(server),
+        "check": server_selectors.last_of(server),
     }
     return render(request, "servers/detail.html", context)
 
@@ -182,14 +181,14 @@ LONGEST_SEARCH = 200
 def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those with some words."""
     words = request.GET.get("q", "")[:LONGEST_SEARCH]
-    found = selectors.listed(to=request.user, words=words)
+    found = hardware_selectors.listed(to=request.user, words=words)
     page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
     context = {
         "section": "servers",
         "words": words,
         "page": page,
         "query": f"{urlencode({'q': words})}&" if words else "",
-        "rows": selectors.rows(page.rows, to=request.user),
+        "rows": hardware_selectors.rows(page.rows, to=request.user),
     }
     return render(request, "hardware/list.html", context)
 
@@ -198,7 +197,7 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
     try:
-        row = selectors.detail(hardware_id, to=request.user)
+        row = hardware_selectors.detail(hardware_id, to=request.user)
     except HardwareProfile.DoesNotExist as error:
         raise Http404 from error
     context = {
@@ -207,7 +206,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "hardware": row.hardware,
         "facts": row.facts,
         "noise": noise.of_hardware(row.hardware, TPS.name, to=request.user),
-        "campaigns": selectors.used_by(row.hardware, to=request.user, limit=MOST_CAMPAIGNS),
+        "campaigns": hardware_selectors.used_by(
+            row.hardware, to=request.user, limit=MOST_CAMPAIGNS
+        ),
     }
     return render(request, "hardware/detail.html", context)
 
@@ -235,12 +236,12 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
     form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
     if not form.is_valid():
-        return render(request, "servers/_preflight.html") if is_asked else HttpResponse()
+        return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
     try:
         check = checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
     except ServiceError as error:
-        return render(request, "servers/_preflight.html", {"refused": error})
-    return render(request, "servers/_check.html", {"check": check})
+        return render(request, "servers/_checks.html#preflight", {"refused": error})
+    return render(request, "servers/_checks.html#check", {"check": check})
 
 
 @require_safe
@@ -249,12 +250,12 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """A check as far as it is; htmx asks for its part of the page until it has ended."""
     checks.give_up_the_overdue()
     name = request.user.get_username()
-    check = check_selectors.readable(check_id, name=name, by_way_of="page")
+    check = server_selectors.readable(check_id, name=name, by_way_of="page")
     if check is None:
         raise Http404
     context = {"section": "servers", "check": check, "server": check.server}
     if getattr(request, "htmx", False):
-        answer = render(request, "servers/_check.html", context)
+        answer = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:
             _congratulate(request, check)
             answer["HX-Refresh"] = "true"
