@@ -22,7 +22,6 @@ from runs.api.doors import ReadOnlyDoor, Schema
 from runs.api.parsing import StrictSerializer
 from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
 from runs.selectors.servers import hardware, servers
-from runs.selectors.servers import servers as check_selectors
 from runs.selectors.servers.hardware import MOST_COUNTED, HardwareRow
 from runs.services.access import audit
 from runs.services.servers import checks, maintenance
@@ -327,7 +326,7 @@ def own_check(check_id: UUID) -> ServerCheck | None:
     """The check, if whoever asks now may read it; overdue ones are given up before."""
     checks.give_up_the_overdue()
     actor = audit.present()
-    return check_selectors.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+    return servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
 
 
 def accepted(told: Mapping[str, Any]) -> Response:

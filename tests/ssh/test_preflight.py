@@ -21,7 +21,6 @@ from runs.services.servers import (
     servers,
     ssh_keys,
 )
-from runs.services.servers import preflight as questions
 from runs.services.servers.edits import Edit
 from tests import factories
 from tests.ssh.directing import names
@@ -176,7 +175,7 @@ def test_a_changed_host_key_is_told_and_nothing_is_executed(server, openssh):
 
 
 def test_a_host_that_accepts_and_says_nothing_costs_seconds(server, monkeypatch):
-    monkeypatch.setattr(questions, "PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr(preflight, "PATIENCE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server.port = silent.getsockname()[1]
         server.save()

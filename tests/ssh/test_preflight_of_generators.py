@@ -13,7 +13,6 @@ from runs.execution import preflight as engine
 from runs.execution.treatment import Treatment
 from runs.services.campaigns.designs import resolve
 from runs.services.servers import preflight
-from runs.services.servers import preflight as questions
 from tests import factories
 from tests.ssh.openssh import short_folder
 from tests.ssh.test_preflight import draft, errors, openssh, server
@@ -96,7 +95,7 @@ def test_only_what_the_campaign_does_on_a_load_generator_is_asked_of_its_sudo(se
 def test_a_silent_database_and_a_silent_generator_are_waited_for_together(
     server, generator, monkeypatch
 ):
-    monkeypatch.setattr(questions, "PATIENCE_SECONDS", 3)
+    monkeypatch.setattr(preflight, "PATIENCE_SECONDS", 3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         for each in (server, generator):
             each.address, each.port = "127.0.0.1", silent.getsockname()[1]

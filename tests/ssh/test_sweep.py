@@ -19,7 +19,6 @@ from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, runs, supervision, sweeping
 from runs.services.servers import logins, servers, ssh_keys
-from runs.services.servers import logins as ways
 from runs.tasks import execute_next
 from tests import factories
 from tests.ssh.directing import left_running, names
@@ -73,10 +72,10 @@ def on_target(server):
     """Run a coroutine function with a connection and the base directory."""
 
     def run(act):
-        way, instance = ways.way_to(server), logins.instance_name()
+        way, instance = logins.way_to(server), logins.instance_name()
 
         async def connected():
-            async with await ways.connect_along(way) as host:
+            async with await logins.connect_along(way) as host:
                 base = BaseDir(server.base_dir, instance)
                 await base.claim(host)
                 return await act(host, base)
@@ -436,7 +435,7 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
 def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, folders, monkeypatch):
     run = factories.run(server=server, state=Run.State.CANCELLED)
     runs.sweep_later(run)
-    connect = ways.connect_along
+    connect = logins.connect_along
 
     def ask():
         runs.sweep_later(run)
@@ -449,7 +448,7 @@ def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, fo
         return await connect(way)
 
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(ways, "connect_along", ask_and_connect)
+        meanwhile.setattr(logins, "connect_along", ask_and_connect)
         sweeping.sweep_where_needed(server_id=server.pk)
     server.refresh_from_db()
     assert server.needs_sweep

@@ -29,7 +29,6 @@ from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Fault, ServiceError
 from runs.services.runs import leases
 from runs.services.servers import logins, tools
-from runs.services.servers import logins as ways
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop
@@ -114,7 +113,7 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
         )
     base = BaseDir(server.base_dir, logins.instance_name())
     try:
-        way = ways.way_to(server)
+        way = logins.way_to(server)
         return async_to_sync(_on)(way, base, programs, plan_of(content), server.name)
     except InvalidToken:
         message = _("The private key cannot be decrypted.")
@@ -126,10 +125,10 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
 
 
 async def _on(
-    way: ways.Way, base: BaseDir, programs: Programs, workload: WorkloadPlan, name: str
+    way: logins.Way, base: BaseDir, programs: Programs, workload: WorkloadPlan, name: str
 ) -> list[Failure]:
     try:
-        async with asyncio.timeout(MOST_SECONDS), await ways.connect_along(way) as host:
+        async with asyncio.timeout(MOST_SECONDS), await logins.connect_along(way) as host:
             return await scratch.tried(host, base, programs, workload)
     except TimeoutError as error:
         # A machine that is silent is noticed before that: these are long scripts, or many.

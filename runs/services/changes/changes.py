@@ -18,7 +18,6 @@ from runs.analysis.change_points import ChangePoint
 from runs.analysis.monitoring import Alarm
 from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
-from runs.selectors import changes
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
@@ -73,7 +72,7 @@ def find(*, campaign_id: int) -> list[Change]:
     found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
         for key, cells in _by_series({cell for _pk, cell in waiting}).items():
-            for each in changes.watched(campaign, key, cells):
+            for each in change_selectors.watched(campaign, key, cells):
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     for change in found:

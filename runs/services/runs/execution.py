@@ -37,7 +37,6 @@ from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.supervision import held_here
 from runs.services.servers import logins, servers
-from runs.services.servers import logins as ways
 
 logger = logging.getLogger(__name__)
 
@@ -289,7 +288,7 @@ def _line(server: Server) -> Line:
 
     async def connect() -> Host:
         try:
-            return await ways.connect_along(way)
+            return await logins.connect_along(way)
         except TargetProblem as problem:
             problem.server_id = server.pk
             raise

@@ -27,7 +27,6 @@ from runs.selectors.runs import at_work_on
 from runs.services.errors import ServiceError
 from runs.services.runs import leases
 from runs.services.servers import logins, servers
-from runs.services.servers import logins as ways
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
     """End what runs in each cluster and remove it; return whether all is done."""
     way, instance = await sync_to_async(_secrets)(server)
     base = BaseDir(server.base_dir, instance)
-    host = await ways.connect_along(way)
+    host = await logins.connect_along(way)
     async with host:
         return all([await _is_done(host, base, cluster, server) for cluster in needless])
 
@@ -93,8 +92,8 @@ async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: 
     return True
 
 
-def _secrets(server: Server) -> tuple[ways.Way, str]:
-    return ways.way_to(server), logins.instance_name()
+def _secrets(server: Server) -> tuple[logins.Way, str]:
+    return logins.way_to(server), logins.instance_name()
 
 
 PAUSE = timedelta(minutes=5)
@@ -134,7 +133,7 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
         )
     asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, logins.instance_name())
-    way, kept = ways.way_to(server), live_folders(server.pk)
+    way, kept = logins.way_to(server), live_folders(server.pk)
     if keeps_errored:
         kept |= errored_folders(server.pk)
     swept = async_to_sync(_sweep)(server, way, base, kept)
@@ -187,8 +186,8 @@ def errored_folders(server_id: int) -> set[str]:
     return {f"runs/{run_id}-{attempt}" for run_id, attempt in errored.values_list("pk", "attempt")}
 
 
-async def _sweep(server: Server, way: ways.Way, base: BaseDir, kept: set[str]) -> Swept:
-    host = await ways.connect_along(way)
+async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str]) -> Swept:
+    host = await logins.connect_along(way)
     removed: list[str] = []
     left: list[TargetProblem] = []
     async with host:

@@ -15,7 +15,6 @@ from runs.selectors.runs import at_work_on
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, servers
-from runs.services.servers import logins as ways
 
 _WAS = "was"
 # Changing these changes how the server is reached; the host key stays pinned.
@@ -135,7 +134,9 @@ def _check_runs(before: Server, changed: Server) -> None:
 def _release(server: Server) -> None:
     """Leave the old base directory."""
     try:
-        ways.ask(_released(server.base_dir, logins.instance_name(), ways.way_to(server)), server)
+        logins.ask(
+            _released(server.base_dir, logins.instance_name(), logins.way_to(server)), server
+        )
     except TargetProblem as problem:
         raise ServiceError(
             problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"
@@ -144,8 +145,8 @@ def _release(server: Server) -> None:
         return  # The inspection that follows reports it.
 
 
-async def _released(base_dir: str, instance: str, way: ways.Way) -> None:
-    async with await ways.connect_along(way) as host:
+async def _released(base_dir: str, instance: str, way: logins.Way) -> None:
+    async with await logins.connect_along(way) as host:
         await BaseDir(base_dir, instance).release(host)
 
 

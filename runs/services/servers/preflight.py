@@ -26,8 +26,6 @@ from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, tools
-from runs.services.servers import logins as ways
-from runs.services.servers import machines as generator_findings
 from runs.services.servers import machines as machine_findings
 from runs.services.servers.machines import Finding, error
 
@@ -60,7 +58,7 @@ def ask_all(questions: Sequence[Question]) -> list[Answer]:
     return async_to_sync(_gathered)(found, questions, instance)
 
 
-def _way(question: Question) -> ways.Way | Refusal:
+def _way(question: Question) -> logins.Way | Refusal:
     """How the server is reached, as the database knows it."""
     server = question.server
     if server.is_only_a_hop:
@@ -70,13 +68,13 @@ def _way(question: Question) -> ways.Way | Refusal:
             remedy=_("Give it one on its page, or choose another server."),
         )
     try:
-        return ways.way_to(server)
+        return logins.way_to(server)
     except (TargetProblem, InvalidToken) as problem:
         return problem
 
 
 async def _gathered(
-    found: Sequence[ways.Way | Refusal], questions: Sequence[Question], instance: str
+    found: Sequence[logins.Way | Refusal], questions: Sequence[Question], instance: str
 ) -> list[Answer]:
     asked = (
         _answer(way, question, BaseDir(question.server.base_dir, instance))
@@ -85,7 +83,7 @@ async def _gathered(
     return list(await asyncio.gather(*asked))
 
 
-async def _answer(way: ways.Way | Refusal, question: Question, base: BaseDir) -> Answer:
+async def _answer(way: logins.Way | Refusal, question: Question, base: BaseDir) -> Answer:
     if isinstance(way, TargetProblem | InvalidToken):
         return way
     try:
@@ -97,8 +95,8 @@ async def _answer(way: ways.Way | Refusal, question: Question, base: BaseDir) ->
         return problem
 
 
-async def _asked(way: ways.Way, question: Question, base: BaseDir) -> Target:
-    async with await ways.connect_along(way) as host:
+async def _asked(way: logins.Way, question: Question, base: BaseDir) -> Target:
+    async with await logins.connect_along(way) as host:
         bindirs, privileges = question.bindirs, question.privileges
         return await engine.look(host, base, bindirs, privileges, question.addresses)
 
@@ -167,7 +165,7 @@ class _Asked:
     def privileges(self) -> list[str]:
         """What to ask of sudo: for a load generator just what the campaign does there."""
         if self.design and self.reaches:
-            return generator_findings.needed_privileges(self.design.draft.treatment, self.server)
+            return machine_findings.needed_privileges(self.design.draft.treatment, self.server)
         return list(self.server.privileges)
 
 
@@ -271,7 +269,7 @@ def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
     server, design = asked.server, asked.design
     treatment = design.draft.treatment if design else None
     if treatment and asked.reaches:
-        yield from generator_findings.of_generator(
+        yield from machine_findings.of_generator(
             server, target, client=next(iter(asked.installations), None), treatment=treatment
         )
         return

@@ -33,7 +33,6 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, logins, machines, ssh_keys
-from runs.services.servers import logins as ways
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
@@ -137,7 +136,7 @@ def check(server: Server) -> None:
             remedy=_("Open it in the list of servers."),
             field="address",
         )
-    ways.check_jump(server, server.jump)
+    logins.check_jump(server, server.jump)
 
 
 @transaction.atomic
@@ -173,10 +172,10 @@ def inspect(*, server: Server) -> Server:
     way = readable_way(server)
     try:
         if server.is_only_a_hop:
-            ways.ask(_greet(way), server)
+            logins.ask(_greet(way), server)
             return _keep_hop(server)
         base = BaseDir(server.base_dir, logins.instance_name())
-        facts, free = ways.ask(_look(server, way, base), server)
+        facts, free = logins.ask(_look(server, way, base), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
     return _keep(server, facts, free)
@@ -274,7 +273,7 @@ def offered_host_key(server: Server) -> str:
     """What the machine shows now, through its hops. Raises ServiceError, `ssh.connect` codes."""
     hops = readable_way(server)[:-1]
     try:
-        return ways.ask(ssh.offered_host_key(ways.address_of(server), hops), server)
+        return logins.ask(ssh.offered_host_key(logins.address_of(server), hops), server)
     except TargetProblem as problem:
         field = "jump" if problem.code.startswith("hop_") else "address"
         raise ServiceError(
@@ -282,10 +281,10 @@ def offered_host_key(server: Server) -> str:
         ) from problem
 
 
-def readable_way(server: Server) -> ways.Way:
+def readable_way(server: Server) -> logins.Way:
     """The logins on the way to a server. Raises ServiceError `private_key_unreadable`."""
     try:
-        return ways.way_to(server)
+        return logins.way_to(server)
     except InvalidToken as error:
         raise ServiceError(
             "private_key_unreadable",
@@ -306,14 +305,14 @@ def _store(server: Server) -> Server:
     return server
 
 
-async def _look(server: Server, way: ways.Way, base: BaseDir) -> tuple[Facts, int]:
-    async with await ways.connect_along(way) as host:
+async def _look(server: Server, way: logins.Way, base: BaseDir) -> tuple[Facts, int]:
+    async with await logins.connect_along(way) as host:
         free = await base.claim(host)
         return await discover(host, server.bindirs, base_dir=server.base_dir), free
 
 
-async def _greet(way: ways.Way) -> None:
-    async with await ways.connect_along(way):
+async def _greet(way: logins.Way) -> None:
+    async with await logins.connect_along(way):
         pass
 
 

@@ -16,7 +16,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.models import Project, Token
 from runs.selectors.access import permissions, projects
-from runs.selectors.access import permissions as token_selectors
 from runs.services.access import projects as project_service
 from runs.services.access import tokens
 from runs.services.access.tokens import NewToken
@@ -112,7 +111,7 @@ def token_list(request: HttpRequest) -> HttpResponse:
 @require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token of one's own."""
-    token = get_object_or_404(token_selectors.tokens_of(cast(User, request.user)), pk=token_id)
+    token = get_object_or_404(permissions.tokens_of(cast(User, request.user)), pk=token_id)
     tokens.revoke(token=token)
     message = _("The token “%(name)s” was revoked.") % {"name": token.name}
     messages.success(request, message)
@@ -137,6 +136,6 @@ def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -
         "client_sha256": uploads.upload_client_sha256(),
         "step": STEP % {"url": request.build_absolute_uri("/").rstrip("/")},
         "shell": SHELL % {"url": request.build_absolute_uri("/").rstrip("/")},
-        "tokens": token_selectors.tokens_of(cast(User, request.user)),
+        "tokens": permissions.tokens_of(cast(User, request.user)),
     }
     return render(request, "tokens/list.html", context)

@@ -16,7 +16,6 @@ from runs import dispatch
 from runs.models import Webhook, WebhookDelivery
 from runs.services.access import projects
 from runs.services.changes import deliveries, webhooks
-from runs.services.changes import deliveries as outgoing
 from runs.services.changes.deliveries import PAUSES, Undeliverable
 from runs.services.runs import runs as run_service
 from tests import factories
@@ -237,7 +236,7 @@ def test_of_a_long_answer_only_the_beginning_is_kept(hook, receiver):
 
 
 def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
-    monkeypatch.setattr(outgoing, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(deliveries, "TIMEOUT_SECONDS", 0.5)
     receiver.drip = 0.1
     begun = time.monotonic()
 
@@ -311,12 +310,12 @@ def test_a_webhook_that_is_switched_off_can_be_tried(hook, receiver):
 )
 def test_addresses_that_are_not_public_are_refused(host):
     with pytest.raises(Undeliverable, match=r"not a public address|has no address"):
-        outgoing.post(f"http://{host}/", b"", {}, allow_private=False)
+        deliveries.post(f"http://{host}/", b"", {}, allow_private=False)
 
 
 @pytest.mark.parametrize("text", ["8.8.8.8", "2606:4700:4700::1111", "64:ff9b::808:808"])
 def test_addresses_of_the_internet_are_public(text):
-    assert outgoing.is_public(text)
+    assert deliveries.is_public(text)
 
 
 def test_a_private_address_is_told_with_what_to_do(hook, receiver, settings):
@@ -333,7 +332,7 @@ def test_one_private_address_among_several_refuses_the_name(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_given, **_more: found)
 
     with pytest.raises(Undeliverable, match=r"127\.0\.0\.1"):
-        outgoing.resolve(urlsplit("http://two.example/"), allow_private=False)
+        deliveries.resolve(urlsplit("http://two.example/"), allow_private=False)
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
@@ -349,7 +348,7 @@ def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypa
         ),
     )
 
-    answer = outgoing.post(f"http://turns.example:{port}/", b"{}", {}, allow_private=True)
+    answer = deliveries.post(f"http://turns.example:{port}/", b"{}", {}, allow_private=True)
 
     assert answer.status == 204
     assert receiver.requests[0].headers["Host"] == f"turns.example:{port}"
