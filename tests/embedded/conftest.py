@@ -10,8 +10,9 @@ import pytest
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.software import Software, software_for
+from benchlab.embedded.software import Software
 from tests.migrated import copy_cluster
+from tests.started import made_once
 
 
 def open_folder() -> Path:
@@ -34,17 +35,13 @@ def account() -> Account:
 
 
 @pytest.fixture(scope="session")
-def binaries(account: Account) -> Iterator[PostgreSQLBinaries]:
-    folder = open_folder()
-    yield postgresql_binaries(folder, account)
-    shutil.rmtree(folder)
+def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
+    return postgresql_binaries(test_folder, account)
 
 
 @pytest.fixture(scope="session")
-def software(account: Account) -> Iterator[Software]:
-    folder = open_folder()
-    yield software_for([account], folder)
-    shutil.rmtree(folder)
+def software(account: Account, test_folder: Path) -> Software:
+    return made_once([account], test_folder)
 
 
 @pytest.fixture

@@ -121,7 +121,9 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_p
     def orders() -> Iterator[Order]:
         nonlocal printed
         while not printed:
-            printed = "".join(map(Path.read_text, base_dir.glob("runs/*/steps/pgbench/err")))
+            printed = "".join(
+                each.read_text() for each in base_dir.glob("runs/*/steps/pgbench/err")
+            )
             yield "go_on"
         yield from ["cancel"] * 100
 

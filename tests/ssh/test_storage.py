@@ -57,7 +57,6 @@ def method(plan, value, **settings):
     return replace(made, settings=made.settings | {"fsync": "on"} | settings)
 
 
-@pytest.mark.loads
 def test_a_method_is_measured_with_what_pg_test_fsync_says_of_it(direct, plan, base_dir):
     found = execute(direct(method(plan, "fdatasync")))
     assert found.settings["wal_sync_method"]["setting"] == "fdatasync"
@@ -68,7 +67,6 @@ def test_a_method_is_measured_with_what_pg_test_fsync_says_of_it(direct, plan, b
     assert nothing_is_left(base_dir) == NOTHING
 
 
-@pytest.mark.loads
 def test_without_waiting_for_the_disk_the_method_says_nothing(direct, plan, base_dir):
     with pytest.raises(TargetProblem) as caught:
         execute(direct(method(plan, "fdatasync", fsync="off")))

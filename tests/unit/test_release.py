@@ -83,7 +83,7 @@ BLOCKS = {
 SENTENCES = {
     ".venv/bin/python manage.py doctor": (SERVER, "doctor"),
     "ALTER ROLE benchlab SET statement_timeout = '60s'": (
-        "tests/api/test_pgbouncer.py",
+        "tests/api/test_replica.py",
         "ALTER ROLE",
     ),
     "git pull": (SYSTEMD, "Updates"),

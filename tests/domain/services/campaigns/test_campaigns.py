@@ -432,7 +432,7 @@ def test_labels_say_what_differs_by_name(drafted):
 def test_a_schedule_repeats_configurations_and_settings(drafted):
     campaign = campaigns.create(draft=drafted(settings={"work_mem": ["4MB", "16MB"]}))
     kept = schedules.design_of(campaign)
-    assert kept["small_and_large"] == ["small", "large"]
+    assert kept["configurations"] == ["small", "large"]
     assert kept["settings"] == {"work_mem": ["4MB", "16MB"]}
     assert kept["levels"] == {"clients": [1, 2]}
     schedule = schedules.create(title="Again", campaign=campaign)
