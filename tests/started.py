@@ -4,12 +4,10 @@ That the product makes these itself is tested by those that are about it.
 """
 
 import fcntl
-from collections.abc import Iterable
 from pathlib import Path
 
-from benchlab.embedded.account import Account
 from benchlab.embedded.accounts import Accounts
-from benchlab.embedded.software import Software, software_for
+from benchlab.embedded.software import software_for
 from tests.migrated import copy_cluster
 
 
@@ -28,15 +26,10 @@ def prepare(var: Path, test_folder: Path, *, is_migrated: bool) -> None:
         copy_cluster(services / "postgresql")
 
 
-def made_once(accounts: Iterable[Account], test_folder: Path) -> Software:
-    """What those accounts can run, copied at most once for all tests."""
-    with (test_folder / "software.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return software_for(accounts, test_folder)
-
-
 def _made(test_folder: Path) -> list[Path]:
     """Copies that the accounts of an instance need where they cannot read ours; all of them do."""
     accounts = Accounts.from_environment()
-    made_once((accounts.web, accounts.target), test_folder)
+    with (test_folder / "software.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        software_for((accounts.web, accounts.target), test_folder)
     return [*test_folder.glob("software/python-*"), *test_folder.glob("binaries/*")]

@@ -10,9 +10,8 @@ import pytest
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.software import Software
+from benchlab.embedded.software import Software, software_for
 from tests.migrated import copy_cluster
-from tests.started import made_once
 
 
 def open_folder() -> Path:
@@ -40,8 +39,10 @@ def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
 
 
 @pytest.fixture(scope="session")
-def software(account: Account, test_folder: Path) -> Software:
-    return made_once([account], test_folder)
+def software(account: Account) -> Iterator[Software]:
+    folder = open_folder()
+    yield software_for([account], folder)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ def test_system_calls_waits_and_io_are_kept_as_tables(direct, plan, base_dir, mo
 
 @pytest.mark.full_load
 def test_who_waits_for_a_semaphore_is_told_by_function(direct, plan, base_dir):
-    found = execute(direct(updating(plan, clients=16, seconds=2, stacks=True)))
+    found = execute(direct(updating(plan, clients=16, seconds=5, stacks=True)))
     rows = table(found, "stacks")
     assert rows[0]["call"] in {"futex", "semop", "semtimedop"}
     assert any("PGSemaphore" in row["stack"] for row in rows)
