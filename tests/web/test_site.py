@@ -146,16 +146,40 @@ def test_a_catalogue_without_a_text_is_noticed(tmp_path):
     assert [line for line in texts.untranslated(short) if repr(first[1]) in line]
 
 
+PART = r"""{%\s*partialdef ([\w-]+)( inline)? %}(.*?){%\s*endpartialdef \1 %}"""
+
+
+def test_every_part_of_a_template_is_shown_somewhere_and_each_that_is_named_exists():
+    root = settings.BASE_DIR
+    sources = {path.relative_to(root / "templates"): path.read_text() for path in TEMPLATES}
+    parts = {
+        f"{name}#{each[1]}": bool(each[2])
+        for name, text in sources.items()
+        for each in re.finditer(PART, text, re.DOTALL)
+    }
+    named = {
+        f"{name}#{each}"
+        for name, text in sources.items()
+        for each in re.findall(r"{%\s*partial ([\w-]+) %}", text)
+    }
+    code = [path.read_text() for path in sorted((root / "runs").rglob("*.py"))]
+    for text in [*sources.values(), *code]:
+        named |= set(re.findall(r"""["']([\w/-]+\.html#[\w-]+)["']""", text))
+
+    assert len(parts) > 60
+    assert named - set(parts) == set()
+    assert [part for part, is_inline in parts.items() if part not in named and not is_inline] == []
+
+
 @pytest.mark.django_db
 def test_every_page_whose_parts_ask_again_loads_the_script_that_asks():
     """Without it a part with `hx-get` stands still for ever, and nothing says so."""
     folder = settings.BASE_DIR / "templates"
     sources = {str(each.relative_to(folder)): each.read_text() for each in TEMPLATES}
-    part = r"""{%\s*partialdef ([\w-]+)( inline)? %}(.*?){%\s*endpartialdef \1 %}"""
     for name, text in list(sources.items()):
-        sources |= {f"{name}#{each[1]}": each[3] for each in re.finditer(part, text, re.DOTALL)}
+        sources |= {f"{name}#{each[1]}": each[3] for each in re.finditer(PART, text, re.DOTALL)}
         # What is shown elsewhere, too, stays where it is shown.
-        sources[name] = re.sub(part, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL)
+        sources[name] = re.sub(PART, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL)
 
     def parts(name):
         found = set(re.findall(r"""{%\s*include\s+["']([^"']+)["']""", sources[name]))
