@@ -110,6 +110,8 @@ class Kept(Generic[T]):
         and in a transaction, whose own changes have one number. One query where it is kept, none
         inside of another answer about these campaigns.
         """
+        if connection.in_atomic_block:
+            return make()
         asked = tuple(sorted(set(campaigns)))
         # Read before the answer is made: a change meanwhile makes the answer newer, not older.
         if (stamps := _stamps(asked)) is None:

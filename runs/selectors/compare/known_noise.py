@@ -87,12 +87,12 @@ def of_scopes(
 
 def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
     asked = [scope.campaign.pk for scope in scopes]
-    machines: dict[int, set[Hashable]] = defaultdict(set)
+    machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
     disturbed: set[int] = set()
     scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
     of_asked, of_newest = _on_servers(asked, metrics)
     for campaign, _metric, server, hardware, in_doubt, *_rest in of_asked:
-        machines[campaign].add((server, hardware))
+        machines[campaign][server, hardware] = None
         if in_doubt:
             disturbed.add(campaign)
     for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in of_newest:
