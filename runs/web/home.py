@@ -58,7 +58,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "versions": len({each.version_num for row in overview for each in row.installations}),
     }
     if getattr(request, "htmx", False):
-        return render(request, "home/_live.html", context)
+        return render(request, "home/index.html#live", context)
     context |= {
         "asked": list(archive.asked()),
         "new_changes": inbox.newest(request.user),
@@ -73,7 +73,7 @@ def _finished_things(to: projects.Reader) -> SafeString:
     used = version_line.used(version_line.READ, to=to)
     newest = tuple(_newest(to))
 
-    template, language = "home/_finished.html", get_language()
+    template, language = "home/index.html#finished", get_language()
 
     def findings() -> SafeString:
         return render_to_string(template, {"newest_findings": _findings(newest)})
