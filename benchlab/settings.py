@@ -88,12 +88,22 @@ MIDDLEWARE = [
 ROOT_URLCONF = "benchlab.urls"
 WSGI_APPLICATION = "benchlab.wsgi.application"
 
+# What Django has with APP_DIRS: a file is compiled once in a process.
+_KEPT_TEMPLATES = (
+    "django.template.loaders.cached.Loader",
+    [
+        "django.template.loaders.filesystem.Loader",
+        "django.template.loaders.app_directories.Loader",
+    ],
+)
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            # Parts of a file ("components.html#badge"). Django 6.0 has them without these two.
+            "builtins": ["template_partials.templatetags.partials"],
+            "loaders": [("template_partials.loader.Loader", [_KEPT_TEMPLATES])],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.i18n",

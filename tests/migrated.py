@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "var" / "tests"
 TEMPLATE = "migrated"
 # Nobody needs a test's data after a crash of the machine, and waiting for the disk at each commit
-# is most of what a test waits for. Six processes with threads need more connections.
+# is most of what a test waits for. Several processes with threads need more connections.
 QUICK = (
     *("--fsync=off", "--synchronous_commit=off", "--full_page_writes=off"),
     *("--wal_level=minimal", "--max_wal_senders=0", "--max_connections=300"),

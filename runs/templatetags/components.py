@@ -13,7 +13,7 @@ register = template.Library()
 def card(content: str, title: str = "", **arguments: Any) -> SafeString:
     """`{% card title %}...{% endcard %}`; arguments: note, id, flush (no padding, for tables)."""
     return render_to_string(
-        "components/card.html", {"content": content, "title": title, **arguments}
+        "components.html#card", {"content": content, "title": title, **arguments}
     )
 
 
@@ -21,7 +21,7 @@ def card(content: str, title: str = "", **arguments: Any) -> SafeString:
 def tablewrap(content: str, label: str, **arguments: Any) -> SafeString:
     """A table that scrolls in itself; `label` names it for who cannot see it; `tall` limits it."""
     return render_to_string(
-        "components/table.html", {"content": content, "label": label, **arguments}
+        "components.html#table", {"content": content, "label": label, **arguments}
     )
 
 
@@ -32,6 +32,6 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
     Arguments: button (its words), csrf_token, icon.
     """
     return render_to_string(
-        "components/confirm.html",
+        "components.html#confirm",
         {"content": content, "label": label, "action": action, **arguments},
     )

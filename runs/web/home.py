@@ -55,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "versions": len({each.version_num for row in overview for each in row.installations}),
     }
     if getattr(request, "htmx", False):
-        return render(request, "home/_live.html", context)
+        return render(request, "home/index.html#live", context)
     context |= {
         "asked": list(archive.asked()),
         "new_changes": inbox.newest(request.user),
@@ -72,7 +72,7 @@ def _finished_things(to: projects.Reader) -> SafeString:
 
     def make() -> SafeString:
         context = {"newest_findings": _findings(newest), **versions.context(used)}
-        return render_to_string("home/_finished.html", context)
+        return render_to_string("home/index.html#finished", context)
 
     return _finished.get((get_language(), used, newest), {*used.campaigns, *newest}, make)
 

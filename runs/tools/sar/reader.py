@@ -1,6 +1,6 @@
 """Reading `sadf -j FILE -- ...` of sysstat 11 to 12.
 
-Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/sar.jsonl.
+Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/tools.jsonl.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Reading `vmstat 1`: the columns are taken by their names, which differ between versions.
 
-Source: procps' vmstat(8); samples of procps-ng 4.0 in tests/samples/vmstat.jsonl.
+Source: procps' vmstat(8); samples of procps-ng 4.0 in tests/samples/tools.jsonl.
 """
 
 from collections.abc import Iterator, Sequence

@@ -37,17 +37,17 @@ _pages: Kept[SafeString] = Kept(most=16)
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
     wanted = _wanted(request)
-    name = "_found" if getattr(request, "htmx", False) else "_publications"
+    part = "found" if getattr(request, "htmx", False) else "publications"
 
     def make() -> SafeString:
-        return render_to_string(f"archive/{name}.html", _context(wanted))
+        return render_to_string(f"archive/index.html#{part}", _context(wanted))
 
     # A search asks again with each letter that is typed.
     if wanted.words:
         shown = make()
     else:
-        shown = _pages.get((name, get_language(), wanted), archive.campaigns(), make)
-    if name == "_found":
+        shown = _pages.get((part, get_language(), wanted), archive.campaigns(), make)
+    if part == "found":
         return HttpResponse(shown)
     return render(request, "archive/index.html", {"section": "archive", "publications": shown})
 

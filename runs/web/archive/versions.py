@@ -56,7 +56,9 @@ def version_page(request: HttpRequest) -> HttpResponse:
     shown = _pages.get(
         (get_language(), used, clients, base),
         used.campaigns,
-        lambda: render_to_string("versions/_line.html", context(used, clients=clients, base=base)),
+        lambda: render_to_string(
+            "versions/index.html#line", context(used, clients=clients, base=base)
+        ),
     )
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
 

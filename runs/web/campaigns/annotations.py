@@ -164,7 +164,7 @@ def _answer(
     if getattr(request, "htmx", False):
         shown = {"campaign": campaign, "user": request.user, **context(request, campaign)}
         shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}
-        return render(request, "campaigns/_annotations.html", shown)
+        return render(request, "campaigns/_parts.html#annotations", shown)
     if error:
         notices.refused(request, error)
     address = reverse("campaign-detail", args=[campaign.slug])

@@ -173,7 +173,7 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     if not servers:
         return HttpResponse(status=204)
     form = CampaignForm(request.GET, scenario=_scenario(request.GET), servers=servers)
-    return render(request, "campaigns/_estimate.html", _estimated(form))
+    return render(request, "campaigns/form.html#estimate", _estimated(form))
 
 
 @require_safe

@@ -68,7 +68,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says; a file of it; or what can be added, when htmx asks."""
     state, faults = compare_state.read(request.GET)
     if getattr(request, "htmx", False) and request.htmx.target == "candidates":  # type: ignore[attr-defined]
-        return render(request, "compare/_candidates.html", _search(request, state))
+        return render(request, "compare/index.html#candidates", _search(request, state))
     if wanted := request.GET.get("format"):
         words = series_labels.wording({key.slug for key in state.series})
         page = compared(state, reader=request.user, wording=words)

@@ -108,7 +108,7 @@ def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
 def configuration_check(request: HttpRequest) -> HttpResponse:
     """What is to be said of the text, while it is typed."""
     form = ConfigurationForm(request.POST, is_draft=True)
-    return render(request, "configurations/_check.html", _checked(form))
+    return render(request, "configurations/form.html#check", _checked(form))
 
 
 @require_safe

@@ -42,12 +42,12 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
     form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
     if not form.is_valid():
-        return render(request, "servers/_preflight.html") if is_asked else HttpResponse()
+        return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
     try:
         check = checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
     except ServiceError as error:
-        return render(request, "servers/_preflight.html", {"refused": error})
-    return render(request, "servers/_check.html", {"check": check})
+        return render(request, "servers/_checks.html#preflight", {"refused": error})
+    return render(request, "servers/_checks.html#check", {"check": check})
 
 
 @require_safe
@@ -61,7 +61,7 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
         raise Http404
     context = {"section": "servers", "check": check, "server": check.server}
     if getattr(request, "htmx", False):
-        answer = render(request, "servers/_check.html", context)
+        answer = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:
             _congratulate(request, check)
             answer["HX-Refresh"] = "true"

@@ -13,7 +13,7 @@ from runs.services.campaigns import summaries
 from tests import factories
 from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import all_samples, sample
-from tests.unit.tools.pgbench.test_samples import expected_status
+from tests.unit.tools.pgbench.test_adapter import expected_status
 
 pytestmark = pytest.mark.django_db
 

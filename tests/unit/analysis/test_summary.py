@@ -1,15 +1,18 @@
-"""Summaries of repeats, against numpy."""
+"""Summaries of repeats, their noise floors, power, and how many repeats are needed."""
 
 import math
 import random
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.analysis import summary
-from runs.analysis.summary import summarise
+from runs.analysis import inference, noise, summary
+from runs.analysis.summary import Summary, summarise
+
+# Summaries of repeats, against numpy.
 
 
 @pytest.mark.parametrize(
@@ -152,3 +155,107 @@ def test_a_small_spread_beside_a_large_mean_keeps_its_digits():
 def test_nothing_and_nonsense_are_refused(values):
     with pytest.raises(ValueError, match="value"):
         summarise(values)
+
+
+# Noise floors, power and repeats.
+
+
+def test_the_scatter_within_cells_is_pooled_by_degrees_of_freedom():
+    first, second = [100, 102, 104], [5000, 5200, 4900, 5100, 5050]
+
+    floor = noise.noise_floor([summarise(first), summarise(second), summarise([7])])
+
+    variance = (2 * np.var(np.log(first), ddof=1) + 4 * np.var(np.log(second), ddof=1)) / 6
+    assert floor.log_sd == pytest.approx(math.sqrt(variance))
+    assert (floor.freedom, floor.cells) == (6, 2)
+
+
+def test_the_interval_of_the_noise_is_that_of_chi_square():
+    floor = noise.noise_floor([summarise([100, 102, 104, 99, 101])])
+
+    low, high = scipy.stats.chi2.ppf([0.025, 0.975], 4)
+    assert floor.low == pytest.approx(floor.log_sd * math.sqrt(4 / high))
+    assert floor.high == pytest.approx(floor.log_sd * math.sqrt(4 / low))
+
+
+def test_single_runs_tell_no_noise():
+    assert noise.noise_floor([summarise([1]), summarise([2])]) is None
+
+
+@pytest.mark.parametrize("repeats", [3, 5, 20, 50])
+def test_power_of_one_row_is_that_of_the_noncentral_t(repeats):
+    error = 0.06 * math.sqrt(2 / repeats)
+    freedom = 2 * (repeats - 1)
+    expected = scipy.stats.nct.sf(
+        scipy.stats.t.ppf(0.975, freedom), freedom, math.log(1.05) / error
+    )
+
+    assert noise.power(0.06, repeats, 0.05) == pytest.approx(expected, abs=0.002)
+
+
+def test_power_is_that_of_the_example_of_r():
+    # power.t.test(n = 20, delta = 1, sd = 1) gives 0.8689528 in R.
+    assert noise.power(1, 20, math.e - 1) == pytest.approx(0.869, abs=0.001)
+
+
+@pytest.mark.parametrize(("repeats", "rows"), [(3, 1), (5, 1), (3, 8)])
+def test_power_is_what_verdicts_show(repeats, rows):
+    generator = random.Random(repeats)
+    found = 0
+    for _ in range(500):
+        values = [
+            [generator.lognormvariate(5, 0.02) for _ in range(repeats)] for _ in range(2 * rows)
+        ]
+        values[1] = [1.06 * value for value in values[1]]
+        model = inference.Model([inference.cell_of(each) for each in values])
+        pairs = [inference.Pair(2 * row, 2 * row + 1) for row in range(rows)]
+        found += inference.judge(model, pairs, direction="higher")[0].verdict == "faster"
+
+    assert found / 500 == pytest.approx(noise.power(0.02, repeats, 0.06, rows=rows), abs=0.09)
+
+
+@pytest.mark.parametrize(("log_sd", "repeats", "rows"), [(0.02, 3, 1), (0.02, 3, 20), (0.1, 5, 8)])
+def test_the_minimum_detectable_effect_is_found_with_the_wanted_power(log_sd, repeats, rows):
+    effect = noise.minimum_detectable_effect(log_sd, repeats, rows=rows)
+
+    assert noise.power(log_sd, repeats, effect, rows=rows) == pytest.approx(0.8, abs=1e-6)
+    assert effect > 0.03
+
+
+def test_more_rows_need_a_larger_effect():
+    alone, among = (noise.minimum_detectable_effect(0.02, 3, rows=rows) for rows in (1, 20))
+
+    assert among > alone
+
+
+def test_what_lies_within_the_minimum_effect_is_never_promised():
+    assert noise.minimum_detectable_effect(0.0001, 10) == 0.03
+
+
+def test_one_repeat_is_no_test():
+    with pytest.raises(ValueError, match="two repeats"):
+        noise.power(0.02, 1, 0.05)
+
+
+def test_half_the_interval_is_that_of_scipy():
+    values = [100, 103, 98, 101]
+
+    low, high = scipy.stats.t.interval(
+        0.95, 3, np.mean(np.log(values)), scipy.stats.sem(np.log(values))
+    )
+    width = noise.half_width(summarise(values))
+    assert math.log1p(width) == pytest.approx((high - low) / 2)
+
+
+@pytest.mark.parametrize(
+    ("summary", "is_needed"),
+    [
+        (summarise([100]), True),
+        (summarise([100, 110, 90]), True),
+        (summarise([100, 100.1, 99.9]), False),
+        (summarise([0, 100]), False),
+        (Summary(3, 100, 100, 100, 100, log_mean=math.log(100)), True),
+    ],
+)
+def test_another_repeat_is_needed_while_the_interval_is_too_wide(summary, is_needed):
+    assert noise.needs_more(summary, 0.02) == is_needed

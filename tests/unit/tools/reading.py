@@ -7,17 +7,18 @@ from pathlib import Path
 from runs.tools import registry
 from runs.tools.adapter import Reading
 
-SAMPLES = Path(__file__).parents[2] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples" / "tools.jsonl"
 
 
 @cache
 def samples(tool: str) -> dict[str, bytes]:
     """What the tool wrote into each recorded file, by the file's name."""
-    path = SAMPLES / f"{tool}.jsonl"
-    if not path.exists():
-        return {}
-    rows = [json.loads(line) for line in path.read_text().split("\n") if line]
-    return {row["file"]: row["text"].encode() for row in rows}
+    return {row["file"]: row["text"].encode() for row in _rows() if row["tool"] == tool}
+
+
+@cache
+def _rows() -> list[dict[str, str]]:
+    return [json.loads(line) for line in SAMPLES.read_text().split("\n") if line]
 
 
 def sample(tool: str, name: str) -> bytes:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import statistics
 
 import pytest
 from hypothesis import given, settings
@@ -10,11 +11,13 @@ from hypothesis import strategies as st
 
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
+from runs.tools.documents import document_of, documents_in, number
+from runs.tools.series import interval_of, regular
 from runs.tools.text import UNKNOWN_LINES
 from tests.each import examples
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, samples_with_log
-from tests.unit.tools.reading import samples
+from tests.unit.tools.reading import sample, samples
 
 ADAPTERS = registry.every()
 
@@ -179,9 +182,9 @@ def test_deeply_nested_json_is_no_trouble(adapter, text):
 
 @each
 def test_numbers_too_large_for_python_are_no_trouble(adapter):
-    for number in ("9" * 5000, "1e999", "NaN", "-Infinity", "1e18"):
+    for digits in ("9" * 5000, "1e999", "NaN", "-Infinity", "1e18"):
         for text in TEXTS[adapter.name][:5]:
-            swapped = re.sub(rb"\d+\.\d+", number.encode(), text)
+            swapped = re.sub(rb"\d+\.\d+", digits.encode(), text)
             reading = reading_of(adapter, {"stdout": swapped})
             assert reading is None or all(v.value < 1e19 for v in reading.measurements)
 
@@ -254,3 +257,222 @@ def test_json_with_wrong_types_everywhere_is_no_trouble():
                 for key in document:
                     for value in (None, [], {}, "x", 1, [[]], [1], True):
                         reading_of(adapter, {"stdout": json.dumps({**document, key: value})})
+
+
+# Adapters are found by their folders.
+
+
+NAMES = {
+    *("benchbase", "fio", "go_tpc", "hammerdb", "pg_test_fsync", "pg_test_timing", "pgbench"),
+    *("google_benchmark", "hyperfine", "lines", "pytest_benchmark", "sysbench"),
+}
+
+
+def test_every_tool_with_an_adapter_is_found():
+    assert {adapter.name for adapter in registry.every()} == NAMES
+
+
+@pytest.mark.parametrize("adapter", registry.every(), ids=lambda adapter: adapter.name)
+def test_an_adapter_is_found_by_the_name_of_its_folder(adapter):
+    assert type(adapter).__module__ == f"runs.tools.{adapter.name}.adapter"
+    assert registry.find(adapter.name) is adapter
+    assert adapter.title
+    assert adapter.takes
+
+
+@pytest.mark.parametrize("name", ["go-tpc", "go_tpc", " Go-TPC "])
+def test_a_name_may_be_written_in_several_ways(name):
+    assert registry.find(name) is registry.find("go_tpc")
+
+
+@pytest.mark.parametrize("name", ["", "adapter", "oracle", "../pgbench", "pgbench.adapter"])
+def test_a_tool_without_an_adapter_is_none(name):
+    assert registry.find(name) is None
+
+
+def test_documents_are_found_among_other_lines():
+    found = documents_in('fio: warning\n{"a": 1}\nRESULT\n[\n "x"\n]\nend')
+
+    assert found.found == ({"a": 1}, ["x"])
+    assert found.other_text == "fio: warning\n\nRESULT\n\nend"
+
+
+def test_a_document_that_is_not_whole_stays_text():
+    assert documents_in('{"a": 1').found == ()
+    assert documents_in('{"a": 1').other_text == '{"a": 1'
+
+
+def test_after_many_failures_no_more_are_looked_for():
+    assert documents_in("[x\n" * 50 + "{}\n").found == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (1, 1.0),
+        ("1.5", 1.5),
+        (" 2 ", 2.0),
+        (True, None),
+        (None, None),
+        ("nan", None),
+        ("inf", None),
+        (10**400, None),
+        ([], None),
+        ("12%", None),
+    ],
+)
+def test_a_number_is_finite_or_none(value, expected):
+    assert number(value) == expected
+
+
+def test_a_line_is_a_document_only_as_a_whole():
+    assert document_of('{"a": NaN}') == {"a": None}
+    assert document_of("{} x") is None
+
+
+def values(points, interval):
+    return [found.values for found in regular("tps", "tps", points, interval=interval)]
+
+
+def test_points_are_put_at_their_intervals():
+    (found,) = regular("tps", "tps", [(1.0, 10.0), (2.01, 20.0), (2.99, 30.0)], interval=1.0)
+
+    assert (found.start, found.interval, found.values) == (1.0, 1.0, (10.0, 20.0, 30.0))
+
+
+def test_an_interval_without_a_point_is_a_gap():
+    assert values([(1.0, 1.0), (3.0, 3.0)], 1.0) == [(1.0, None, 3.0)]
+
+
+def test_points_may_come_in_any_order_and_the_later_counts():
+    assert values([(2.0, 2.0), (1.0, 1.0), (2.0, 5.0)], 1.0) == [(1.0, 5.0)]
+
+
+@pytest.mark.parametrize(
+    ("points", "interval"),
+    [
+        ([], 1.0),
+        ([(1.0, 1.0)], None),
+        ([(1.0, 1.0)], 0.0),
+        ([(1.0, None), (2.0, None)], 1.0),
+        ([(1.0, 1.0), (1e15, 2.0)], 1.0),
+    ],
+)
+def test_points_that_are_no_series_give_none(points, interval):
+    assert values(points, interval) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "interval"),
+    [
+        ([1.0, 2.0, 3.0], 1.0),
+        ([5.0, 10.0, 15.1, 20.0, 25.0], 5.0),
+        ([1.0], None),
+        ([], None),
+        ([2, 2], None),
+    ],
+)
+def test_the_interval_is_the_usual_distance(seconds, interval):
+    assert interval_of(seconds) == interval
+
+
+# Lines of any tool, and the JSON of Google Benchmark, hyperfine and pytest-benchmark.
+
+
+def read(tool, name):
+    text = sample(tool, name).decode()
+    return registry.find(tool).read({"stdout": text}), text
+
+
+def figures(reading):
+    return {each.metric: (each.value, each.unit, each.direction) for each in reading.measurements}
+
+
+def test_lines_are_read_among_others():
+    reading, _text = read("lines", "three.txt")
+
+    assert reading.status == "finished"
+    assert figures(reading) == {
+        "tps": (14203.5, "tps", "higher"),
+        "latency_p99": (3.25, "ms", "lower"),
+        "wal_size": (81.0, "MiB", "lower"),
+    }
+    assert reading.unknown_lines == ("starting the load", "done")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("score=7 points\n", "no_direction"),
+        ("tps=1 tps\ntps=2 tps\n", "several_results"),
+        ("tps=1e99 tps\n", "not_a_number"),
+        ("tps=1.2.3 tps\n", "not_a_number"),
+        ("tps=1 tps\nlatency=1", "cut"),
+        ("".join(f"m{place}=1 ms\n" for place in range(901)), "too_many"),
+    ],
+)
+def test_lines_that_leave_a_doubt_have_no_figures(text, code):
+    reading = registry.find("lines").read({"stdout": text})
+
+    assert (reading.status, reading.measurements) == ("failed", ())
+    assert code in [reason.code for reason in reading.reasons]
+
+
+def test_google_benchmark_gives_each_time_in_milliseconds():
+    reading, text = read("google_benchmark", "plain.json")
+    printed = json.loads(text)["benchmarks"]
+
+    found = figures(reading)
+    assert reading.tool_version == "1.9.5"
+    assert len(found) == 2 * len(printed) + sum("items_per_second" in each for each in printed)
+    (first,) = [each for each in printed if each["name"] == "sum_million"]
+    unit = {"ns": 1e-6, "us": 1e-3, "ms": 1.0}[first["time_unit"]]
+    assert found["sum_million_real_time"] == pytest.approx(
+        (first["real_time"] * unit, "ms", "lower")
+    )
+
+
+def test_of_repetitions_of_google_benchmark_the_median_counts():
+    reading, text = read("google_benchmark", "repeated.json")
+    printed = [
+        each["cpu_time"] * {"ns": 1e-6, "us": 1e-3, "ms": 1.0}[each["time_unit"]]
+        for each in json.loads(text)["benchmarks"]
+        if each["run_name"] == "sum_million" and each["run_type"] == "iteration"
+    ]
+
+    assert len(printed) == 3
+    assert figures(reading)["sum_million_cpu_time"][0] == pytest.approx(statistics.median(printed))
+
+
+def test_hyperfine_gives_the_median_of_each_command():
+    reading, text = read("hyperfine", "two.json")
+    printed = {each["command"]: each["median"] for each in json.loads(text)["results"]}
+
+    assert figures(reading)["sleep_0_01_elapsed"] == (printed["sleep 0.01"], "s", "lower")
+    assert figures(read("hyperfine", "parameters.json")[0]).keys() >= {"n_1_elapsed", "n_2_elapsed"}
+
+
+def test_a_command_that_failed_leaves_no_figure():
+    reading, _text = read("hyperfine", "failed.json")
+
+    assert (reading.status, reading.measurements) == ("failed", ())
+    assert reading.reasons[0].code == "command_failed"
+
+
+def test_pytest_benchmark_gives_the_median_of_each_test():
+    reading, text = read("pytest_benchmark", "three.json")
+    printed = {each["name"]: each["stats"]["median"] for each in json.loads(text)["benchmarks"]}
+
+    assert reading.tool_version == "5.3.1"
+    assert len(figures(reading)) == 3
+    assert figures(reading)["test_sum_time"] == (printed["test_sum"] * 1000, "ms", "lower")
+
+
+def test_one_is_not_taken_for_the_other():
+    tools = ("google_benchmark", "hyperfine", "pytest_benchmark")
+    for tool in tools:
+        for other in tools:
+            for text in samples(other).values():
+                if other != tool:
+                    with pytest.raises(UnreadableOutput):
+                        registry.find(tool).read({"stdout": text.decode()})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[3] / "samples" / "pgbench"
+RECORDED = Path(__file__).parents[3] / "samples" / "pgbench.jsonl"
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,9 @@ class RecordedLog:
         return self.name
 
 
-def _read(version: str, line: str) -> Sample:
+def _read(line: str) -> Sample:
     row = json.loads(line)
+    version = row["version"]
     of = row.get("pgbench_and_server")
     folder = f"{version}/{of}" if of else version
     return Sample(
@@ -68,12 +69,7 @@ def _read(version: str, line: str) -> Sample:
 
 @cache
 def _by_name() -> dict[str, Sample]:
-    samples = [
-        _read(str(path.relative_to(FOLDER)).removesuffix(".jsonl"), line)
-        for path in FOLDER.rglob("*.jsonl")
-        for line in path.read_text().split("\n")
-        if line
-    ]
+    samples = [_read(line) for line in RECORDED.read_text().split("\n") if line]
     return {sample.name: sample for sample in sorted(samples, key=str)}
 
 

@@ -12,7 +12,7 @@ from runs.tools.pgbench.result import Figures
 from tests.each import examples, over
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import Sample, all_samples, sample
-from tests.unit.tools.pgbench.test_samples import counted_right, expected_status
+from tests.unit.tools.pgbench.test_adapter import counted_right, expected_status
 from tests.unit.tools.reading import figures
 
 SAMPLES = [sample for sample in all_samples() if sample.stdout]
