@@ -674,7 +674,7 @@ def test_a_large_batch_uses_no_plans_that_were_made_for_empty_tables(post):
 
 
 def test_an_upload_reads_as_much_of_tables_that_nobody_has_analysed(post):
-    """PostgreSQL took any index that begins with the campaign or the project, and read all of it."""
+    """PostgreSQL took any index that begins with the campaign, and read all of the campaign."""
 
     def of_commit(number):
         return run(revision={"sha": f"{number:040x}"})
