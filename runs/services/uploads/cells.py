@@ -116,8 +116,8 @@ def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
     locked, repeats = perform(
         [
             Statement(
-                "SELECT campaign_id, key, id FROM runs_cell WHERE id = ANY(ARRAY(SELECT cell.id"
-                f" {WANTED})) ORDER BY id FOR NO KEY UPDATE",
+                "SELECT campaign_id, key, id FROM runs_cell"  # noqa: S608 -- our names
+                f" WHERE id = ANY(ARRAY(SELECT cell.id {WANTED})) ORDER BY id FOR NO KEY UPDATE",
                 (*wanted,),
             ),
             # A statement of its own: it must see what was committed during the wait for the lock.
