@@ -1,27 +1,34 @@
-"""Pages read from a real streaming standby, and whoever wrote reads what they wrote."""
+"""BenchLab behind PgBouncer, and with a replica for reads."""
 
 import os
 import shutil
+import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import close_old_connections, connections
+from django.db import close_old_connections, connection, connections
 
 from benchlab import replica
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
-from runs.models import Campaign, Project
+from runs.models import Campaign, Project, Run
 from runs.selectors.operations import checks
+from runs.services import statements
+from runs.services.statements import Statement
 from tests import factories
 from tests.api.upload_bodies import run as upload
+from tests.deployment import guide
 from tests.migrated import TEMPLATE, migrated_postgresql
 from tests.real_services import FOLDER
 from tests.ssh.openssh import short_folder
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
+# Pages read from a real streaming standby, and whoever wrote reads what they wrote.
+
+
 REPLICATED = ("--fsync=off", "--full_page_writes=off", "--max_connections=300")
 ALLOW = "host all,replication all 127.0.0.1/32 scram-sha-256\n"
 
@@ -56,7 +63,7 @@ class Replicated(EmbeddedPostgreSQL):
             return connection.execute(statement).fetchall()
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def known(django_db_setup):
     """Django knows the name, and never empties what it names."""
     of_default = connections.settings["default"]
@@ -145,6 +152,8 @@ def shows(client, slug, **sent):
     return slug in response.content.decode()
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_pages_are_read_from_the_standby_and_everything_else_from_the_primary(paused, client):
     factories.campaign("brand-new", factors={"version": []})
 
@@ -155,6 +164,8 @@ def test_pages_are_read_from_the_standby_and_everything_else_from_the_primary(pa
     assert shows(client, "brand-new")
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_who_wrote_reads_what_they_wrote_and_others_as_soon_as_it_is_there(paused, client):
     author = User.objects.create_superuser("hanako")
     client.force_login(author)
@@ -176,6 +187,8 @@ def test_who_wrote_reads_what_they_wrote_and_others_as_soon_as_it_is_there(pause
     assert shows(client, "of-the-new-lab")
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_a_token_reads_from_the_primary(paused, client, make_token):
     bearer = {"Authorization": f"Bearer {make_token()}"}
     sent = {"content_type": "application/json", "headers": bearer}
@@ -186,6 +199,8 @@ def test_a_token_reads_from_the_primary(paused, client, make_token):
     assert not shows(client, slug)
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_without_a_standby_the_primary_answers_and_readiness_says_so(
     read_from_standby, servers, client
 ):
@@ -198,6 +213,8 @@ def test_without_a_standby_the_primary_answers_and_readiness_says_so(
     read_from_standby.start()
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_a_server_that_follows_nobody_is_not_read_from(read_from_standby, client, monkeypatch):
     port = connections["default"].settings_dict["PORT"]
     monkeypatch.setitem(connections[replica.ALIAS].settings_dict, "PORT", port)
@@ -209,6 +226,8 @@ def test_a_server_that_follows_nobody_is_not_read_from(read_from_standby, client
     assert shows(client, factories.campaign("on-the-primary", factors={"version": []}).slug)
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.django_db(transaction=True, databases=["default", replica.ALIAS])
 def test_a_position_that_nobody_gave_is_ignored(paused, client):
     factories.campaign("newer", factors={"version": []})
     client.cookies[replica.COOKIE] = "0/0'; DROP TABLE runs_run"
@@ -216,3 +235,114 @@ def test_a_position_that_nobody_gave_is_ignored(paused, client):
     # One of the future leads to the primary, which has it all.
     client.cookies[replica.COOKIE] = "FFFFFFFF/0"
     assert shows(client, "newer")
+
+
+# Uploads and pages through a real PgBouncer that lends connections for single transactions.
+
+
+PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+
+
+@pytest.fixture
+def pgbouncer():
+    """Its port. It has two connections to the test's PostgreSQL, for everybody."""
+    where, account, folder = connection.settings_dict, service_account(), short_folder()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    target = f"host={where['HOST']} port={where['PORT'] or 5432} user={where['USER']}"
+    password = f" password={where['PASSWORD']}" if where["PASSWORD"] else ""
+    lines = ["[databases]", f"{where['NAME']} = {target}{password}", "[pgbouncer]"]
+    lines += ["listen_addr = 127.0.0.1", f"listen_port = {port}", "unix_socket_dir ="]
+    lines += ["auth_type = any", "pool_mode = transaction", "default_pool_size = 2"]
+    configuration = folder / "pgbouncer.ini"
+    configuration.write_text("\n".join(lines) + "\n")
+    # It refuses to run as root.
+    environment = account.environment(folder)
+    with (
+        (folder / "log").open("wb+") as log,
+        account.spawn(
+            [PGBOUNCER, configuration], env=environment, cwd=folder, stderr=log
+        ) as process,
+    ):
+        _wait_for(port, process, folder / "log")
+        yield port
+        process.terminate()
+    shutil.rmtree(folder)
+
+
+def _wait_for(port, process, log):
+    until = time.monotonic() + 10
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.02)
+    process.kill()
+    pytest.fail(log.read_text())
+
+
+@pytest.fixture
+def through(pgbouncer, settings, monkeypatch):
+    """The test's connection leads through it, as with BENCHLAB_PGBOUNCER=1."""
+    settings.PGBOUNCER = True
+    kept = {
+        key: value for key, value in connection.settings_dict["OPTIONS"].items() if key != "options"
+    }
+    changed = {
+        "HOST": "127.0.0.1",
+        "PORT": str(pgbouncer),
+        "OPTIONS": kept,
+        "DISABLE_SERVER_SIDE_CURSORS": True,
+    }
+    connection.close()
+    for key, value in changed.items():
+        monkeypatch.setitem(connection.settings_dict, key, value)
+    yield
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is missing")
+def test_several_statements_in_one_message_go_through(through):
+    asked = [Statement("SELECT %s::int", (1,)), Statement("SELECT %s::text, 2", ("a;b",))]
+    for _time in range(6):
+        assert statements.perform(asked) == [[(1,)], [("a;b", 2)]]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is missing")
+def test_uploads_and_pages_go_through(through, client, bearer):
+    sent = {"content_type": "application/json", "headers": bearer}
+    bodies = {"runs": [upload(levels={"clients": number + 1}) for number in range(5)]}
+    for _time in range(4):
+        assert client.post("/api/v1/uploads/", upload(), **sent).status_code == 201
+    assert client.post("/api/v1/uploads/batch/", bodies, **sent).status_code == 201
+    assert Run.objects.count() == 9
+    campaign = Run.objects.first().campaign
+    pages = ["/", "/campaigns/", f"/campaigns/{campaign.slug}/", "/servers/", "/api/v1/runs/"]
+    pages += ["/api/v1/measurements/", f"/runs/{Run.objects.first().pk}/"]
+    assert {page: client.get(page).status_code for page in pages} == dict.fromkeys(pages, 200)
+    assert client.get(f"/api/v1/campaigns/{campaign.slug}/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is missing")
+def test_the_guide_limits_statements_by_the_role():
+    """Through PgBouncer BenchLab sets no limit itself."""
+    command = next(each for each in guide.inline() if each.startswith("ALTER ROLE"))
+    with connection.cursor() as cursor:
+        cursor.execute(command.replace("benchlab", "CURRENT_USER"))
+        try:
+            again = connection.copy()
+            with again.cursor() as other:
+                other.execute(
+                    "SELECT setting FROM pg_db_role_setting, unnest(setconfig) AS setting"
+                )
+                assert ("statement_timeout=60s",) in other.fetchall()
+            again.close()
+        finally:
+            cursor.execute("ALTER ROLE CURRENT_USER RESET statement_timeout")

@@ -13,12 +13,14 @@ from runs.models import Campaign, Run
 from runs.services.campaigns import campaigns
 from tests import factories
 from tests.client.conftest import CLIENT, Done
+from tests.ssh.initialised import quick_bindir
 
 
 @pytest.fixture
-def follow(reach, plain, bindir):
+def follow(reach, plain, bindir, test_folder):
     """Follow a plan as a user who may start PostgreSQL, and give what the client left."""
     account = service_account()
+    bindir = quick_bindir(bindir, test_folder, account)
     folder = Path(tempfile.mkdtemp(prefix="benchlab-follow-"))
     account.own(folder)
     client = shutil.copy(CLIENT, folder)

@@ -17,7 +17,7 @@ from runs.services.access import tokens
 from runs.services.runs import artifacts
 from tests.api.web_server import WebServer
 from tests.client.conftest import CLIENT
-from tests.client.proxy import Proxy
+from tests.client.forge import Proxy
 from tests.unit.tools.pgbench.samples import sample
 
 # A file that somebody has of a run of pgbench.

@@ -1,33 +1,133 @@
-"""docs/deployment.md, "Without containers": its commands, where systemd is process 1.
-
-In Debian 12 with Python 3.11, and in Ubuntu 24.04 with Python 3.12.
-
-The machine is a container of a Docker daemon of the test's own. Needs root, Debian's docker.io and
-debootstrap, and some minutes. BENCHLAB_TEST_IMAGES is a folder that keeps the image between runs.
-"""
+"""docs/deployment.md without Docker: the commands of script/server, and those of systemd."""
 
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from benchlab.embedded.ports import free_port
 from tests.deployment import guide
 from tests.deployment.docker import SYSTEMS, Daemon, machine_with_systemd
 from tests.migrated import ROOT
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(2400),
-    pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root"),
-]
+pytestmark = pytest.mark.slow
+
+
+# docs/deployment.md, `script/server`: its commands, in a clone, through the loss of all data.
+
+
+PASSPHRASE = "of-the-test"
+OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY", "BENCHLAB_VAR")
+
+
+class Operator:
+    """Somebody in a folder, with a terminal for `script/server`."""
+
+    def __init__(self, folder, backups):
+        self._folder, self._backups = folder, backups
+        self.clone = folder / "benchlab"
+        own = {"BENCHLAB_PORT": str(free_port()), "BENCHLAB_VENV": sys.prefix}
+        self._environment = {k: v for k, v in os.environ.items() if k not in OURS} | own
+        self._server = None
+
+    def _text(self, heading, block, **values):
+        assert guide.blocks(heading)
+        text = guide.blocks(heading)[block]
+        values |= {"URL": str(ROOT), "PASSPHRASE": PASSPHRASE, "BACKUPS": str(self._backups)}
+        values[".venv/bin/python"] = sys.executable
+        for name, value in values.items():
+            # Only the word in capitals by itself, and not that within BENCHLAB_BACKUP_PASSPHRASE.
+            text = text.replace(f"={name}", f"={value}").replace(f" {name}", f" {value}")
+        return text
+
+    def guide(self, heading, block=0, **values):
+        """What a block of the guide prints; `script/server` goes on until `stop`."""
+        text = self._text(heading, block, **values)
+        folder = self.clone if self.clone.exists() else self._folder
+        if "script/server" not in text:
+            return subprocess.check_output(
+                ["bash", "-c", text], cwd=folder, env=self._environment, text=True
+            )
+        log = self._folder / "server.log"
+        with log.open("w") as said:
+            self._server = subprocess.Popen(
+                ["bash", "-c", text.replace("script/server", "exec script/server")],
+                cwd=folder,
+                env=self._environment,
+                stdout=said,
+                stderr=said,
+            )
+        until = time.monotonic() + 400
+        while "BenchLab is ready" not in log.read_text():
+            assert self._server.poll() is None, log.read_text()
+            assert time.monotonic() < until, log.read_text()
+            time.sleep(0.5)
+        return log.read_text()
+
+    def manage(self, *words):
+        command = [sys.executable, "manage.py", *words]
+        return subprocess.check_output(command, cwd=self.clone, env=self._environment, text=True)
+
+    def stop(self):
+        if self._server is not None:
+            self._server.send_signal(signal.SIGINT)
+            self._server.wait(60)
+            self._server = None
+
+
+@pytest.fixture
+def operators(tmp_path):
+    """One before the loss of a machine and one after it; a folder for backups outlives it."""
+    tmp_path.chmod(0o755)
+    backups = tmp_path / "backups"
+    made = []
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        made.append(Operator(tmp_path / name, backups))
+    yield made
+    for each in made:
+        each.stop()
+
+
+@pytest.mark.timeout(900)
+def test_a_backup_outlives_the_loss_of_the_clone(operators):
+    old, new = operators
+    told = old.guide("One machine")
+    assert "First login: user admin, password" in told
+    old.manage("create_project", "kept")
+    made = old.guide("Backups", 0)
+    assert "failed" not in old.manage("doctor")
+    old.stop()
+
+    # Cloned as at first; the other command of that block would begin a new instance.
+    subprocess.run(["git", "clone", "--quiet", ROOT, new.clone], check=True)
+    name = made.partition(",")[0]
+    assert Path(name).exists()
+    told = new.guide("After the loss of a machine", 0, FILE=name)
+    assert "First login" not in told
+    assert "failed" not in new.manage("doctor")
+    projects = "from runs.models import Project; print(Project.objects.get(slug='kept').slug)"
+    assert "kept" in new.manage("shell", "--no-imports", "--command", projects)
+
+
+# docs/deployment.md, "Without containers": its commands, where systemd is process 1.
+#
+# In Debian 12 with Python 3.11, and in Ubuntu 24.04 with Python 3.12.
+#
+# The machine is a container of a Docker daemon of the test's own. Needs root, Debian's docker.io
+# and debootstrap, and some minutes. BENCHLAB_TEST_IMAGES is a folder that keeps the image between
+# runs.
+
+
 SERVICES = ("benchlab-web", "benchlab-control", "benchlab-worker")
 READY = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:8000/readyz').status)"
-PASSPHRASE = "of-the-test"
 
 
 class Machine:
@@ -103,6 +203,8 @@ def machine(request):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.timeout(2400)
 def test_the_guide_installs_and_all_services_run(machine):
     machine.guide("Without containers")
     assert "failed" not in machine.is_well()
@@ -113,6 +215,8 @@ def test_the_guide_installs_and_all_services_run(machine):
     assert all(float(level) < 2 for level in levels), levels
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.timeout(2400)
 def test_a_killed_service_is_started_again(machine):
     for service in SERVICES:
         machine.run(f"systemctl kill --signal KILL {service}")
@@ -120,6 +224,8 @@ def test_a_killed_service_is_started_again(machine):
     assert "failed" not in machine.is_well()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.timeout(2400)
 def test_what_nothing_starts_with_is_one_line_in_the_journal(machine):
     machine.run("echo LOG_LEVEL=loud >> /var/lib/benchlab/environment")
     machine.run("systemctl restart benchlab-web", check=False)
@@ -129,11 +235,15 @@ def test_what_nothing_starts_with_is_one_line_in_the_journal(machine):
     machine.run("systemctl reset-failed benchlab-web; systemctl restart benchlab-web")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.timeout(2400)
 def test_the_guide_updates(machine):
     machine.guide("Updates", slice(1, 2))
     assert "failed" not in machine.is_well()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a Docker daemon, which takes root")
+@pytest.mark.timeout(2400)
 def test_after_the_loss_of_everything_the_guide_brings_the_backup_back(machine):
     machine.run("benchlab-manage create_project kept")
     machine.guide("Backups", slice(1, 2))

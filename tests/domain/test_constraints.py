@@ -1,14 +1,26 @@
 """The database refuses states that no model knows, even from raw SQL."""
 
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from io import StringIO
+
 import pytest
 from django.apps import apps
-from django.db import IntegrityError, connection, models, transaction
+from django.db import DataError, IntegrityError, OperationalError, connection, models, transaction
+from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 
 from benchmarks import cost, cost_database
-from runs.models import Run
+from runs.management.commands.setup_instance import Command
+from runs.models import Campaign, Run, Server
+from runs.services import slugs
 from runs.services.campaigns import scenarios
+from runs.services.operations import static_files
 from runs.services.runs import leases
+from runs.services.servers import servers, ssh_keys
+from runs.services.statements import FIRST_PLANS, Statement, perform
 from tests import factories
 from tests.each import check_each
 
@@ -89,3 +101,279 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings):
     slow = [f"/api/v1/measurements/?{each}" for each in ("version=9.4", "version=9", "metric=rare")]
     told = cost.grown({each: small[each] for each in slow}, cost.measure(slow))
     assert [each.partition(": ")[0] for each in told] == slow
+
+
+# Several statements in one message, and how their values are sent.
+
+
+def named(title: str, scenario) -> str:
+    row = Campaign(title=title, scenario=scenario)
+    return slugs.store(row, called=title, otherwise="campaign", taken=("new",)).slug
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Nightly run", ["nightly-run", "nightly-run-2", "nightly-run-3"]),
+        ("測定", ["campaign", "campaign-2", "campaign-3"]),
+        ("New", ["new-2", "new-3", "new-4"]),
+        ("x" * 200, ["x" * 120, "x" * 118 + "-2", "x" * 118 + "-3"]),
+        ("x" * 117 + " " + "y" * 80, ["x" * 117 + "-yy", "x" * 117 + "-2", "x" * 117 + "-3"]),
+    ],
+)
+def test_the_same_name_gets_numbers_and_a_long_one_is_cut(title, expected):
+    scenario = factories.scenario()
+    assert [named(title, scenario) for _time in expected] == expected
+
+
+@pytest.mark.django_db
+def test_what_else_is_wrong_with_a_row_is_not_taken_for_its_slug():
+    with pytest.raises(IntegrityError):
+        slugs.store(Campaign(title="x"), called="x", otherwise="campaign")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_take_one_slug_at_once_the_later_takes_the_next():
+    scenario = factories.scenario()
+
+    def other() -> str:
+        try:
+            with transaction.atomic():
+                return named("same", scenario)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor() as threads:
+        with transaction.atomic():
+            first = named("same", scenario)
+            second = threads.submit(other)
+            _until_somebody_waits()
+        assert (first, second.result(timeout=10)) == ("same", "same-2")
+
+
+def _until_somebody_waits() -> None:
+    until = time.monotonic() + 10
+    with connection.cursor() as cursor:
+        while time.monotonic() < until:
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+            if cursor.fetchone():
+                return
+            time.sleep(0.01)
+    raise AssertionError("the other one does not wait")
+
+
+TEXTS = ["plain", 'a "quote"', "back\\slash", "{1,2}", "NULL", "", "a, b", "日本語", "line\nend"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("text", [*TEXTS, None]),
+        ("bigint", [1, -2, 2**40, None]),
+        ("float8", [1.5, -1e300, 1e-9, 3.0]),
+        ("jsonb", ['{"clients": 1, "note": "a \\"b\\" \\\\"}']),
+        ("boolean", [True, False]),
+        ("timestamptz", [datetime(2026, 1, 31, 2, tzinfo=UTC), None]),
+        ("text", []),
+    ],
+)
+def test_a_list_arrives_as_it_was(kind, values):
+    asked = Statement(f"SELECT value::text FROM unnest(%s::{kind}[]) AS given (value)", (values,))
+    with transaction.atomic(), connection.cursor() as cursor:
+        (sent,) = perform([asked])
+        cursor.execute(f"SELECT unnest(%s::{kind}[])::text", [values])
+        assert sent == cursor.fetchall()
+
+
+def executions(text: str) -> list[int]:
+    """How often each statement that is prepared with this text was executed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = %s",
+            [text],
+        )
+        return [number for (number,) in cursor.fetchall()]
+
+
+def test_a_statement_is_prepared_once_for_small_and_large_numbers():
+    asked = "SELECT count(*) FROM unnest(%s::bigint[])"
+    with transaction.atomic():
+        perform([Statement(asked, ([1, 2],)), Statement(asked, ([2**40],))] * 6)
+        assert executions("SELECT count(*) FROM unnest($1::bigint[])") == [12]
+
+
+def test_a_plan_is_made_anew_where_the_kept_one_may_be_of_empty_tables():
+    asked = Statement("SELECT count(*) FROM runs_run WHERE id = ANY(%s::bigint[])", ([1],))
+    with transaction.atomic():
+        kept, anew = perform([asked]), perform([asked], keeps_plans=False)
+        assert executions("SELECT count(*) FROM runs_run WHERE id = ANY($1::bigint[])") == [1]
+    assert kept == anew == [[(0,)]]
+
+
+def test_plans_are_made_anew_when_twice_as_many_messages_were_sent():
+    """PostgreSQL keeps the plan that reads all of a small table while the table grows."""
+    asked = Statement("SELECT number FROM grown WHERE number = %s", (1,))
+    connection.connection.benchlab_messages = 4 * FIRST_PLANS
+
+    def rows_read():
+        before = _scanned()
+        assert perform([asked]) == [[(1,)]]
+        return _scanned() - before
+
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE grown (number bigint PRIMARY KEY)")
+        cursor.execute("INSERT INTO grown SELECT generate_series(1, 5)")
+        cursor.execute("ANALYZE grown")
+        assert rows_read() == 5
+        cursor.execute("INSERT INTO grown SELECT generate_series(6, 5000)")
+    read = [rows_read() for _message in range(4 * FIRST_PLANS)]
+    assert (read[0], read[-1]) == (5000, 0)
+
+
+def _scanned() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_get_xact_tuples_returned('grown'::regclass)")
+        return cursor.fetchone()[0]
+
+
+def test_what_comes_after_an_error_is_not_taken_for_prepared():
+    good = Statement("SELECT %s::text || ' comes later'", ("this",))
+    with transaction.atomic():
+        with pytest.raises(DataError), transaction.atomic():
+            perform([Statement("SELECT 1 / %s::integer", (0,)), good])
+        assert perform([good, Statement("SELECT '%%'")]) == [[("this comes later",)], [("%",)]]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_ends_in_a_message_is_not_used_again():
+    ending = Statement("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(OperationalError), transaction.atomic():
+        perform([Statement("SELECT 1"), ending, Statement("SELECT 2")])
+
+    assert perform([Statement("SELECT 3")]) == [[(3,)]]
+
+
+def test_more_than_fits_into_buffers_is_sent_while_answers_are_read():
+    long = "x" * 10**6
+    asked = [Statement("SELECT %s::text || repeat('y', %s::integer)", (long, 10**6))] * 10
+    with transaction.atomic():
+        assert perform(asked) == [[(long + "y" * 10**6,)]] * 10
+
+
+def test_a_value_without_a_literal_is_refused_before_anything_is_sent():
+    with pytest.raises(TypeError), transaction.atomic():
+        perform([Statement("SELECT %s", ({"a": 1},))])
+    assert perform([Statement("SELECT 1")]) == [[(1,)]]
+
+
+# What `script/server` prepares at each start, without losing a user's changes.
+
+
+@pytest.fixture
+def start(monkeypatch, tmp_path):
+    """Starts an instance whose SSH target nobody answers for; gives its server and what it said."""
+    target = {
+        "ADDRESS": "127.0.0.1",
+        "PORT": "1",
+        "USER": "nobody",
+        "BASE_DIR": str(tmp_path / "target"),
+        "BINDIRS": "/embedded/pg16:/embedded/pg18",
+        "AUTHORIZED_KEYS": str(tmp_path / "authorized_keys"),
+        "HOST_KEY": factories.HOST_KEY,
+    }
+    for name, value in target.items():
+        monkeypatch.setenv(f"BENCHLAB_TARGET_{name}", value)
+
+    def started():
+        said = StringIO()
+        return Command(stderr=said)._register_this_machine(), said.getvalue()
+
+    return started
+
+
+@pytest.fixture
+def server(tmp_path):
+    """This machine, with a folder and a key that a user has chosen."""
+    own = tmp_path / "own"
+    own.mkdir()
+    return factories.server(
+        "this-machine",
+        port=2222,
+        base_dir=str(own),
+        bindirs=["/opt/mine/bin", "/embedded/pg18"],
+        ssh_key=ssh_keys.generate(name="mine"),
+    )
+
+
+def test_folders_that_a_user_added_stay(start, server):
+    found, _said = start()
+
+    assert found.bindirs == ["/opt/mine/bin", "/embedded/pg18", "/embedded/pg16"]
+    assert found.base_dir == server.base_dir
+    assert (found.address, found.port, found.username) == ("127.0.0.1", 1, "nobody")
+
+
+def test_a_base_directory_that_is_gone_is_replaced(start, server, tmp_path):
+    Server.objects.update(base_dir="/no/such/folder")
+
+    assert start()[0].base_dir == str(tmp_path / "target")
+
+
+def test_a_key_that_a_user_chose_is_let_in(start, server, tmp_path):
+    start()
+
+    let_in = (tmp_path / "authorized_keys").read_text().splitlines()
+    assert let_in == [servers.public_key(), server.ssh_key.public_key]
+
+
+def test_a_machine_that_is_not_ready_does_not_stop_the_site(start, server):
+    found, said = start()
+
+    assert found.state == Server.State.UNREACHABLE
+    assert "cannot be reached over SSH" in said
+    assert "/servers/this-machine/" in said
+
+
+def test_a_key_that_cannot_be_read_does_not_stop_the_site(start, server, settings):
+    settings.ENCRYPTION_KEY = "tsTTZWOiUq2kJCvIJUQhhe2JLkIIKJZbZ5l2yrFwqHo="
+
+    assert "BENCHLAB_ENCRYPTION_KEY" in start()[1]
+
+
+def test_the_first_campaign_takes_two_minutes_or_as_long_as_is_asked(monkeypatch):
+    scenarios.sync()
+    server = factories.server()
+    for version in ("16.14", "18.4"):
+        factories.installation(server, version, has_psql=True, pgbench_version_num=180004)
+    for asked, seconds in (("", 6), ("1", 1), ("0", None)):
+        monkeypatch.setenv("BENCHLAB_FIRST_RUN_SECONDS", asked)
+        Campaign.objects.all().delete()
+        Command(stdout=StringIO())._queue_first_campaign(server)
+        queued = Campaign.objects.values_list("parameters__duration", Count("runs"))
+        assert list(queued) == ([] if seconds is None else [(seconds, 18)])
+
+    monkeypatch.delenv("BENCHLAB_FIRST_RUN_SECONDS")
+    monkeypatch.setenv("BENCHLAB_FIRST_REPEATS", "1")
+    Command(stdout=StringIO())._queue_first_campaign(server)
+    assert Campaign.objects.get().runs.count() == 6
+
+
+def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings, tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "bench.css").write_text("a {}")
+    settings.STATICFILES_DIRS, settings.STATIC_ROOT = [source], tmp_path / "static"
+    storage = "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": storage}}
+    settings.INSTALLED_APPS = ["benchlab.static_files.StaticFiles"]
+
+    assert static_files.collect()
+    assert not static_files.collect()
+    (source / "bench.css").write_text("a { color: red }")
+    os.utime(source / "bench.css", (2_000_000_000,) * 2)  # Django looks at whole seconds
+    assert static_files.collect()
+    assert "red" in (tmp_path / "static" / "bench.css").read_text()
+    (tmp_path / "static" / "staticfiles.json").unlink()
+    assert static_files.collect()

@@ -34,10 +34,8 @@ def account() -> Account:
 
 
 @pytest.fixture(scope="session")
-def binaries(account: Account) -> Iterator[PostgreSQLBinaries]:
-    folder = open_folder()
-    yield postgresql_binaries(folder, account)
-    shutil.rmtree(folder)
+def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
+    return postgresql_binaries(test_folder, account)
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,22 @@
+"""The embedded instance: what it keeps, where that lies, and the software that it is made of."""
+
+import importlib.metadata
 import os
 import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from benchlab.embedded import places, software
+from benchlab.embedded.account import Account
+from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.options import Options
-from benchlab.embedded.places import REPOSITORY
+from benchlab.embedded.places import REPOSITORY, Places
 from benchlab.embedded.ports import free_port
 from benchlab.embedded.private_files import kept_secret
 from benchlab.embedded.state import State, end_leftovers, locked
@@ -140,3 +147,117 @@ def test_a_port_that_is_none_is_refused(port: str) -> None:
 def test_hosts_of_the_user_come_beside_the_local_ones() -> None:
     hosts = Options.from_environment({"ALLOWED_HOSTS": "bench.example.org"}).allowed_hosts
     assert {"bench.example.org", "localhost", "127.0.0.1"} <= set(hosts.split(","))
+
+
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root changes to another account")
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_the_account_reaches_its_services_and_not_our_files(ground: Path, account: Account) -> None:
+    place = Places(ground / "var")
+    place.prepare(Accounts(*[account] * 4))
+    assert account.can_enter(place.services)
+    assert place.services == ground.resolve() / "var/services"
+    assert {mode(each) for each in (place.logs, place.artifacts, place.target_keys)} == {0o700}
+
+
+@as_root
+def test_services_lie_elsewhere_when_the_account_cannot_enter(
+    ground: Path, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "ELSEWHERE", ground)
+    closed = ground / "closed"
+    closed.mkdir(mode=0o700)
+
+    place = Places(closed / "var")
+    place.prepare(Accounts(*[account] * 4))
+    again = Places(closed / "var")
+    again.prepare(Accounts(*[account] * 4))
+
+    assert mode(closed) == 0o700
+    assert account.can_enter(place.services)
+    assert again.services == place.services
+    assert place.services.parent == ground.resolve()
+
+
+@as_root
+def test_services_of_a_deleted_var_are_set_aside(
+    ground: Path, account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "ELSEWHERE", ground)
+    closed = ground / "closed"
+    closed.mkdir(mode=0o700)
+    first = Places(closed / "var")
+    first.prepare(Accounts(*[account] * 4))
+    (first.services / "old").touch()
+    (closed / "var/services").unlink()
+
+    first.prepare(Accounts(*[account] * 4))
+
+    assert not (first.services / "old").exists()
+    assert (first.services.with_name(first.services.name + ".old") / "old").exists()
+
+
+# Copies of BenchLab's own programs for accounts that cannot read the originals.
+
+
+@pytest.fixture
+def taken(tmp_path):
+    def take(name):
+        package = importlib.metadata.distribution(name)
+        (tmp_path / "bin").mkdir()
+        software._take(package, tmp_path / "site-packages", tmp_path / "bin")
+        return [each.name for each in (tmp_path / "bin").iterdir()]
+
+    return take
+
+
+def test_a_program_that_a_package_brings_is_copied_and_runs(taken, tmp_path):
+    """The generator of TPC-H: without it no run of the scenario block-size loads its data."""
+    assert taken("tpchgen-cli") == ["tpchgen-cli"]
+    program = tmp_path / "bin/tpchgen-cli"
+    assert subprocess.run([program, "--version"], check=False, capture_output=True).returncode == 0
+
+
+def test_a_script_that_names_another_interpreter_is_not_copied(taken, tmp_path):
+    assert taken("celery") == []
+    assert (tmp_path / "site-packages/celery/__init__.py").exists()
+
+
+def test_what_only_an_unwanted_extra_needs_is_not_copied():
+    lines = ['redis>=4; extra == "redis"', "fido2 ; extra == 'mfa'", "psycopg[binary, pool]==3"]
+    assert set(software._wanted(lines, frozenset({"mfa"}))) == {
+        ("fido2", frozenset()), ("psycopg", frozenset({"binary", "pool"})),
+    }  # fmt: skip
+    names = {each.metadata["Name"] for each in software._needed()}
+    assert {"Django", "psycopg-binary", "fido2"} <= names
+    assert not {"pip", "mypy", "pytest"} & names
+
+
+def test_packages_that_everybody_can_read_are_used_from_their_place(ground):
+    (ground / "open/packages").mkdir(parents=True)
+    (ground / "closed").mkdir(mode=0o700)
+
+    def places(*names):
+        return software._readable_places(
+            [SimpleNamespace(locate_file=lambda _path, name=name: ground / name) for name in names]
+        )
+
+    assert places("open/packages", "open/packages") == (ground / "open/packages",)
+    assert places("open/packages", "closed") == ()
+    (ground / "open").chmod(0o700)
+    assert places("open/packages") == ()
+
+
+def test_a_copied_python_finds_packages_in_their_place(ground):
+    package = importlib.metadata.distribution("redis")
+    place = package.locate_file("")
+    python, libraries = software._python(ground, [package], [place], is_in_use=False)
+    asked = [python, "-c", "import redis, sys; print(redis.__file__, sys.prefix)"]
+    said = subprocess.run(
+        asked, env={"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.split() == [str(place / "redis/__init__.py"), str(python.parents[1])]

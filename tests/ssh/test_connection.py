@@ -1,17 +1,33 @@
-"""Connecting to a real OpenSSH server: who gets in, what is trusted, what is reported."""
+"""Connecting to a real OpenSSH server, also through other servers, and what its sessions allow."""
 
 import asyncio
+import shutil
 import subprocess
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from runs.execution import ssh
-from runs.execution.errors import ConnectionLost, HostKeyChanged, HostUnreachable, LoginRefused
-from runs.execution.ssh import Address
-from tests.ssh.openssh import OpenSSH
+from runs.execution import preflight, sessions, ssh
+from runs.execution.connection import Line
+from runs.execution.errors import (
+    ConnectionLost,
+    HostKeyChanged,
+    HostUnreachable,
+    LoginRefused,
+    TargetProblem,
+)
+from runs.execution.leftovers import marked
+from runs.execution.ssh import Address, Login
+from runs.execution.steps import peek, perform
+from tests.ssh.directing import execute, left_running, names
+from tests.ssh.openssh import OpenSSH, login_name, short_folder
 
 pytestmark = pytest.mark.openssh
+
+
+# Connecting to a real OpenSSH server: who gets in, what is trusted, what is reported.
 
 
 def connecting(address: Address, host_key: str, private_key: str) -> None:
@@ -122,3 +138,227 @@ def test_a_dropped_connection_is_told_as_lost(on_host, openssh: OpenSSH):
             await command
 
     on_host(act)
+
+
+# Reaching a target through other servers (ProxyJump), each a real OpenSSH server of its own.
+
+
+KEYS = [ssh.generate_private_key() for _each in range(3)]
+
+
+@pytest.fixture
+def chain(sshd_binary, account) -> Iterator[list[OpenSSH]]:
+    """Three servers; each lets in another key."""
+    servers = []
+    for _private, public in KEYS:
+        server = OpenSSH(sshd_binary, short_folder(), account)
+        server.prepare(public)
+        server.start()
+        servers.append(server)
+    yield servers
+    for server in servers:
+        server.stop()
+        shutil.rmtree(server.folder)
+
+
+@pytest.fixture
+def logins(chain, account) -> list[Login]:
+    name = login_name(account)
+    return [
+        Login(Address("127.0.0.1", server.port, name), server.host_key, private)
+        for server, (private, _public) in zip(chain, KEYS, strict=True)
+    ]
+
+
+async def connecting_by(logins: list[Login]) -> ssh.Host:
+    *hops, last = logins
+    return await ssh.connect(
+        last.address, host_key=last.host_key, private_key=last.private_key, through=hops
+    )
+
+
+def port_seen(logins: list[Login]) -> str:
+    """The port of the sshd that a command at the end of the way finds itself under."""
+
+    async def ask() -> str:
+        async with await connecting_by(logins) as host:
+            answer = await host.run(["sh", "-c", "echo $SSH_CONNECTION"])
+            return answer.stdout.decode().split()[-1]
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_command_runs_at_the_end_of_the_way(logins, chain, count):
+    assert port_seen(logins[:count]) == str(chain[count - 1].port)
+
+
+def test_the_host_key_is_asked_for_through_the_hops(logins, chain):
+    offered = asyncio.run(ssh.offered_host_key(logins[2].address, logins[:2]))
+    assert ssh.fingerprint(offered) == ssh.fingerprint(chain[2].host_key)
+
+
+def test_a_hop_that_is_away_is_named(logins, chain):
+    chain[1].stop()
+    with pytest.raises(HostUnreachable) as told:
+        asyncio.run(connecting_by(logins))
+    assert told.value.code == "hop_unreachable"
+    assert f"At the hop {logins[1].address}: " in told.value.message
+    assert f"through the hop {logins[0].address}" in told.value.message
+
+
+def test_a_hop_that_refuses_the_key_is_named(logins, chain):
+    (chain[0].folder / "authorized_keys").write_text("")
+    with pytest.raises(LoginRefused) as told:
+        asyncio.run(connecting_by(logins))
+    assert told.value.code == "hop_login_refused"
+    assert f"At the hop {logins[0].address}: " in told.value.message
+
+
+def test_a_hop_with_another_host_key_is_not_passed(logins, chain):
+    chain[0].stop()
+    chain[0].new_host_key()
+    chain[0].start()
+    with pytest.raises(HostKeyChanged) as told:
+        asyncio.run(connecting_by(logins))
+    assert told.value.code == "hop_key_changed"
+    assert f"At the hop {logins[0].address}: " in told.value.message
+
+
+def test_a_hop_whose_key_nobody_confirmed_is_not_passed(logins):
+    unconfirmed = Login(logins[0].address, "", logins[0].private_key)
+    with pytest.raises(HostKeyChanged) as told:
+        asyncio.run(connecting_by([unconfirmed, *logins[1:]]))
+    assert "not confirmed yet" in told.value.message
+
+
+def test_a_target_that_is_away_is_told_with_the_hop_before_it(logins, chain):
+    chain[2].stop()
+    with pytest.raises(HostUnreachable) as told:
+        asyncio.run(connecting_by(logins))
+    assert told.value.code == "host_unreachable"
+    assert f"through the hop {logins[1].address}" in told.value.message
+    assert "AllowTcpForwarding" in told.value.remedy
+
+
+def test_a_hop_that_forwards_nothing_is_told(logins, chain):
+    chain[0].stop()
+    with (chain[0].folder / "sshd_config").open("a") as configuration:
+        configuration.write("AllowTcpForwarding no\n")
+    chain[0].start()
+    with pytest.raises(HostUnreachable) as told:
+        asyncio.run(connecting_by(logins[:2]))
+    assert "AllowTcpForwarding" in told.value.remedy
+
+
+def test_a_hop_that_breaks_is_a_lost_connection_and_the_line_comes_back(logins, chain):
+    told: list[str] = []
+
+    async def tell(code: str, _message: str) -> None:
+        told.append(code)
+
+    async def act(host: ssh.Host) -> bytes:
+        if not told:
+            command = asyncio.create_task(host.run(["sleep", "30"]))
+            await asyncio.sleep(0.5)
+            chain[0].drop_connections()
+            await command
+        return (await host.run(["echo", "back"])).stdout
+
+    async def run() -> bytes:
+        line = Line(lambda: connecting_by(logins), waits=(0.2, 0.5, 1))
+        try:
+            return await line.do(act, tell)
+        finally:
+            await line.close()
+
+    assert asyncio.run(run()) == b"back\n"
+    assert told == [ConnectionLost.code]
+
+
+def test_closing_leaves_no_connection_at_any_hop(logins, chain):
+    async def run() -> None:
+        host = await connecting_by(logins)
+        await host.close()
+
+    asyncio.run(run())
+    for server in chain:
+        server.wait_until_nobody_is_connected()
+
+
+def test_no_private_key_is_in_what_a_login_prints(logins):
+    assert "PRIVATE" not in repr(logins)
+
+
+# Sessions of a real OpenSSH server: too few of them, and login shells that greet.
+
+
+prepared = pytest.mark.usefixtures("prepared")
+
+
+@pytest.mark.parametrize("allowed", [1, 2])
+@prepared
+def test_a_run_with_too_few_sessions_fails_with_the_remedy(
+    direct, plan, openssh, base_dir, monkeypatch, allowed
+):
+    monkeypatch.setattr(sessions, "WAITS_SECONDS", (0.1, 0.2))
+    openssh.configure(f"MaxSessions {allowed}")
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
+    director.bench.look_s = 1
+    begun = time.monotonic()
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    assert told.value.code == "too_few_sessions"
+    assert "MaxSessions" in told.value.remedy
+    assert time.monotonic() - begun < 60
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base, monkeypatch):
+    async def look(host):
+        return (await preflight.look(host, base, [], [])).allows_sessions
+
+    monkeypatch.setattr(sessions, "WAITS_SECONDS", (0.1,))
+    openssh.configure(f"MaxSessions {sessions.NEEDED}")
+    assert on_host(look)
+    openssh.configure("")
+    text = (openssh.folder / "sshd_config").read_text()
+    fewer = text.replace(f"MaxSessions {sessions.NEEDED}", f"MaxSessions {sessions.NEEDED - 1}")
+    (openssh.folder / "sshd_config").write_text(fewer)
+    openssh.configure("")
+    assert not on_host(look)
+
+
+def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, openssh, base):
+    shell = 'printf "Welcome\\nbenchlab"; echo; eval "$SSH_ORIGINAL_COMMAND"'
+    openssh.configure(f"ForceCommand {shell}")
+
+    async def act(host):
+        await base.claim(host)
+        for name in ("1-1", "2-1"):
+            await base.make_folder(host, base.below("runs", name))
+        steps = base.below("runs", "1-1")
+        await perform(host, steps, "talk", ["echo", "first second"])
+        return (
+            (await host.run(["cat"], stdin=b"in")).stdout,
+            await peek(host, steps, "talk", "out", len("first ")),
+            await marked(host, base),
+        )
+
+    printed, rest, left = on_host(act)
+    assert (printed, rest) == (b"in", b"second\n")
+    assert left == [base.below("runs", "2-1"), base.below("runs", "1-1")]
+
+
+def test_a_login_shell_that_starts_nothing_is_told(on_host, openssh):
+    openssh.configure("ForceCommand echo This account is not available.")
+
+    async def act(host):
+        with pytest.raises(TargetProblem) as told:
+            await host.run(["true"])
+        return told.value
+
+    problem = on_host(act)
+    assert problem.code == "no_report"
+    assert "not available" in problem.message

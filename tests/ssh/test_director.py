@@ -116,8 +116,14 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_p
 ):
     director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
 
+    printed = ""
+
     def orders() -> Iterator[Order]:
-        while not any(each.stat().st_size for each in base_dir.glob("runs/*/steps/pgbench/err")):
+        nonlocal printed
+        while not printed:
+            printed = "".join(
+                each.read_text() for each in base_dir.glob("runs/*/steps/pgbench/err")
+            )
             yield "go_on"
         yield from ["cancel"] * 100
 
@@ -127,7 +133,9 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder_but_what_its_load_had_p
     assert names(base_dir / "runs") == []
     stopped = director.reporter.commands[-1]
     assert (stopped.name, stopped.exit_status) == ("pgbench", None)
-    assert "progress: 1.0 s" in stopped.stderr
+    # After a second, or somewhat later on a busy machine.
+    assert printed.startswith("progress: ")
+    assert stopped.stderr.startswith(printed)
     assert "pgbench.err" in {each.name for each in director.bench.findings.artifacts}
 
 

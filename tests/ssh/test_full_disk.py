@@ -1,5 +1,9 @@
-"""A target whose disk fills up: before the load, and under it."""
+"""Small disks in place of a base directory, and somebody else who fills them."""
 
+import contextlib
+import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,16 +11,40 @@ from pathlib import Path
 import pytest
 
 from runs.execution.errors import TargetProblem
-from tests.ssh import disks
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
+from tests.ssh.openssh import OpenSSH
 
-pytestmark = pytest.mark.openssh
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: int, sshd: OpenSSH) -> Iterator[Path]:
+    """The folder on a disk of this many MB, as the sshd sees it."""
+    if os.getuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    owner = folder.stat()
+    options = f"size={megabytes}m,uid={owner.st_uid},gid={owner.st_gid},mode=700"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
+    sshd.stop()  # its mount namespace was made before the disk
+    sshd.start()
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(disk: Path, *, leave: int = 0) -> None:
+    """Take all free space except this many bytes, even while others write there."""
+    with (disk / "filler").open("ab", buffering=0) as filler, contextlib.suppress(OSError):
+        while shutil.disk_usage(disk).free > leave or not leave:
+            filler.write(bytes(2**20))
+
+
+# A target whose disk fills up: before the load, and under it.
 
 
 @pytest.fixture(params=[400])
-def small_disk(request, base_dir, openssh) -> Iterator[Path]:
+def base_on_small_disk(request, base_dir, openssh) -> Iterator[Path]:
     """The base directory on a disk of this many MB."""
-    with disks.small_disk(base_dir, request.param, openssh) as disk:
+    with small_disk(base_dir, request.param, openssh) as disk:
         yield disk
 
 
@@ -26,8 +54,9 @@ def assert_is_clean(base_dir: Path) -> None:
     assert names(base_dir / "clusters") == []
 
 
-@pytest.mark.parametrize("small_disk", [60], indirect=True)
-def test_a_disk_that_fills_up_before_the_load_is_told_as_such(direct, plan, small_disk):
+@pytest.mark.openssh
+@pytest.mark.parametrize("base_on_small_disk", [60], indirect=True)
+def test_a_disk_that_fills_up_before_the_load_is_told_as_such(direct, plan, base_on_small_disk):
     director = direct(plan)
     # As if another program had filled the disk after the check.
     director.preparing.disk_bytes = -(10**12)
@@ -36,10 +65,13 @@ def test_a_disk_that_fills_up_before_the_load_is_told_as_such(direct, plan, smal
         execute(director)
     assert told.value.code == "disk_full"
     assert "smaller scale" in told.value.remedy
-    assert_is_clean(small_disk)
+    assert_is_clean(base_on_small_disk)
 
 
-def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(direct, plan, small_disk):
+@pytest.mark.openssh
+def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
+    direct, plan, base_on_small_disk
+):
     parameters = {"scale": 1, "duration": 30}
     writing = replace(plan, scenario="fixed-point-update", parameters=parameters, cluster_key="")
     director = direct(writing)
@@ -50,11 +82,11 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(direct, pl
     def orders():
         for order in when_measuring(director, "cancel"):
             if order == "cancel":
-                disks.fill(small_disk)
+                fill(base_on_small_disk)
             yield "go_on"
 
     with pytest.raises(TargetProblem) as told:
         watched(director, orders())
     assert told.value.code == "disk_full"
     assert "No space left on device" in told.value.message
-    assert_is_clean(small_disk)
+    assert_is_clean(base_on_small_disk)

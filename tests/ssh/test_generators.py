@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from runs.execution import clocks, ssh
+from runs.execution.base_dir import BaseDir
 from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.errors import Cancelled, LoadsApart
+from runs.execution.errors import Cancelled, LoadsApart, TargetProblem
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.treatment import Treatment
@@ -21,9 +22,10 @@ from runs.execution.watch import Order
 from runs.scenarios import pgbench_procedure, registry
 from runs.tools.pgbench.histogram import read_histogram
 from tests.ssh.conftest import INSTANCE
-from tests.ssh.directing import execute, left_running, names, watched
+from tests.ssh.directing import execute, left_running, names, processes_below, watched
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 from tests.ssh.recording import RecordingReporter
+from tests.ssh.test_full_disk import fill, small_disk
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]
 
@@ -312,3 +314,108 @@ def test_all_machines_are_treated_and_set_back_in_turn(
     assert governed() == ["powersave", "powersave"]
     for machine in machines:
         assert names(machine.base_dir / "runs") == []
+
+
+# Several machines of a run that ends: each is cleaned up independently.
+
+
+@pytest.mark.loads
+def test_one_that_refuses_does_not_keep_the_others_from_being_cleaned(
+    direct,
+    plan,
+    machines,
+):
+    endless = replace(plan, parameters={"scale": 1, "duration": 600})
+    database, refusing, other = machines
+    mark = refusing.base_dir / "runs" / "7-1" / ".benchlab"
+    director = direct(endless)
+    marked = []
+
+    def orders():
+        for order in cancel_when_loaded(machines):
+            if order == "cancel":
+                marked.append(mark.read_text())
+                mark.write_text("somebody else's\n")
+            yield order
+
+    with pytest.raises(Cancelled):
+        watched(director, orders())
+
+    assert [code for code, _message in director.reporter.events] == ["cleanup_incomplete"]
+    for machine in (database, other):
+        assert left_running(machine.base_dir) == []
+        assert names(machine.base_dir / "runs") == []
+    assert processes_below(refusing.base_dir)
+    assert names(refusing.base_dir / "runs") == ["7-1"]
+    mark.write_text(marked[0])
+    with pytest.raises(Cancelled):
+        watched(direct(endless, taken_over=True), iter(["cancel"] * 100))
+    assert left_running(refusing.base_dir) == []
+
+
+@pytest.mark.loads
+def test_a_shared_cluster_that_does_not_start_for_them_is_removed(
+    direct,
+    plan,
+    machines,
+):
+    database = machines[0]
+    cluster = database.base_dir / "clusters" / "shared"
+    shutil.rmtree(cluster, ignore_errors=True)
+
+    async def make():
+        base = BaseDir(str(database.base_dir), INSTANCE)
+        async with await database.connect() as host:
+            await base.claim(host)
+            await base.make_folder(host, str(cluster))
+            await host.run(["mkdir", str(cluster / "data")])
+            await host.run(["tee", str(cluster / "prepared")], stdin=b"run 6\n")
+
+    asyncio.run(make())
+    with pytest.raises(TargetProblem) as told:
+        execute(direct(alone(plan)))
+    assert told.value.code == "postgres_does_not_start"
+    assert names(database.base_dir / "clusters") == []
+
+
+# The database's disk while the load comes from another machine, whose own disk has room.
+
+
+FLOOR_BYTES = 64 * 2**20
+
+
+@pytest.mark.loads
+def test_a_load_from_elsewhere_is_stopped_before_it_fills_the_databases_disk(
+    direct,
+    plan,
+    machines,
+):
+    database, generator, _other = machines
+    writing = replace(
+        alone(plan),
+        scenario="fixed-point-update",
+        parameters={"scale": 1, "duration": 15},
+        settings={"shared_buffers": "64MB", "fsync": "off"},
+        cluster_key="",
+    )
+    with small_disk(database.base_dir, 400, database.sshd) as disk:
+        director = direct(writing)
+        director.preparing.disk_bytes = 0
+        director.bench.floor_bytes = FLOOR_BYTES
+        director.bench.look_s = 0.5
+
+        def orders():
+            for _ in range(10_000):
+                is_loaded = director.bench.running_step == "pgbench-load1"
+                if is_loaded and not (disk / "filler").exists():
+                    fill(disk, leave=FLOOR_BYTES // 2)
+                yield "go_on"
+
+        with pytest.raises(TargetProblem, match=f"below {disk} on {writing.host}") as told:
+            watched(director, orders())
+        assert told.value.code == "disk_almost_full"
+        assert names(disk / "clusters") == []
+    stopped = director.reporter.commands[-1]
+    assert (stopped.name, stopped.exit_status) == ("pgbench-load1", None)
+    assert left_running(generator.base_dir) == []
+    assert names(generator.base_dir / "runs") == []

@@ -1,16 +1,20 @@
-"""The facts of a run's machines, reported at its start; failures there do not fail the run."""
+"""The facts of a run's machines, reported at its start, and the skew of their clocks."""
 
 import asyncio
 from dataclasses import replace
 
 import pytest
 
-from runs.execution import boot, facts, probing, treating
+from runs.execution import boot, clock_skew, facts, probing, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
+from runs.execution.ssh import Host
 from tests.ssh.directing import execute, left_running
 
-pytestmark = [pytest.mark.openssh, pytest.mark.probes]
+pytestmark = pytest.mark.openssh
+
+
+# The facts of a run's machines, reported at its start; failures there do not fail the run.
 
 
 def steady(system: facts.OperatingSystem) -> facts.OperatingSystem:
@@ -41,6 +45,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Fact
     return director.reporter.machines
 
 
+@pytest.mark.probes
 def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_host):
     told = probe(direct(plan))["db"]
     inspected = on_host(lambda host: facts.discover(host, [], base_dir=plan.base_dir))
@@ -48,6 +53,7 @@ def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_h
     assert steady(told.operating_system) == steady(inspected.operating_system)
 
 
+@pytest.mark.probes
 def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, monkeypatch):
     """The run may have set the machine otherwise since."""
     told = probe(direct(plan))
@@ -55,6 +61,7 @@ def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, mon
     assert probe(direct(plan, taken_over=True)) == told
 
 
+@pytest.mark.probes
 @pytest.mark.parametrize(
     "argv",
     [["sh", "-c", "echo '== uname'; exit 3"], ["sh", "-c", "kill -9 $PPID $$"], ["sleep", "60"]],
@@ -73,6 +80,7 @@ def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
     assert left_running(base_dir) == []
 
 
+@pytest.mark.probes
 @pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypatch):
     seen = {}
@@ -87,6 +95,7 @@ def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypa
     assert seen["db"].hardware.memory_bytes
 
 
+@pytest.mark.probes
 @pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
     """However long that takes."""
@@ -106,3 +115,39 @@ def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
         execute(director)
     assert seen["preparing"] == {}
     assert seen["measuring"]["db"].hardware.memory_bytes
+
+
+# Clock skew over a real connection: halved round trips, with a bound on the error.
+
+
+def test_the_same_clock_has_no_skew_beyond_its_uncertainty(on_host):
+    skew = on_host(clock_skew.measure)
+    assert abs(skew.skew_s) <= skew.uncertainty_s < 0.5
+
+
+def test_a_clock_that_is_ahead_is_told_by_how_much(on_host, monkeypatch):
+    ahead = ("sh", "-c", "echo $(($(date +%s) + 90)).5")
+    monkeypatch.setattr(clock_skew, "_NOW", ahead)
+    assert 88 < on_host(clock_skew.measure).skew_s < 92
+
+
+def test_a_quick_answer_is_enough_and_of_slow_ones_the_quickest_counts(on_host, monkeypatch):
+    asked = []
+    run = Host.run
+
+    async def counted(self, *words, **options):
+        asked.append(words)
+        return await run(self, *words, **options)
+
+    monkeypatch.setattr(Host, "run", counted)
+    monkeypatch.setattr(clock_skew, "QUICK_SECONDS", 10.0)
+    on_host(clock_skew.measure)
+    assert len(asked) == 1
+    monkeypatch.setattr(clock_skew, "QUICK_SECONDS", 0.0)
+    on_host(clock_skew.measure)
+    assert len(asked) == 1 + clock_skew.SAMPLES
+
+
+def test_a_clock_without_fractions_is_no_guess(on_host, monkeypatch):
+    monkeypatch.setattr(clock_skew, "_NOW", ("echo", "17.%N"))
+    assert on_host(clock_skew.measure) is None

@@ -8,16 +8,18 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.fence import Fence, LeaseLost
 from runs.execution.sessions import IN_OWN_SESSION, shell_line
 from runs.execution.ssh import Answer
 from runs.execution.steps import peek, perform, stop_all
-from tests.ssh.directing import recorded_programs
+from tests.ssh.directing import raised, recorded_programs
 
 pytestmark = pytest.mark.openssh
 
@@ -410,3 +412,51 @@ def test_a_step_gets_its_input_from_who_comes_while_another_waits_for_it(on_host
     assert late.endswith(b"wholebenchlab-end x\n")
     assert count.read_text() == "x\n"
     assert left.split() == [b"count", b"cut"]
+
+
+# The fence on a target: a worker that was given up starts and removes nothing any more.
+
+
+@pytest.fixture
+def fence(base_dir) -> Fence:
+    return Fence(f"{base_dir}/leases/1", 5)
+
+
+def test_a_step_of_the_present_holder_is_performed(on_host, base_dir, fence):
+    async def act(host):
+        await raised(fence, host)
+        await raised(fence, host)
+        return await perform(host, str(base_dir), "one", ["echo", "a b"], stdin="x", fence=fence)
+
+    assert on_host(act).stdout == "a b\n"
+
+
+def test_a_step_of_an_older_token_is_not_started(on_host, base_dir, fence):
+    async def act(host):
+        await raised(fence, host)
+        await raised(replace(fence, token=12), host)
+        with pytest.raises(LeaseLost) as told:
+            await perform(host, str(base_dir), "one", ["touch", f"{base_dir}/harm"], fence=fence)
+        return told.value.token
+
+    assert on_host(act) == 12
+    assert not (base_dir / "harm").exists()
+
+
+def test_an_older_token_cannot_be_raised_again(on_host, base_dir, fence):
+    async def act(host):
+        await raised(replace(fence, token=12), host)
+        with pytest.raises(LeaseLost):
+            await raised(fence, host)
+
+    on_host(act)
+    assert [path.name for path in (base_dir / "leases" / "1").iterdir()] == ["12"]
+
+
+def test_the_tokens_of_another_server_on_the_same_machine_do_not_count(on_host, base_dir, fence):
+    async def act(host):
+        await raised(Fence(f"{base_dir}/leases/2", 99), host)
+        await raised(fence, host)
+        return await perform(host, str(base_dir), "one", ["true"], fence=fence)
+
+    assert on_host(act).exit_status == 0

@@ -144,7 +144,7 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
 ):
     bindir = binaries.postgresql18
     waiting = factories.run(server=server, plan={"cluster_key": "3-abc"})
-    folders("clusters/3-abc", "runs/9-1")
+    folders("clusters/3-abc", "runs/999999-1")
 
     async def make(host, base):
         data = base.below("clusters/3-abc/data")
@@ -153,8 +153,8 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
 
     async def start(host, base):
         data = base.below("clusters/3-abc/data")
-        options = f'-k "{base.below("runs/9-1")}" -c listen_addresses='
-        log = base.below("runs/9-1/log")
+        options = f'-k "{base.below("runs/999999-1")}" -c listen_addresses='
+        log = base.below("runs/999999-1/log")
         started = await host.run(
             [f"{bindir}/pg_ctl", "start", "-w", "-D", data, "-l", log, "-o", options]
         )
@@ -162,12 +162,12 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
 
     on_target(make)
     on_target(start)
-    assert sweeping.sweep(server=server) == sweeping.Swept((f"{base_dir}/runs/9-1",), ())
+    assert sweeping.sweep(server=server) == sweeping.Swept((f"{base_dir}/runs/999999-1",), ())
     assert left_running(base_dir) == []
     assert names(base_dir / "clusters") == ["3-abc"]
 
     waiting.delete()
-    folders("runs/9-1")
+    folders("runs/999999-1")
     on_target(start)
     assert left_running(base_dir)
     assert len(sweeping.sweep(server=server).removed) == 2
@@ -175,20 +175,20 @@ def test_processes_end_in_all_folders_and_those_that_nobody_needs_go(
     assert names(base_dir / "clusters") == []
 
 
-@pytest.mark.parametrize("linked", ["clusters/run-9/data", "clusters"])
+@pytest.mark.parametrize("linked", ["clusters/run-999999/data", "clusters"])
 def test_another_ones_postgresql_behind_a_link_is_not_stopped(
     server, folders, base_dir, account, elsewhere, linked
 ):
     """A person has put a link to other data where BenchLab's own were."""
-    folders("clusters/run-9")
-    own, moved = base_dir / "clusters", elsewhere / "run-9" / "data"
+    folders("clusters/run-999999")
+    own, moved = base_dir / "clusters", elsewhere / "run-999999" / "data"
     assert account.succeeds("mkdir", "-p", moved)
-    assert account.succeeds("cp", own / "run-9" / ".benchlab", elsewhere / "run-9")
+    assert account.succeeds("cp", own / "run-999999" / ".benchlab", elsewhere / "run-999999")
     if linked == "clusters":
         assert account.succeeds("rm", "-r", own)
         assert account.succeeds("ln", "-s", elsewhere, own)
     else:
-        assert account.succeeds("ln", "-s", moved, own / "run-9" / "data")
+        assert account.succeeds("ln", "-s", moved, own / "run-999999" / "data")
     with account.spawn(["sleep", "60"], env={"PATH": "/usr/bin:/bin"}, cwd=moved) as process:
         (moved / "postmaster.pid").write_text(f"{process.pid}\n")
         try:
@@ -413,15 +413,15 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
     server, folders, openssh, base_dir, account, first_process, monkeypatch
 ):
     monkeypatch.setattr("runs.execution.stopping.SECONDS_BETWEEN_SIGNALS", 0)
-    folders("clusters/run-9", "runs/9-1")
-    data = base_dir / "clusters/run-9/data"
+    folders("clusters/run-999999", "runs/999999-1")
+    data = base_dir / "clusters/run-999999/data"
     assert account.succeeds("mkdir", data)
     (data / "postmaster.pid").write_text("1\n")
     first_process(data)
 
     swept = sweeping.sweep(server=server)
 
-    assert swept.removed == (f"{base_dir}/runs/9-1",)
+    assert swept.removed == (f"{base_dir}/runs/999999-1",)
     assert [problem.code for problem in swept.left] == ["postgres_does_not_stop"]
     server.refresh_from_db()
     assert server.was_swept_in_vain

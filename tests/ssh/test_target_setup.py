@@ -1,7 +1,4 @@
-"""The commands of docs/target-setup.md, executed as they stand there.
-
-They see an /etc and a /home of their own: those of this machine serve other tests as well.
-"""
+"""A target's setup as docs/target-setup.md has it: its commands, and what sudo then allows."""
 
 import os
 import re
@@ -17,6 +14,7 @@ import pytest
 
 from benchlab.embedded.account import Account
 from runs.execution import privileged
+from runs.execution.errors import TargetProblem
 from runs.models import Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
@@ -25,7 +23,12 @@ from runs.services.servers import host_keys, preflight, servers
 from tests import factories
 from tests.ssh.openssh import OpenSSH, short_folder
 
-pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+pytestmark = pytest.mark.openssh
+
+
+# The commands of docs/target-setup.md, executed as they stand there.
+# They see an /etc and a /home of their own: those of this machine serve other tests as well.
+
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "target-setup.md"
 # As sshd has it where nobody changed it: keys lie in the user's home, and modes are looked at.
@@ -165,6 +168,7 @@ def allow_dropping_caches(host: Host, server: Server) -> Server:
     return server
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
     scenarios.sync()
     set_up(host)
@@ -185,3 +189,68 @@ def test_a_host_set_up_by_the_document_serves_a_campaign(host, sshd, binaries):
     execution.execute(leases.claim(server_id=server.pk, holder="test"))
     run = campaign.runs.get()
     assert run.state == Run.State.FINISHED, run.message
+
+
+# Privileged actions: sudo on a real machine allows just what the fragment says.
+
+
+@pytest.mark.refused
+@pytest.mark.parametrize("names", [[], ["drop_caches"], list(privileged.NAMES)])
+@pytest.mark.parametrize("username", ["benchlab", "BENCH", "bench-lab.2"])
+def test_sudo_reads_the_fragment(tmp_path, names, username):
+    if shutil.which("visudo") is None:
+        pytest.skip("visudo is missing: apt install sudo")
+    text = privileged.sudoers(username, names)
+    assert text.count("NOPASSWD") == sum(len(privileged.action(n).commands) for n in names)
+    assert "*" not in text
+    fragment = tmp_path / "benchlab"
+    fragment.write_text(text)
+    fragment.chmod(0o440)
+    command = ["visudo", "-cf", fragment]
+    checked = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr + checked.stdout
+
+
+@pytest.mark.refused
+def test_without_a_fragment_everything_is_refused(allow, on_host):
+    assert on_host(lambda host: privileged.refused(host, privileged.NAMES)) == list(
+        privileged.NAMES
+    )
+
+
+@pytest.mark.refused
+def test_just_what_was_ticked_is_allowed(allow, on_host):
+    allow("drop_caches", "perf")
+    assert on_host(lambda host: privileged.refused(host, privileged.NAMES)) == ["governor"]
+
+
+@pytest.mark.refused
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["sysctl", "-w", "vm.drop_caches=1"],
+        ["sysctl", "-w", "vm.drop_caches=3", "kernel.panic=1"],
+        ["sysctl", "-w", "kernel.core_pattern=|/tmp/x"],
+        ["sh", "-c", "id"],
+    ],
+)
+def test_nothing_beside_the_exact_command_lines_is_allowed(allow, on_host, argv):
+    allow(*privileged.NAMES)
+    answer = on_host(lambda host: host.run(["sudo", "-n", *argv]))
+    assert answer.exit_status != 0
+    assert b"password is required" in answer.stderr
+
+
+@pytest.mark.refused
+def test_an_action_that_is_not_ticked_is_not_even_tried():
+    with pytest.raises(TargetProblem) as told:
+        privileged.as_root("drop_caches", privileged.DROP_CACHES, [])
+    assert told.value.code == "privilege_missing"
+    assert "sudoers" in told.value.remedy
+
+
+@pytest.mark.refused
+def test_a_governor_that_is_not_in_the_list_is_refused_here():
+    command = (privileged.CPUPOWER, "frequency-set", "-g", "x; reboot")
+    with pytest.raises(ValueError, match="no command of governor"):
+        privileged.as_root("governor", command, ["governor"])

@@ -66,10 +66,10 @@ def test_every_package_of_the_lock_has_hashes():
 
 COMPOSITION = "tests/deployment/test_composition.py"
 SYSTEMD = "tests/deployment/test_without_containers.py"
-SERVER = "tests/deployment/test_server.py"
-BACKUPS = "tests/domain/services/operations/test_backups.py"
-ARTIFACTS = "tests/domain/services/runs/test_certificates.py"
-RETENTION = "tests/domain/services/operations/test_retention.py"
+SERVER = "tests/deployment/test_without_containers.py"
+BACKUPS = "tests/domain/services/operations/test_operations.py"
+ARTIFACTS = "tests/domain/services/runs/test_findings.py"
+RETENTION = "tests/domain/services/operations/test_operations.py"
 BLOCKS = {
     "One machine": {SERVER},
     "Containers": {COMPOSITION},
@@ -83,7 +83,7 @@ BLOCKS = {
 SENTENCES = {
     ".venv/bin/python manage.py doctor": (SERVER, "doctor"),
     "ALTER ROLE benchlab SET statement_timeout = '60s'": (
-        "tests/api/test_pgbouncer.py",
+        "tests/api/test_replica.py",
         "ALTER ROLE",
     ),
     "git pull": (SYSTEMD, "Updates"),
@@ -99,7 +99,7 @@ SENTENCES = {
     "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
     "manage.py rotate_encryption_key": (
-        "tests/domain/services/servers/test_ssh_keys.py",
+        "tests/domain/services/servers/test_machines.py",
         "rotate_encryption_key",
     ),
     "manage.py sync_scenarios": (SYSTEMD, "Without containers"),

@@ -1,23 +1,39 @@
-"""What all pages share: language, errors, login, scenarios, the style guide."""
+"""What all pages share: formats, headers, the first page, and texts."""
 
+import gzip
 import re
+import socket
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
 from django.core.cache import cache
 from django.template.loader import get_template
 from template_partials.templatetags.partials import TemplateProxy
 
-from tests import texts
+from benchlab import headers, worker
+from benchlab.worker import ImpatientSocket
+from runs.api import rate_limit
+from runs.models import Bisection, Campaign, Run
+from runs.selectors.campaigns import factor_names
+from runs.selectors.compare.ratios import ratios
+from runs.templatetags import formats
+from runs.web import home
+from runs.web.campaigns import page
+from tests import factories, texts
 from tests.each import over
 
-pytestmark = pytest.mark.django_db
+# What all pages share: language, errors, login, scenarios, the style guide.
+
 
 JAPANESE = settings.BASE_DIR / "locale" / "ja" / "LC_MESSAGES" / "django.po"
 TEMPLATES = sorted((settings.BASE_DIR / "templates").rglob("*.html"))
 
 
+@pytest.mark.django_db
 def test_scenarios_are_listed_and_shown(client):
     assert "Fixed-point read" in client.get("/scenarios/").content.decode()
     page = client.get("/scenarios/fixed-point-read/").content.decode()
@@ -25,6 +41,7 @@ def test_scenarios_are_listed_and_shown(client):
     assert "Average latency" in page
 
 
+@pytest.mark.django_db
 def test_an_unknown_scenario_is_not_found(client):
     assert client.get("/scenarios/none/").status_code == 404
 
@@ -35,6 +52,7 @@ def no_guesses():
     cache.clear()
 
 
+@pytest.mark.django_db
 def test_the_login_page_leads_back(client, django_user_model, no_guesses):
     django_user_model.objects.create_user("ichiro", password="secret")
     page = client.get("/login/?next=/servers/new/")
@@ -43,11 +61,13 @@ def test_the_login_page_leads_back(client, django_user_model, no_guesses):
     assert client.post("/login/", sent).url == "/servers/new/"
 
 
+@pytest.mark.django_db
 def test_a_wrong_password_is_said(client, no_guesses):
     page = client.post("/login/", {"login": "x", "password": "y"}).content.decode()
     assert "The username and/or password you specified are not correct." in page
 
 
+@pytest.mark.django_db
 def test_the_language_is_switched(client):
     client.post("/i18n/setlang/", {"language": "ja", "next": "/"})
     page = client.get("/").content.decode()
@@ -55,10 +75,12 @@ def test_the_language_is_switched(client):
     assert "サーバ" in page
 
 
+@pytest.mark.django_db
 def test_the_browsers_language_is_followed(client):
     assert "検証シナリオ" in client.get("/", headers={"Accept-Language": "ja"}).content.decode()
 
 
+@pytest.mark.django_db
 def test_a_form_without_its_token_is_refused_in_words(client):
     client.handler.enforce_csrf_checks = True
     response = client.post("/login/", {"username": "x"})
@@ -66,10 +88,12 @@ def test_a_form_without_its_token_is_refused_in_words(client):
     assert "The form has expired" in response.content.decode()
 
 
+@pytest.mark.django_db
 def test_a_fault_of_ours_has_a_page_that_needs_nothing(client):
     assert "It is ours, not yours" in get_template("500.html").render()
 
 
+@pytest.mark.django_db
 def test_the_style_guide_shows_every_component(client, monkeypatch):
     components = get_template("components.html").template.extra_data["partials"]
     shown, render = set(), TemplateProxy.render
@@ -88,17 +112,20 @@ def test_the_style_guide_shows_every_component(client, monkeypatch):
 PAGES = [template for template in TEMPLATES if template.parent.name != "reports"]
 
 
+@pytest.mark.django_db
 @over(PAGES)
 def test_no_template_has_inline_script_or_style(template: Path):
     text = template.read_text()
     assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=|\son[a-z]+=|<style", text)
 
 
+@pytest.mark.django_db
 def test_every_text_of_code_and_templates_is_translated_into_japanese():
     assert len(texts.in_code_and_templates()) > 2000
     assert texts.untranslated(JAPANESE) == []
 
 
+@pytest.mark.django_db
 def test_a_text_that_is_new_is_found_untranslated(tmp_path):
     code = tmp_path / "new.py"
     code.write_text('from x import ngettext\nsaid = _("A new " "text"), ngettext("one", "%d", 2)\n')
@@ -109,6 +136,7 @@ def test_a_text_that_is_new_is_found_untranslated(tmp_path):
     assert list(texts.of_template(page)) == [(2, ("", "Other")), (2, ("", 'Says "it"'))]
 
 
+@pytest.mark.django_db
 def test_a_catalogue_without_a_text_is_noticed(tmp_path):
     whole = JAPANESE.read_text()
     first = next(re.finditer(r'\nmsgid "([A-Z][a-z ]+)"\nmsgstr "[^"]+"\n', whole))
@@ -118,15 +146,40 @@ def test_a_catalogue_without_a_text_is_noticed(tmp_path):
     assert [line for line in texts.untranslated(short) if repr(first[1]) in line]
 
 
+PART = r"""{%\s*partialdef ([\w-]+)( inline)? %}(.*?){%\s*endpartialdef \1 %}"""
+
+
+def test_every_part_of_a_template_is_shown_somewhere_and_each_that_is_named_exists():
+    root = settings.BASE_DIR
+    sources = {path.relative_to(root / "templates"): path.read_text() for path in TEMPLATES}
+    parts = {
+        f"{name}#{each[1]}": bool(each[2])
+        for name, text in sources.items()
+        for each in re.finditer(PART, text, re.DOTALL)
+    }
+    named = {
+        f"{name}#{each}"
+        for name, text in sources.items()
+        for each in re.findall(r"{%\s*partial ([\w-]+) %}", text)
+    }
+    code = [path.read_text() for path in sorted((root / "runs").rglob("*.py"))]
+    for text in [*sources.values(), *code]:
+        named |= set(re.findall(r"""["']([\w/-]+\.html#[\w-]+)["']""", text))
+
+    assert len(parts) > 60
+    assert named - set(parts) == set()
+    assert [part for part, is_inline in parts.items() if part not in named and not is_inline] == []
+
+
+@pytest.mark.django_db
 def test_every_page_whose_parts_ask_again_loads_the_script_that_asks():
     """Without it a part with `hx-get` stands still for ever, and nothing says so."""
     folder = settings.BASE_DIR / "templates"
     sources = {str(each.relative_to(folder)): each.read_text() for each in TEMPLATES}
-    part = r"""{%\s*partialdef ([\w-]+)( inline)? %}(.*?){%\s*endpartialdef \1 %}"""
     for name, text in list(sources.items()):
-        sources |= {f"{name}#{each[1]}": each[3] for each in re.finditer(part, text, re.DOTALL)}
+        sources |= {f"{name}#{each[1]}": each[3] for each in re.finditer(PART, text, re.DOTALL)}
         # What is shown elsewhere, too, stays where it is shown.
-        sources[name] = re.sub(part, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL)
+        sources[name] = re.sub(PART, lambda each: each[3] if each[2] else "", text, flags=re.DOTALL)
 
     def parts(name):
         found = set(re.findall(r"""{%\s*include\s+["']([^"']+)["']""", sources[name]))
@@ -142,3 +195,317 @@ def test_every_page_whose_parts_ask_again_loads_the_script_that_asks():
     ]
     assert "servers/detail.html" in asking
     assert [name for name in asking if "{% htmx_script %}" not in sources[name]] == []
+
+
+# The first page.
+
+
+@pytest.mark.django_db
+def test_an_empty_lab_says_what_to_do(client):
+    page = client.get("/").content.decode()
+    assert "No servers yet" in page
+    assert "/servers/new/" in page
+    assert "/campaigns/new/" in page
+
+
+@pytest.mark.django_db
+def test_it_shows_what_runs_now_and_asks_again(client, ready_server):
+    campaign = factories.campaign("live", title="Live one", on=ready_server)
+    campaign.runs.filter(position=1).update(state=Run.State.MEASURING)
+    page = client.get("/").content.decode()
+    assert "Live one" in page
+    assert 'hx-trigger="every 2s"' in page
+
+
+@pytest.mark.django_db
+def test_an_idle_lab_is_not_polled(client, finished_campaign):
+    assert "hx-trigger" not in client.get("/").content.decode()
+
+
+@pytest.mark.django_db
+def test_htmx_gets_the_live_part_only(client, finished_campaign):
+    response = client.get("/", headers={"HX-Request": "true"})
+    assert "<html" not in response.content.decode()
+    assert "PostgreSQL 16 and 18" in response.content.decode()
+    assert "HX-Request" in response["Vary"]
+
+
+@pytest.mark.django_db
+def test_its_queries_do_not_grow_with_the_campaigns(
+    client, ready_server, django_assert_max_num_queries
+):
+    for number in range(5):
+        factories.campaign(f"campaign-{number}", on=ready_server)
+    Campaign.objects.update(state="queued")
+    with django_assert_max_num_queries(15):
+        client.get("/")
+
+
+@pytest.mark.django_db
+def test_steps_of_a_bisection_are_none_of_the_newest_findings(client, finished_campaign):
+    assert "Newest findings" in client.get("/").content.decode()
+    bisection = Bisection.objects.create(
+        campaign=finished_campaign, server=finished_campaign.runs.first().server,
+        asked={}, draft={}, builds=[], high=1,
+    )  # fmt: skip
+    bisection.steps.create(campaign=finished_campaign, low=0, high=1)
+    assert "Newest findings" not in client.get("/").content.decode()
+
+
+@pytest.mark.django_db
+def test_its_queries_do_not_grow_with_what_finished(
+    client, ready_server, django_assert_max_num_queries
+):
+    for number in range(5):
+        campaign = factories.campaign(f"lab-{number}", on=ready_server, parameters={"duration": 60})
+        factories.finish_all(campaign, gain={"18.4": 1 + number / 10})
+    with django_assert_max_num_queries(24):
+        page = client.get("/").content.decode()
+    assert page.count("lab-4") > 2
+
+
+@pytest.mark.django_db
+def test_a_finding_says_what_its_campaign_says(client, ready_server):
+    """The first page judges the newest campaigns together, a campaign's own page each alone."""
+    for number, gain in enumerate((0.8, 1.0, 1.3)):
+        campaign = factories.campaign(f"lab-{number}", on=ready_server)
+        factories.finish_all(campaign, gain={"18.4": gain})
+    found = dict(home._findings(list(home._newest(AnonymousUser()))))
+    assert len(found) == 3
+    for campaign, findings in found.items():
+        alone = page.findings(ratios(campaign, "tps"), factor_names.words(campaign))
+        assert findings == alone
+
+
+# The headers of every answer, and how many answers there are.
+
+
+TEMPLATES_FOLDER = Path(__file__).parents[2] / "templates"
+# A report is a self-contained file, which a browser opens without BenchLab.
+STANDALONE = {"reports/report.html"}
+INLINE = re.compile(
+    r"<style\b|<script(?![^>]*\bsrc=)|\son\w+\s*=\s*[\"']|javascript:", re.IGNORECASE
+)
+
+
+def policy(response) -> dict[str, str]:
+    text = response.headers["Content-Security-Policy"]
+    return dict(part.strip().split(" ", 1) for part in text.split(";"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/login/", "/servers/", "/no-such/", "/api/v1/campaigns/"])
+def test_no_page_may_run_what_stands_in_it(client, path):
+    told = policy(client.get(path))
+    assert told["default-src"] == "'none'"
+    assert told["script-src"] == "'self'"
+    assert "unsafe" not in told["style-src"]
+    assert told["frame-ancestors"] == "'none'"
+    assert told["base-uri"] == "'none'"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("issuer", "told"),
+    [
+        ("", "'self'"),
+        ("https://idp.example/realms/lab", "'self' https://idp.example"),
+        ("http://127.0.0.1:8180/x", "'self' http://127.0.0.1:8180"),
+        ("https://idp.example; script-src *", "'self'"),
+        ("javascript:alert(1)", "'self'"),
+    ],
+)
+def test_forms_lead_to_benchlab_and_to_the_provider_of_logins_only(settings, issuer, told):
+    settings.OPENID_ISSUER = issuer
+    assert headers.of_pages()["form-action"] == told
+
+
+@pytest.mark.django_db
+def test_only_the_documentation_of_the_api_may_have_styles_in_it(client):
+    told = policy(client.get("/api/docs/"))
+    assert told["script-src"] == headers.POLICY["script-src"]
+    assert "'unsafe-inline'" in told["style-src"]
+
+
+@pytest.mark.django_db
+def test_no_template_has_a_script_or_style_within_it():
+    found = [
+        f"{path.relative_to(TEMPLATES_FOLDER)}: {match[0]}"
+        for path in sorted(TEMPLATES_FOLDER.rglob("*.html"))
+        if str(path.relative_to(TEMPLATES_FOLDER)) not in STANDALONE
+        for match in INLINE.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+@pytest.mark.django_db
+def test_nobody_keeps_what_was_asked_for_with_a_login(client):
+    assert "Cache-Control" not in client.get("/servers/").headers
+    client.force_login(User.objects.create_user("reader"))
+    for path in ("/", "/servers/", "/tokens/", "/api/v1/campaigns/"):
+        assert "no-store" in client.get(path).headers["Cache-Control"], path
+
+
+@pytest.mark.django_db
+def test_nobody_keeps_what_was_asked_for_with_a_token(client):
+    response = client.get("/api/v1/campaigns/", headers={"Authorization": "Bearer wrong"})
+    assert "no-store" in response.headers["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_too_many_pages_are_refused_with_the_time_to_wait(client, settings, monkeypatch):
+    settings.RATE_ANONYMOUS = 2
+    monkeypatch.setattr(rate_limit.time, "time", lambda: 1_800_000_030.0)
+    # Of an address that no other test has.
+    answers = [client.get("/login/", REMOTE_ADDR="192.0.2.77") for _each in range(3)]
+    assert [each.status_code for each in answers] == [200, 200, 429]
+    assert answers[2].headers["Retry-After"] == "30"
+    assert client.get("/healthz/", REMOTE_ADDR="192.0.2.77").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_request_that_stops_in_the_middle_is_at_its_end(monkeypatch):
+    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.1)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"half")
+        reading = ImpatientSocket(ours)
+        assert reading.recv(100) == b"half"
+        assert reading.recv(100) == b""
+        with pytest.raises(BrokenPipeError):
+            theirs.sendall(b"the other half")
+        assert reading.recv(100) == b""
+
+
+@pytest.mark.django_db
+def test_a_request_that_drips_is_at_its_end(monkeypatch):
+    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.2)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reading, received = ImpatientSocket(ours), 0
+        while received < 50:
+            theirs.send(b"x")
+            if not reading.recv(1):
+                break
+            received += 1
+            time.sleep(0.02)
+    assert 0 < received < 50
+
+
+@pytest.mark.django_db
+def test_a_large_request_has_the_time_that_it_needs(monkeypatch):
+    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.2)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reading = ImpatientSocket(ours)
+        before = reading._deadline
+        theirs.sendall(bytes(100_000))
+        assert sum(len(reading.recv(50_000)) for _each in range(2)) == 100_000
+        assert reading._deadline - before == pytest.approx(100_000 / worker.BYTES_PER_SECOND)
+
+
+@pytest.mark.django_db
+def test_long_texts_are_packed_and_no_length_tells_a_secret(client, db):
+    for number in range(30):
+        factories.campaign(f"number-{number}", factors={"version": ["16.14"]}, repeats=1)
+    taken = {"Accept-Encoding": "gzip"}
+    for path in ("/campaigns/", "/api/v1/campaigns/", "/api/v1/campaigns/?format=csv"):
+        plain, packed = client.get(path), client.get(path, headers=taken)
+        assert "Content-Encoding" not in plain.headers
+        assert "Accept-Encoding" in plain.headers["Vary"]
+        assert packed.headers["Content-Encoding"] == "gzip"
+        sent = b"".join(packed) if packed.streaming else packed.content
+        expected = b"".join(plain) if plain.streaming else plain.content
+        assert len(gzip.decompress(sent)) == len(expected)
+        assert 3 * len(sent) < len(expected)
+
+    lengths = {len(client.get("/login/", headers=taken).content) for _each in range(20)}
+    assert len(lengths) > 5
+    for path in ("/healthz/", "/campaigns/number-1/badge.svg"):
+        assert "Content-Encoding" not in client.get(path, headers=taken).headers
+
+
+# How numbers, times and texts are written.
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (float("nan"), "–"),
+        (0, "0"),
+        (12345.6, "12,346"),
+        (987.64, "987.6"),
+        (12.346, "12.35"),
+        (0.12346, "0.1235"),
+        (4, "4"),
+    ],
+)
+def test_a_quantity_has_the_digits_that_say_something(value, text):
+    assert formats.quantity(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (None, "–"),
+        (-3, "0.0 s"),
+        (4.24, "4.2 s"),
+        (59, "59 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (timedelta(days=1, hours=2), "1 day 2 h"),
+        (3 * 86400, "3 days 0 h"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(seconds, text):
+    assert formats.duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(None, "–"), (512, "512 B"), (8 * 2**30, "8 GiB"), (3 * 2**41, "6 TiB")],
+)
+def test_bytes_are_counted_in_binary_units(size, text):
+    assert formats.bytesize(size) == text
+
+
+def test_a_ratio_is_also_a_change():
+    assert (formats.ratio(1.0826), formats.change(1.0826)) == ("1.083", "+8.3 %")
+    assert (formats.ratio(None), formats.change(None)) == ("–", "–")
+
+
+def test_a_command_is_written_as_one_would_type_it():
+    assert formats.shell(["psql", "-c", "SELECT 1"]) == "psql -c 'SELECT 1'"
+
+
+def test_a_short_text_stays_whole():
+    assert formats.capped("short", 10) == "short"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        ("2.2", "Table 2.2"),
+        ("図 3.7", "Figure 3.7"),
+        ("9.4.2", "Section 9.4.2"),
+        ("3.1.2-1", "Section 3.1.2 (1)"),
+        ("flame-graph", "flame-graph"),
+    ],
+)
+def test_a_place_of_a_publication_is_a_table_a_figure_or_a_section(number, text):
+    assert formats.place(number) == text
+
+
+def test_what_is_not_printed_is_unknown_and_a_range_of_ratios_is_told_in_its_own_measure():
+    assert (formats.repeats(None), formats.repeats(3)) == ("n unknown", "n = 3")
+    assert formats.ratio_range([0.98, 0.944]) == "-5.6 % – -2.0 %"
+    assert formats.ratio_range([1.416, 111.2]) == "×1.416 – ×111"
+    assert formats.ratio_range([]) == "–"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(["read", "upload"], "read, upload"), ([], None), ("read", "read")]
+)
+def test_several_values_are_one_line(value, shown):
+    assert formats.listed(value) == shown

@@ -37,17 +37,18 @@ _pages: Kept[SafeString] = Kept(most=16)
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
     wanted = _wanted(request)
-    part = "found" if getattr(request, "htmx", False) else "publications"
+    is_search = getattr(request, "htmx", False)
+    part = "archive/index.html#found" if is_search else "archive/index.html#publications"
 
     def make() -> SafeString:
-        return render_to_string(f"archive/index.html#{part}", _context(wanted))
+        return render_to_string(part, _context(wanted))
 
     # A search asks again with each letter that is typed.
     if wanted.words:
         shown = make()
     else:
         shown = _pages.get((part, get_language(), wanted), archive.campaigns(), make)
-    if part == "found":
+    if is_search:
         return HttpResponse(shown)
     return render(request, "archive/index.html", {"section": "archive", "publications": shown})
 

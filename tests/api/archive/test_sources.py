@@ -1,16 +1,24 @@
-"""Published figures over the API."""
+"""The archive's sources, and reproducing what they published."""
 
 import csv
 import json
+from itertools import cycle
 from pathlib import Path
 
 import pytest
 
-from runs.models import PrintedFigure
+from runs.models import Campaign, PrintedFigure
+from runs.selectors.archive.reproduction import scenario_of
+from runs.selectors.archive.side_by_side import side_by_side
 from runs.services.archive import load
+from runs.services.configurations import configurations
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
+
+# Published figures over the API.
+
 
 CONDITIONS = {
     "scale": 1000,
@@ -23,11 +31,12 @@ CONDITIONS = {
 SAMPLE = Path(__file__).parents[2] / "samples/published/harbour-2020.yaml"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def archive():
     load(files=[SAMPLE])
 
 
+@pytest.mark.usefixtures("archive")
 def test_each_printed_figure_comes_exactly_once(get):
     rows = get("measurements/", source="harbour-2020", table="1.1", page_size=1000)["results"]
 
@@ -61,6 +70,7 @@ def test_each_printed_figure_comes_exactly_once(get):
     assert place["address"] == f"/archive/figures/harbour-reading/1-{place['column']}/"
 
 
+@pytest.mark.usefixtures("archive")
 def test_what_is_derived_or_not_measured_says_so(get):
     rows = get("measurements/", table="1.1")["results"]
 
@@ -70,6 +80,7 @@ def test_what_is_derived_or_not_measured_says_so(get):
     assert remarks["4000.00"] == (4000.0, None)
 
 
+@pytest.mark.usefixtures("archive")
 def test_a_repeat_is_a_level_of_printed_repeats_only(get):
     rows = get("measurements/", source="harbour-2020", table="1.2")["results"]
 
@@ -82,6 +93,7 @@ def test_a_repeat_is_a_level_of_printed_repeats_only(get):
     ]
 
 
+@pytest.mark.usefixtures("archive")
 def test_published_figures_are_found_by_version_and_source(get):
     factories.finish(factories.run(), tps=1)
 
@@ -94,11 +106,13 @@ def test_published_figures_are_found_by_version_and_source(get):
     assert count(table="9.9") == 0
 
 
+@pytest.mark.usefixtures("archive")
 def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
     with django_assert_num_queries(6):
         get("measurements/", source="harbour-2020", table="1.1")
 
 
+@pytest.mark.usefixtures("archive")
 def test_csv_has_every_row_that_the_filters_leave(client, get):
     answer = client.get("/api/v1/measurements/?source=harbour-2020&format=csv&page_size=2")
 
@@ -111,18 +125,21 @@ def test_csv_has_every_row_that_the_filters_leave(client, get):
     assert list(rows[0]) == list(told[0])
 
 
+@pytest.mark.usefixtures("archive")
 def test_a_fault_in_a_request_for_csv_is_a_problem(get):
     (fault,) = get("measurements/", expect=400, format="csv", origin="heaven")["errors"]
 
     assert fault["pointer"] == "?origin"
 
 
+@pytest.mark.usefixtures("archive")
 def test_a_single_measurement_is_no_csv(client, get):
     first = get("measurements/")["results"][0]["id"]
 
     assert client.get(f"/api/v1/measurements/{first}/?format=csv").status_code == 400
 
 
+@pytest.mark.usefixtures("archive")
 def test_sources_are_listed_with_what_they_have(get):
     (source,) = get("sources/")["results"]
 
@@ -131,6 +148,7 @@ def test_sources_are_listed_with_what_they_have(get):
     assert (source["tables"], source["figures"], source["discrepancies"]) == (3, 18, 4)
 
 
+@pytest.mark.usefixtures("archive")
 def test_a_source_tells_its_tables_and_contradictions(get):
     source = get("sources/harbour-2020/")
 
@@ -145,7 +163,211 @@ def test_a_source_tells_its_tables_and_contradictions(get):
     assert ratio["explanation"]["en"] == "2500.00 ÷ 2,000.00"
 
 
+@pytest.mark.usefixtures("archive")
 def test_a_run_that_holds_a_summary_has_no_repeat(get):
     runs = get("runs/", campaign="harbour-repeats")["results"]
 
     assert sum("repeat" not in run["levels"] for run in runs) == 2
+
+
+# Every place of the archive on one's own server: a body that is taken, and what differs.
+
+
+EXTENSIONS = ["pg_prewarm", "postgres_fdw", "pg_trgm", "pg_bigm", "pgroonga", "pg_buffercache"]
+
+
+def programs(version):
+    number = factories.version_num(version)
+    return {"has_psql": True, "pgbench_version_num": number, "extensions": EXTENSIONS}
+
+
+@pytest.fixture
+def server(db):
+    configurations.sync()
+    made = factories.server("lab", free_bytes=10**15)
+    for version in ("9.3.25", "9.6.24", "10.23", "16.14", "18.4"):
+        factories.installation(made, version, block_size=8192, **programs(version))
+    for size in (16384, 32768):
+        bindir = f"/opt/{size}/bin"
+        factories.installation(made, "18.4", bindir=bindir, block_size=size, **programs("18.4"))
+    return made
+
+
+def places():
+    return list(Campaign.objects.filter(published__isnull=False).order_by("slug"))
+
+
+@pytest.fixture
+def asked(client):
+    def of(slug, quick="false"):
+        return client.get(f"/api/v1/campaigns/{slug}/reproduction/?server=lab&quick={quick}")
+
+    return of
+
+
+@pytest.fixture
+def post(client, bearer):
+    def sent(body):
+        return client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
+
+    return sent
+
+
+# Each place in one of its forms, and in the other one.
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.parametrize(
+    "forms", [("true", "false"), pytest.param(("false", "true"), marks=pytest.mark.slow)]
+)
+def test_every_place_has_a_design_that_is_queued_as_it_is(server, asked, post, forms):
+    faults = []
+    computed = []
+    for campaign, quick in zip(places(), cycle(forms), strict=False):
+        if campaign.published.reproduce.get("why_not"):
+            computed.append(campaign.slug)
+        answer = asked(campaign.slug, quick)
+        if scenario_of(campaign) is None:
+            told = answer.json()
+            if "computes these figures" not in told["detail"] or answer.status_code != 409:
+                faults.append((campaign.slug, quick, told))
+            continue
+        made = post(answer.json()["campaign"])
+        if made.status_code != 201:
+            faults.append((campaign.slug, quick, answer.json(), made.json()))
+        elif made.json()["reproduces"] != campaign.slug:
+            faults.append((campaign.slug, "does not say what it reproduces"))
+    assert not faults, "\n".join(map(str, faults))
+    assert computed == ["wg1-2013-5-7"]
+    assert Campaign.objects.filter(reproduces__startswith="wg1-2017-8-").count() == 3
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_the_changes_say_what_is_otherwise_than_printed_and_why(server, asked):
+    found = {each["name"]: each for each in asked("wg1-2013-2-2").json()["changes"]}
+    assert found["Versions"]["printed"] == "9.2, 9.3"
+    assert "shared_buffers" in found["Configuration"]["reason"]
+    assert found["Clients"]["printed"].startswith("1, 2, 4, 8, 16")
+    assert all(each["reason"] for each in found.values())
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_searches_of_a_replica_are_repeated_with_a_replica(server, asked, post):
+    levels = {
+        slug: asked(slug, "true").json()["campaign"]["levels"]["replication"]
+        for slug in ("wg1-2017-7-7", "wg1-2017-7-8", "wg1-2017-7-10", "wg1-2017-7-11")
+    }
+    assert list(levels.values()) == [["none"], ["none"], ["logical"], ["logical"]]
+    for slug, kind in (("wg1-2017-7-8", "single"), ("wg1-2017-7-11", "logical")):
+        made = post(asked(slug, "true").json()["campaign"])
+        assert Campaign.objects.get(slug=made.json()["slug"]).topology.kind == kind
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_the_quick_form_is_short_and_says_so(server, asked):
+    answer = asked("wg1-2013-2-2", "true").json()
+    assert answer["campaign"]["parameters"] == {"scale": 10, "duration": 6}
+    assert answer["campaign"]["levels"] == {"clients": [1, 2, 4]}
+    reasons = {each["name"]: each["reason"] for each in answer["changes"]}
+    assert reasons["Duration"] == "the quick form"
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_what_is_not_of_a_publication_is_told(server, asked):
+    factories.campaign("own")
+    assert asked("own").json()["code"] == "not_published"
+    assert asked("nothing").status_code == 404
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_a_server_that_is_not_there_is_told(server, client):
+    answer = client.get("/api/v1/campaigns/wg1-2013-2-2/reproduction/?server=other")
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == "?server"
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked, post):
+    body = asked("wg1-2013-2-3", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=100.0 * run.cell.levels["clients"], cpu_idle=50)
+    found = side_by_side(campaign)
+    heads = [column.get("factor") or column.get("metric") for column in found.table.columns]
+    assert heads == ["clients", "tps", "cpu_idle", "tps", "cpu_idle", "tps_ratio"]
+    first = found.rows[0]
+    assert first[0].text == str(campaign.factors["clients"][0])
+    # The last column is derived by the publication's rule: per cent of the tps without checksums.
+    assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, 100.0]
+    assert first[-1].unit == "%"
+    assert ("Scale factor", "1000", "10") in found.differences
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_the_page_shows_both_tables(server, asked, post, client):
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    slug = post(body).json()["slug"]
+    page = client.get(f"/campaigns/{slug}/").content.decode()
+    assert "Published, as printed" in page
+    assert "403.38" in page
+    assert "Nothing in this table has been measured yet" in page
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_our_columns_name_the_versions_that_were_measured(server, asked, post, client):
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    factories.finish_all(campaign)
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    ours = page[page.index("Measured here, medians") :]
+    ours = ours[: ours.index("</thead>")]
+    assert campaign.factors["version"] == ["9.3.25"]
+    assert "PostgreSQL 9.3.25<" in ours
+    assert "PostgreSQL 9.3<" not in ours
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_of_versions_that_were_not_printed_one_is_taken_that_has_the_extensions(server, asked):
+    """The newest one lacks postgres_fdw: with it only PostgreSQL alone would be left to measure."""
+    server.installations.exclude(version="16.14").update(extensions=[])
+    answer = asked("wg1-2013-5-5", "true").json()["campaign"]
+    assert answer["versions"] == ["16.14"]
+    assert len(answer["levels"]["cluster"]) > 1
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_what_was_seen_with_strace_and_perf_is_asked_for_as_treatment(server, asked):
+    for slug, part in (
+        ("wg1-2017-strace-counts", "syscalls"),
+        ("wg1-2017-semaphore-stacks", "stacks"),
+        ("wg1-2013-4-stack", "waits"),
+        ("wg1-2021-flame-graph", "profile"),
+    ):
+        assert asked(slug, "true").json()["campaign"]["treatment"] == {part: True}
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_a_printed_repeat_stands_beside_the_run_of_that_repeat(server, asked, post):
+    body = asked("wg1-2013-4-5", "true").json()["campaign"] | {"repeats": 2}
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps=100.0 * run.repeat)
+    for row in side_by_side(campaign).rows:
+        assert [cell.value for cell in row[2:6]] == [100.0, 200.0, None, 150.0]
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(server, asked, post):
+    """Per cent of the throughput without standbys, which is a cell of the same campaign."""
+    body = asked("wg1-2017-8-8", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    for run in campaign.runs.select_related("cell"):
+        factories.finish(run, tps={0: 400.0, 1: 200.0, 3: 100.0}[run.cell.levels["sync_standbys"]])
+    shown = [[cell.value for cell in row[1:]] for row in side_by_side(campaign).rows]
+    assert shown == [[400.0, 100.0], [200.0, 50.0], [100.0, 25.0]]
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_the_mixed_design_has_the_four_patterns_of_the_report(server, asked, post):
+    body = asked("wg1-2017-8-10", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    pairs = campaign.cells.values_list("levels__sync_standbys", "levels__async_standbys")
+    assert sorted(pairs) == [(0, 3), (1, 2), (2, 1), (3, 0)]

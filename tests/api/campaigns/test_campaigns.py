@@ -2,8 +2,13 @@
 
 import pytest
 
-from runs.models import Annotation, Run, Topology
+from runs.models import Annotation, Run, Topology, Workload
+from runs.scenarios import registry
+from runs.services.access import projects
+from runs.services.campaigns import scenarios, trials
+from runs.services.errors import Fault
 from tests import factories
+from tests.checks import carry_out
 
 pytestmark = pytest.mark.django_db
 
@@ -259,3 +264,161 @@ def test_a_result_that_is_stored_but_not_yet_finished_is_not_told(get):
     run.state = "collecting"
     run.save()
     assert get("measurements/")["results"] == []
+
+
+# Scenarios over the API.
+
+
+@pytest.fixture
+def known(db):
+    scenarios.sync()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_scenario_that_runs_says_what_a_draft_may_say(get):
+    factories.campaign(repeats=0)
+
+    body = get("scenarios/fixed-point-read/")
+
+    definition = registry.get("fixed-point-read")
+    assert (body["runnable"], body["campaigns"], body["writes"]) == (True, 1, False)
+    assert [each["name"] for each in body["factors"]] == [each.name for each in definition.factors]
+    assert {each["name"] for each in body["parameters"]} >= {"scale", "duration"}
+    assert body["primary_metric"] in [each["name"] for each in body["metrics"]]
+    assert body["source"]
+    clients = next(each for each in body["factors"] if each["name"] == "clients")
+    assert clients["minimum"] == 1
+    assert clients["choices"] == []
+    assert clients["default"]
+    assert body["quick"]["parameters"].items() <= definition.quick.parameters.items()
+    assert body["quick"]["parameters"]["duration"] < 60
+
+
+@pytest.mark.usefixtures("known")
+def test_a_factor_without_numbers_has_choices(get):
+    factors = get("scenarios/page-checksums/")["factors"]
+
+    checksums = next(each for each in factors if each["choices"])
+    assert (checksums["minimum"], checksums["maximum"]) == (None, None)
+    assert set(checksums["default"]) <= set(checksums["choices"])
+
+
+@pytest.mark.usefixtures("known")
+def test_what_is_data_only_has_neither_factors_nor_metrics(get):
+    factories.campaign(scenario=factories.scenario("tpcb-like"), repeats=0)
+
+    body = get("scenarios/tpcb-like/")
+
+    assert (body["runnable"], body["campaigns"], body["source"]) == (False, 1, None)
+    assert body["factors"] == body["parameters"] == body["metrics"] == []
+
+
+@pytest.mark.usefixtures("known")
+def test_scenarios_are_filtered(get):
+    runnable = {row["slug"] for row in get("scenarios/", runnable="true")["results"]}
+
+    assert runnable == {each.slug for each in registry.every()}
+    others = get("scenarios/", runnable="false")["results"]
+    assert others
+    assert runnable.isdisjoint(row["slug"] for row in others)
+
+
+@pytest.mark.usefixtures("known")
+def test_what_only_a_private_project_has_made_is_its_own(get, client, make_token):
+    project = projects.create(slug="secret", is_public=False)
+    factories.campaign("c", scenario=factories.scenario("ours"), project=project, repeats=0)
+    factories.campaign("d", project=project, repeats=0)
+
+    rows = {row["slug"]: row["campaigns"] for row in get("scenarios/")["results"]}
+
+    assert "ours" not in rows
+    assert rows["fixed-point-read"] == 0
+    get("scenarios/ours/", expect=404)
+    token = {"Authorization": f"Bearer {make_token('read', of=project)}"}
+    assert client.get("/api/v1/scenarios/ours/", headers=token).json()["campaigns"] == 1
+
+
+@pytest.mark.usefixtures("known")
+def test_an_unknown_scenario_is_not_found(get):
+    get("scenarios/none/", expect=404)
+
+
+@pytest.mark.usefixtures("known")
+def test_the_list_takes_two_queries(get, django_assert_num_queries):
+    with django_assert_num_queries(2):
+        assert len(get("scenarios/", page_size=1000)["results"]) > 10
+
+
+# Trials of own scripts over the API: faults at once, or what a server says of them.
+
+
+GOOD = {"name": "insert", "text": "\\set aid random(1, 10)\nSELECT :aid;\n", "weight": 3}
+
+
+@pytest.fixture
+def trial(db):
+    scenarios.sync()
+    factories.server("db1", versions=["18.4"])
+    return {"server": "db1", "scripts": [GOOD], "variables": {"most": "7"}}
+
+
+def try_out(client, trial):
+    return client.post("/api/v1/trials/", trial, content_type="application/json")
+
+
+def test_what_the_server_says_comes_later_and_nothing_is_stored(
+    client, trial, log_in_as, monkeypatch
+):
+    log_in_as("operator")
+    tried = []
+
+    def said(**given):
+        tried.append(given["content"])
+        return [Fault("/scripts/0", "sql_error", "Line 2: no such table")]
+
+    monkeypatch.setattr(trials, "tried", said)
+    asked = try_out(client, trial)
+    assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
+    assert asked.headers["Location"] == asked.json()["url"]
+    carry_out()
+    done = client.get(asked.json()["url"]).json()
+    assert (done["state"], done["problem"]) == ("done", None)
+    assert done["answer"] == {"faults": ["insert: Line 2: no such table"]}
+    (content,) = tried
+    assert (content.scripts[0].weight, content.variables) == (3, {"most": "7"})
+    assert not Workload.objects.exists()
+    address = asked.json()["url"].replace("/trials/", "/preflight/")
+    assert client.get(address).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer"),
+    [
+        ({"scripts": [GOOD | {"text": "SELECT :nothing;"}]}, "/scripts/0"),
+        ({"scripts": [GOOD | {"weight": 0}]}, "/scripts/0"),
+        ({"scripts": [GOOD | {"text": "\\shell ls\nSELECT 1;"}]}, "/scripts/0"),
+        ({"scripts": []}, "/scripts"),
+        ({"init_sql": "\\! ls"}, "/init_sql"),
+        ({"server": "nowhere"}, "/server"),
+        ({"script": "x"}, "/script"),
+    ],
+)
+def test_what_needs_no_server_is_refused_at_once(client, trial, log_in_as, changed, pointer):
+    log_in_as("operator")
+    answer = try_out(client, trial | changed)
+    assert answer.status_code == 400
+    pointers = [each["pointer"] for each in answer.json()["errors"]]
+    assert any(each.startswith(pointer) for each in pointers), answer.json()
+
+
+def test_others_neither_try_nor_read(client, trial, log_in_as, django_user_model):
+    assert try_out(client, trial).status_code == 401
+    log_in_as("operator")
+    address = try_out(client, trial).json()["url"]
+    client.force_login(django_user_model.objects.create_superuser("jiro"))
+    assert client.get(address).status_code == 404
+
+
+def test_who_may_only_look_tries_nothing(client, trial, log_in_as):
+    log_in_as("viewer")
+    assert try_out(client, trial).status_code == 403

@@ -1,31 +1,39 @@
-"""What monitoring asks: /healthz, /readyz and /metrics."""
+"""Whether BenchLab is well: what it answers of itself, also when Redis is silent."""
 
 import json
 import logging
+import os
 import re
+import signal
 import socket
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import redis
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import connection
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchlab import logs
-from runs.models import SSHKey
+from benchlab.celery import app
+from runs import dispatch
+from runs.models import Campaign, Run, SSHKey
 from runs.selectors.operations import checks, metrics, readiness, signs
 from runs.services.access import encryption
+from runs.services.campaigns import scenarios
 from runs.services.operations import signs as shown
 from tests import factories
+from tests.api.upload_bodies import run
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# What monitoring asks: /healthz, /readyz and /metrics.
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def nothing_known():
     """No test knows what the one before found, or showed."""
     shown._shown.clear()
@@ -69,6 +77,8 @@ def database_at(port):
         connection.settings_dict["PORT"] = before
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_what_is_there_is_ready_and_what_is_missing_is_named(client, alive, settings):
     assert ready(client)[0] == 200
     failing = {}
@@ -87,6 +97,8 @@ def test_what_is_there_is_ready_and_what_is_missing_is_named(client, alive, sett
         assert [name for name, each in body["checks"].items() if each != "ok"] == [check]
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, administrator):
     client.force_login(administrator)
     with socket.socket() as silent:
@@ -103,6 +115,8 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
     assert body["checks"]["database"] == "failed"
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
     assert checks.database().status == "ok"
     rename = "UPDATE django_migrations SET name = %s WHERE app = 'runs' AND name = %s"
@@ -123,6 +137,8 @@ def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
     assert "9999_x" in newer.reason
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_only_who_operates_learns_why(client, alive, administrator, make_token):
     assert "details" not in ready(client)[1]
     bearer = {"Authorization": f"Bearer {make_token('read', by=User.objects.create_user('jiro'))}"}
@@ -136,6 +152,8 @@ def test_only_who_operates_learns_why(client, alive, administrator, make_token):
     assert all(each["reason"] for each in details)
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
     asked = []
     monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or checks.disk(),))
@@ -145,6 +163,8 @@ def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
     assert len(asked) == 1
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
     asked = []
     monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.1)
@@ -156,6 +176,8 @@ def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
     assert len(asked) == 1
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_full_or_closed_disk_is_told(settings, monkeypatch, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path / "not" / "yet"
     assert checks.disk().status in {"ok", "warning"}
@@ -164,6 +186,8 @@ def test_a_full_or_closed_disk_is_told(settings, monkeypatch, tmp_path):
     assert checks.disk().status == "failed"
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_alive_needs_nothing_and_both_spellings_are_known(client):
     with database_at(1):
         assert client.get("/healthz").status_code == 200
@@ -183,6 +207,8 @@ def families(client, header):
     }
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_the_numbers_are_those_of_the_database(client, alive, make_token, administrator):
     header = {"Authorization": f"Bearer {make_token('monitor', by=administrator)}"}
     done = factories.campaign("done", on=factories.server("db1"))
@@ -202,6 +228,8 @@ def test_the_numbers_are_those_of_the_database(client, alive, make_token, admini
     assert found[worker] < 60
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_scrape_asks_as_often_for_many_runs(client, django_assert_max_num_queries):
     def queries():
         with django_assert_max_num_queries(40) as captured:
@@ -213,6 +241,8 @@ def test_a_scrape_asks_as_often_for_many_runs(client, django_assert_max_num_quer
     assert queries() == few
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_metrics_are_for_who_operates(client, administrator, make_token):
     assert client.get("/metrics").status_code == 401
     user = User.objects.create_user("ichiro")
@@ -232,6 +262,8 @@ def test_metrics_are_for_who_operates(client, administrator, make_token):
     assert client.get("/metrics").status_code == 200
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_a_line_is_an_object_with_request_and_run(client, caplog):
     caplog.handler.addFilter(logs.Context())
     caplog.set_level("INFO", "benchlab.requests")
@@ -258,6 +290,8 @@ def test_a_line_is_an_object_with_request_and_run(client, caplog):
     assert "request_id" not in last
 
 
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
 def test_the_dashboard_draws_metrics_that_there_are(alive):
     """Families without a row now are known by their comment."""
     text = metrics.exposition().decode()
@@ -270,3 +304,93 @@ def test_the_dashboard_draws_metrics_that_there_are(alive):
     }
     assert len(drawn) >= 12
     assert [name for name in drawn if f"# HELP {name} " not in text] == []
+
+
+# A Redis that accepts and does not answer: requests end, and what they brought is stored.
+
+
+DESIGN = {
+    "title": "16 and 18",
+    "scenario": "fixed-point-read",
+    "server": "db1",
+    "parameters": {"scale": 1, "duration": 2},
+}
+# The limit of requests waits for a second, the first message for two.
+PATIENCE_S = 4.5
+
+
+@pytest.fixture
+def own_memory(monkeypatch):
+    """No test knows what the one before found of Redis."""
+    monkeypatch.setattr(dispatch, "_silent", {"until": 0.0})
+    monkeypatch.setattr(dispatch, "_sent", {})
+
+
+@contextmanager
+def silenced():
+    """The tests' own Redis, stopped: its kernel still takes connections and what is sent."""
+    with redis.Redis.from_url(django_settings.REDIS_URL) as client:
+        process = int(client.info("server")["process_id"])
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
+@pytest.fixture
+def server(db):
+    scenarios.sync()
+    made = factories.server("db1")
+    factories.installation(made, "18.4", has_psql=True, pgbench_version_num=180004)
+    return made
+
+
+@pytest.mark.usefixtures("own_memory")
+@pytest.mark.django_db
+def test_an_upload_and_a_campaign_are_stored_while_redis_is_silent(
+    client, bearer, server, settings, django_capture_on_commit_callbacks
+):
+    settings.RATE_TOKEN = 1000
+    answers, began = [], time.monotonic()
+    with silenced():
+        for path, body in (("uploads/", run()), ("campaigns/", DESIGN)):
+            with django_capture_on_commit_callbacks(execute=True) as callbacks:
+                answers.append(
+                    client.post(f"/api/v1/{path}", body, "application/json", headers=bearer)
+                )
+            assert callbacks
+    took = time.monotonic() - began
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert Run.objects.filter(origin="uploaded").count() == 1
+    assert Campaign.objects.get(origin="executed").runs.filter(state="queued").exists()
+    assert 2 < took < 2 * PATIENCE_S
+
+
+@pytest.mark.usefixtures("own_memory")
+@pytest.mark.django_db
+def test_a_silent_redis_is_waited_for_once_and_then_used_again(monkeypatch):
+    took = []
+    with silenced():
+        for _ in range(3):
+            began = time.monotonic()
+            dispatch._send(dispatch.SEND_MAILS)
+            took.append(time.monotonic() - began)
+    assert took[0] > 1
+    assert max(took[1:]) < 0.1
+
+    monkeypatch.setitem(dispatch._silent, "until", 0.0)
+    with redis.Redis.from_url(django_settings.REDIS_URL) as client:
+        before = client.llen("control")
+        dispatch._send(dispatch.SEND_MAILS)
+        assert client.llen("control") > before
+
+
+@pytest.mark.usefixtures("own_memory")
+@pytest.mark.django_db
+def test_only_senders_are_impatient():
+    """A worker waits for messages in BRPOP, as long as there are none."""
+    with app.connection_for_read() as reading, app.connection_for_write() as writing:
+        assert "socket_timeout" not in reading.transport_options
+        assert writing.transport_options["socket_timeout"] == 2

@@ -4,10 +4,23 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
-from runs.models import Run, SettingsSnapshot, Topology
+from runs.models import Environment, HardwareProfile, Run, SettingsSnapshot, Topology
+from runs.selectors.archive import version_line
 from runs.selectors.campaigns import campaigns
-from runs.selectors.compare import state as compare_state
+from runs.selectors.compare import (
+    comparability,
+    comparisons,
+    verdicts,
+)
+from runs.selectors.compare import (
+    head_and_base as sides,
+)
+from runs.selectors.compare import (
+    state as compare_state,
+)
+from runs.selectors.compare.cells import compared_cells
 from runs.selectors.compare.comparisons import compared
+from runs.selectors.compare.ratios import ratios
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +38,7 @@ def finished(slug="c", gain=None, repeats=3, on=None, under=None, **factors):
     return factories.finish_all(campaign, gain=gain)
 
 
-def verdicts(page):
+def verdicts_on(page):
     return [row.comparison.verdict for row in page.rows]
 
 
@@ -38,7 +51,7 @@ def test_every_series_is_compared_with_the_first_at_each_level():
     assert [(row.head_label, row.base_label, row.x) for row in page.rows] == [
         ("PostgreSQL 18.4", "PostgreSQL 16.14", clients) for clients in (1, 2, 4)
     ]
-    assert verdicts(page) == ["faster"] * 3
+    assert verdicts_on(page) == ["faster"] * 3
     assert page.rows[0].comparison.ratio == pytest.approx(1.1)
     assert page.rows[0].comparison.adjusted_p_value >= page.rows[0].comparison.p_value
 
@@ -48,14 +61,14 @@ def test_another_baseline_turns_the_ratios_round():
 
     page = compare("s=c&base=c~version%3D18.4")
 
-    assert verdicts(page) == ["slower"] * 3
+    assert verdicts_on(page) == ["slower"] * 3
     assert page.rows[0].comparison.ratio == pytest.approx(1 / 1.1)
 
 
 def test_an_effect_within_the_minimum_asked_for_is_the_same():
     finished(gain={"18.4": 1.1})
 
-    assert verdicts(compare("s=c&effect=20")) == ["same"] * 3
+    assert verdicts_on(compare("s=c&effect=20")) == ["same"] * 3
 
 
 def test_the_forest_goes_by_effect_and_shows_only_what_matters_if_asked():
@@ -73,11 +86,11 @@ def test_other_hardware_is_not_comparable_until_that_is_overridden():
     finished("there", on=factories.hardware("b"), version=["16.14"], clients=[1])
 
     page = compare("s=here&s=there")
-    assert verdicts(page) == ["not_comparable"]
+    assert verdicts_on(page) == ["not_comparable"]
     assert page.reasons == ("hardware_differs",)
 
     page = compare("s=here&s=there&ignore=hardware")
-    assert verdicts(page) == ["same"]
+    assert verdicts_on(page) == ["same"]
     assert page.reasons == ()
     assert page.despite == ("hardware_differs", "environment_unknown")
 
@@ -322,3 +335,148 @@ def test_levels_that_have_names_are_compared_within_each_version():
         for version in ("16.14", "18.4")
         for clients in (1, 2)
     ]
+
+
+# Stored conditions are judged alike by every page and program, whatever rows they are in.
+
+
+FACTS = {"governor": "performance", "tools": {"sysstat": "12.6"}, "limits": {"open_files": 1024}}
+LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41"}
+XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8}
+
+
+@pytest.fixture
+def campaign():
+    made = factories.campaign("c", factors={"version": ["16.14", "18.4"], "clients": [2]})
+    environment = Environment.objects.create(fingerprint="a", **LINUX, facts=FACTS)
+    hardware = HardwareProfile.objects.create(fingerprint="a", **XEON, facts={"numa_nodes": 1})
+    made.runs.update(environment=environment, hardware=hardware)
+    return factories.finish_all(made, gain={"18.4": 1.2})
+
+
+def change(campaign, **fields):
+    """Give the runs of the newer version other conditions, and return both cells."""
+    base, head = campaign.cells.order_by("ordinal")
+    Run.objects.filter(cell=head).update(**fields)
+    return base.pk, head.pk
+
+
+def snapshot(name, **values):
+    rows = {
+        key: {"setting": value, "unit": "", "source": "configuration file"}
+        for key, value in values.items()
+    }
+    return SettingsSnapshot.objects.create(content_hash=name, settings=rows)
+
+
+def judged(cells):
+    return comparability.of_cells(cells).judgement(*cells)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {**FACTS, "tools": {"sysstat": "12.7.5"}},
+        {**FACTS, "limits": {"open_files": 65536}},
+        {**FACTS, "recorded_since_the_next_release": "yes"},
+    ],
+    ids=["sysstat", "limits", "new-fact"],
+)
+def test_an_upgraded_sysstat_and_a_new_fact_leave_cells_comparable(campaign, facts):
+    other = Environment.objects.create(fingerprint="b", **LINUX, facts=facts)
+
+    found = judged(change(campaign, environment=other))
+
+    assert (found.reasons, found.despite) == ((), ())
+
+
+def test_a_new_fact_of_the_hardware_leaves_cells_comparable(campaign):
+    facts = {"numa_nodes": 1, "microcode": "0x2b"}
+    other = HardwareProfile.objects.create(fingerprint="b", **XEON, facts=facts)
+
+    assert judged(change(campaign, hardware=other)).reasons == ()
+
+
+def test_duets_are_compared_within_their_campaign_alone():
+    more = {"scenario": factories.scenario("duet"), "factors": {"version": ["16.14", "18.4"]}}
+    one, other = (
+        factories.campaign(name, **more).cells.order_by("ordinal").values_list("pk", flat=True)
+        for name in ("one", "other")
+    )
+
+    assert judged([one[0], one[1]]).reasons == ()
+    assert judged([one[0], other[0]]).reasons == ("workload_differs",)
+
+
+def verdicts_of_all_doors(campaign):
+    """What each of them says of the head against the base."""
+    reader = AnonymousUser()
+    base, head = campaign.cells.order_by("ordinal")
+    asked = [f"campaign:c~version={cell.version}" for cell in (base, head)]
+    both = sides.both(*asked, campaign="", reader=reader)
+    state, _faults = compare_state.read(QueryDict("s=c"))
+    line = version_line.read(version_line.used("fixed-point-read", to=reader)).pairs
+    page = comparisons.compared(state, reader=reader)
+    found = {
+        "ratios": ratios(campaign, "tps")[0].comparison,
+        "line": line[0].comparison,
+        "compare": page.rows[0].comparison,
+        "heat": page.heat.rows[1][0].comparison,
+        "gate": verdicts.between(*both, verdicts.Asked()).rows[0].comparison,
+        "cells": compared_cells(base.pk, head.pk, reader=reader).rows[0].comparison,
+    }
+    return {
+        name: (each.verdict, each.reasons, [fact.name for fact in each.differing])
+        for name, each in found.items()
+    }
+
+
+def test_all_doors_refuse_what_differs_for_the_same_reason(campaign):
+    campaign.runs.update(settings=snapshot("on", fsync="on"))
+    change(campaign, settings=snapshot("off", fsync="off"))
+
+    found = verdicts_of_all_doors(campaign)
+
+    said = ("not_comparable", ("settings_differs",), ["fsync"])
+    assert found == dict.fromkeys(found, said)
+
+
+def test_all_doors_compare_what_is_alike(campaign):
+    found = verdicts_of_all_doors(campaign)
+
+    assert found == dict.fromkeys(found, ("faster", (), []))
+
+
+def test_a_build_without_optimisation_is_not_compared(campaign):
+    server = factories.server("db1")
+    for cell, flags in zip(campaign.cells.order_by("ordinal"), ("-g -O0", "-g -O2"), strict=True):
+        cell.installation = factories.installation(server, cell.version, cflags=flags)
+        cell.save()
+
+    found = judged(list(campaign.cells.order_by("ordinal").values_list("pk", flat=True)))
+
+    assert found.reasons == ("build_differs",)
+    assert [(each.name, each.base, each.head) for each in found.differing] == [
+        ("optimisation", ("-O0",), ("-O2",))
+    ]
+
+
+def test_campaigns_of_another_scale_are_not_compared(campaign):
+    campaign.parameters = {"scale": 10, "duration": 60}
+    campaign.save()
+    other = factories.campaign("d", factors={"version": ["16.14"], "clients": [2]})
+    other.parameters = {"scale": 100, "duration": 60}
+    other.save()
+
+    assert judged((campaign.cells.first().pk, other.cells.first().pk)).reasons == (
+        "workload_differs",
+    )
+
+
+@pytest.mark.parametrize("clients", [[2], list(range(1, 9))])
+def test_the_conditions_of_any_number_of_cells_take_two_queries(clients, django_assert_num_queries):
+    made = factories.campaign("many", factors={"version": ["16.14", "18.4"], "clients": clients})
+    cells = list(made.cells.values_list("pk", flat=True))
+
+    with django_assert_num_queries(2):
+        comparability.of_cells(cells)

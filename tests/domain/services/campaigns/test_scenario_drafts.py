@@ -1,18 +1,23 @@
 """Drafts of scenarios that write, and of those with levels that are no numbers."""
 
+import os
+import subprocess
 from dataclasses import replace
 
 import pytest
+from django.db import connection
 
+from benchlab.embedded.account import myself
+from benchlab.embedded.binaries import postgresql_binaries
 from runs.execution.plan import RunPlan
 from runs.scenarios import definition, registry
 from runs.selectors.runs.runs import machines_of
-from runs.services.campaigns import campaigns, designs, scenarios
+from runs.services.campaigns import campaigns, designs, scenarios, workloads
 from runs.services.campaigns.estimates import estimate
+from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
+from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
-
-pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -56,6 +61,7 @@ def plans(campaign):
     return [RunPlan.from_json(run.plan) for run in campaign.runs.order_by("pk")]
 
 
+@pytest.mark.django_db
 def test_runs_that_write_share_a_template_for_each_version_and_no_cluster(update):
     found = plans(campaigns.create(draft=update))
     assert {plan.cluster_key for plan in found} == {""}
@@ -63,11 +69,13 @@ def test_runs_that_write_share_a_template_for_each_version_and_no_cluster(update
     assert "" not in {plan.template_key for plan in found}
 
 
+@pytest.mark.django_db
 def test_a_single_run_needs_no_template(update):
     found = plans(campaigns.create(draft=replace(update, repeats=1)))
     assert {plan.template_key for plan in found} == {""}
 
 
+@pytest.mark.django_db
 def test_room_for_wal_is_given_in_the_words_of_each_version(update):
     found = {plan.version_num: plan.settings for plan in plans(campaigns.create(draft=update))}
     assert found[90224]["checkpoint_segments"] == found[90325]["checkpoint_segments"] == "4000"
@@ -76,6 +84,7 @@ def test_room_for_wal_is_given_in_the_words_of_each_version(update):
     assert "checkpoint_segments" not in found[180004]
 
 
+@pytest.mark.django_db
 def test_each_choice_makes_its_own_cluster(checksums):
     campaign = campaigns.create(draft=checksums)
     assert campaign.factors == {
@@ -89,6 +98,7 @@ def test_each_choice_makes_its_own_cluster(checksums):
     assert len({plan.cluster_key for plan in found}) == 4
 
 
+@pytest.mark.django_db
 def test_a_level_that_a_version_cannot_run_is_refused_with_the_reason(checksums, server):
     draft = replace(checksums, installations=list(server.installations.all()))
     [problem] = campaigns.estimate(draft).problems
@@ -99,6 +109,7 @@ def test_a_level_that_a_version_cannot_run_is_refused_with_the_reason(checksums,
         campaigns.create(draft=draft)
 
 
+@pytest.mark.django_db
 def test_a_version_may_run_the_levels_that_it_can(checksums, server):
     draft = replace(
         checksums,
@@ -108,6 +119,7 @@ def test_a_version_may_run_the_levels_that_it_can(checksums, server):
     assert campaigns.estimate(draft).problems == []
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("levels", "code", "field"),
     [
@@ -123,6 +135,7 @@ def test_levels_that_a_factor_does_not_have_are_refused(checksums, levels, code,
     assert (problem.code, problem.field) == (code, field)
 
 
+@pytest.mark.django_db
 def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update):
     wanted = factories.configuration(initdb_options=["--wal-segsize=64"])
     problems = campaigns.estimate(replace(update, configuration=wanted)).problems
@@ -130,6 +143,7 @@ def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update
     assert "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on" in problems[0].message
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("option", ["--data-checksums", "-k", "--no-data-checksums"])
 def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, update, option):
     decided = factories.configuration("decided", initdb_options=[option])
@@ -141,6 +155,7 @@ def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, up
     assert "initdb_option_is_varied" not in {each.code for each in allowed}
 
 
+@pytest.mark.django_db
 def test_a_factor_without_any_level_is_told(checksums):
     found = campaigns.estimate(replace(checksums, levels={"clients": [1]})).problems
     assert [(each.code, each.field) for each in found] == [("no_level", "checksums")]
@@ -160,6 +175,7 @@ def quick(scenario, server):
     )
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("scenario", registry.every(), ids=lambda scenario: scenario.slug)
 def test_the_quick_form_of_a_scenario_can_be_queued(scenario, server):
     draft = quick(scenario, server)
@@ -172,12 +188,14 @@ def cores(server):
     return quick(registry.get("cpu-cores"), server)
 
 
+@pytest.mark.django_db
 def test_a_run_holds_its_number_of_cores_and_all_share_a_cluster(cores):
     found = plans(campaigns.create(draft=cores))
     assert {plan.cores for plan in found} == {1, 2}
     assert len({plan.cluster_key for plan in found}) == 1
 
 
+@pytest.mark.django_db
 def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(cores, server):
     server.hardware.threads = 4
     server.hardware.save()
@@ -197,6 +215,7 @@ def pairs(found):
     return sorted((p.levels["sync_standbys"], p.levels["async_standbys"]) for p in found)
 
 
+@pytest.mark.django_db
 def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
     draft = replace(
         standbys,
@@ -209,6 +228,7 @@ def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
     assert campaigns.estimate(draft).runs == 4
 
 
+@pytest.mark.django_db
 def test_standbys_are_three_at_most_and_all_pairs_share_a_loaded_primary(standbys):
     levels = {"sync_standbys": [0, 3], "async_standbys": [0, 1]}
     campaign = campaigns.create(draft=replace(standbys, levels=standbys.levels | levels))
@@ -218,6 +238,7 @@ def test_standbys_are_three_at_most_and_all_pairs_share_a_loaded_primary(standby
     assert campaign.topology.kind == "streaming"
 
 
+@pytest.mark.django_db
 def test_what_replication_needs_overrules_the_configuration_and_is_told(standbys):
     few = factories.configuration("few", settings={"max_wal_senders": "1"})
     found = plans(campaigns.create(draft=replace(standbys, configuration=few)))
@@ -226,6 +247,7 @@ def test_what_replication_needs_overrules_the_configuration_and_is_told(standbys
     assert (told["value_from"], told["value_to"]) == ("1", "10")
 
 
+@pytest.mark.django_db
 def test_the_room_of_the_standbys_is_asked_for(standbys):
     def needed(draft):
         design = designs.resolve(draft)
@@ -240,6 +262,7 @@ def test_the_room_of_the_standbys_is_asked_for(standbys):
     assert needed(three) > needed(alone) + 3 * 10**9
 
 
+@pytest.mark.django_db
 def test_a_plan_from_before_there_were_arrangements_is_one_cluster(update):
     stored = plans(campaigns.create(draft=update))[0].as_json()
     for name in ("clusters", "machines", "cores"):
@@ -248,6 +271,7 @@ def test_a_plan_from_before_there_were_arrangements_is_one_cluster(update):
     assert (plan.clusters, plan.machines, plan.cores) == ((), (), 0)
 
 
+@pytest.mark.django_db
 def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(standbys, server):
     others = [factories.server() for _number in range(2)]
     for each in others:
@@ -267,6 +291,7 @@ def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(stan
     assert {node.server for node in nodes} == set(others)
 
 
+@pytest.mark.django_db
 def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, server, update):
     other = factories.server(versions=("17.2",))
     draft = replace(standbys, cluster_servers=[other, server])
@@ -278,6 +303,7 @@ def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, se
     assert [each.code for each in campaigns.estimate(needless).problems] == ["no_further_clusters"]
 
 
+@pytest.mark.django_db
 def test_data_that_no_package_makes_here_are_refused_before_queueing(update, monkeypatch):
     monkeypatch.setattr(definition, "_is_installed", lambda name: name != "tpchgen-cli")
     sized = registry.get("block-size")
@@ -290,3 +316,77 @@ def test_data_that_no_package_makes_here_are_refused_before_queueing(update, mon
     found = {each.code: each for each in estimate(designs.resolve(asked)).problems}
     assert "tpchgen-cli" in found["missing_package"].message
     assert found["missing_package"].remedy
+
+
+# Programs that a workload would have psql or pgbench run: tried on both, and refused.
+
+
+# Each makes a file; MARK is its path.
+OF_PSQL = (
+    "\\! touch MARK",
+    "SELECT 1 \\! touch MARK",
+    "SELECT 1;\nSELECT 2 AS a \\g | touch MARK",
+    "SELECT 'it''s' \\! touch MARK",
+    "SELECT $a$ ' $a$ \\! touch MARK",
+    "/* ' */ SELECT 1 \\! touch MARK",
+    "-- nothing\r\\! touch MARK",
+    "SET standard_conforming_strings = off;\nSELECT '\\' ' \\! touch MARK",
+    "SET client_encoding = sjis;\nSELECT 'あ', ' \\! touch MARK",
+    "SELECT 1 AS a \\gset\n\\copy (SELECT 1) TO PROGRAM 'touch MARK'",
+    "SELECT 1 \\set b `touch MARK`",
+)
+OF_PGBENCH = (
+    "\\shell touch MARK\nSELECT 1;",
+    "SELECT 1; \\shell touch MARK",
+    "SELECT 1 \\SHELL touch MARK",
+    "SELECT 1; \\ \\\n shell touch MARK",
+    "SELECT 1; -- nothing\r\\shell touch MARK",
+    "SELECT 1; \\setshell a sh -c 'touch MARK; echo 1'",
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a program of PostgreSQL 18 against the tests' database; whether the mark was made."""
+    bindir = postgresql_binaries(tmp_path, myself()).postgresql18
+    place = connection.settings_dict
+    variables = {
+        "PGHOST": place["HOST"], "PGPORT": str(place["PORT"]), "PGUSER": place["USER"],
+        "PGPASSWORD": place["PASSWORD"], "PGDATABASE": place["NAME"],
+    }  # fmt: skip
+    mark = tmp_path / "mark"
+
+    def ran(program, *options, text):
+        script = tmp_path / "script.sql"
+        script.write_bytes(text.replace("MARK", str(mark)).encode())
+        argv = [bindir / program, *options, "-f", script]
+        environment = os.environ | variables
+        subprocess.run(argv, check=False, env=environment, capture_output=True, timeout=20)
+        found = mark.exists()
+        mark.unlink(missing_ok=True)
+        return found
+
+    return ran
+
+
+def refused(**content):
+    scripts = content.pop("scripts", (GivenScript("read", "SELECT 1;"),))
+    return [each.code for each in workloads.faults(WorkloadContent(scripts=scripts, **content))]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_psql_runs_as_a_program_is_refused_as_sql_before_the_load(run):
+    ran = [sql for sql in OF_PSQL if run("psql", "-X", "-q", text=sql)]
+    assert ran == list(OF_PSQL)
+    assert [refused(init_sql=sql) for sql in OF_PSQL] == [["psql_command"]] * len(OF_PSQL)
+    assert refused(init_sql="INSERT INTO a SELECT 'it''s', $$ ! $$; -- 1 / 2") == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_pgbench_runs_as_a_program_is_refused_as_a_script(run, settings):
+    ran = [text for text in OF_PGBENCH if run("pgbench", "-n", "-t", "1", text=text)]
+    assert ran == list(OF_PGBENCH)
+    for text in OF_PGBENCH:
+        assert "shell" in refused(scripts=(GivenScript("a", text),))
+    settings.ALLOW_SHELL_SCRIPTS = True
+    assert refused(scripts=(GivenScript("a", OF_PGBENCH[1]),)) == []

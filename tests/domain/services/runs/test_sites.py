@@ -1,7 +1,13 @@
 """Sites: a run, a sweep and a check only go to workers that reach all of their machines."""
 
+import os
+import subprocess
+import sys
+import time
+
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 from django.utils import timezone
 
 from benchlab.celery import app
@@ -14,11 +20,10 @@ from runs.services.operations import signs
 from runs.services.runs import leases, sweeping
 from runs.services.servers import checks
 from tests import factories
+from tests.migrated import ROOT
 
-pytestmark = pytest.mark.django_db
 
-
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def no_signs():
     shown.redis_client().delete(shown.KEY)
     yield
@@ -45,6 +50,8 @@ def show_worker(settings, *sites):
     signs.show(kind=signs.WORKER)
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("database", "generator", "serves", "is_taken"),
     [
@@ -69,6 +76,8 @@ def test_a_run_is_claimed_where_all_its_machines_are_reached(
     assert not RunEvent.objects.filter(code="passed_over").exists()
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_a_run_that_is_not_reached_lets_the_next_one_pass(settings):
     settings.SITES = ("tokyo",)
     server = at("tokyo")
@@ -78,6 +87,8 @@ def test_a_run_that_is_not_reached_lets_the_next_one_pass(settings):
     assert claim.run_id == second.runs.get().pk
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_a_worker_of_elsewhere_neither_sweeps_nor_inspects(settings, monkeypatch):
     swept = []
     monkeypatch.setattr(
@@ -92,6 +103,8 @@ def test_a_worker_of_elsewhere_neither_sweeps_nor_inspects(settings, monkeypatch
     assert swept == [server.pk]
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_commit_callbacks):
     sent = []
     monkeypatch.setattr(app, "send_task", lambda task, **told: sent.append((task, told["queue"])))
@@ -108,6 +121,8 @@ def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_c
     ]
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_a_check_waits_for_a_worker_of_its_site_and_says_when_there_is_none(settings):
     server = at("tokyo")
     settings.SITES = ("berlin",)
@@ -122,6 +137,8 @@ def test_a_check_waits_for_a_worker_of_its_site_and_says_when_there_is_none(sett
     assert "BENCHLAB_SITES=tokyo" in check.remedy
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client):
     server, other = at("tokyo"), at("berlin")
     campaign = queued(server, other)
@@ -142,6 +159,8 @@ def test_sites_without_a_live_worker_are_shown_with_what_to_do(settings, client)
     assert waiting.of_run(campaign.runs.get()) == []
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 @pytest.mark.django_db(transaction=True)
 def test_readiness_names_the_sites_that_nobody_serves(settings):
     assert readiness.sites().status == "ok"
@@ -159,6 +178,8 @@ def test_readiness_names_the_sites_that_nobody_serves(settings):
     assert readiness.sites().status == "ok"
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 @pytest.mark.django_db(transaction=True)
 def test_readiness_tells_that_no_worker_serves_all_sites_of_a_campaign(settings):
     topology = Topology.objects.create(slug="two", name="two", kind=Topology.Kind.CLIENT)
@@ -180,6 +201,8 @@ def test_readiness_tells_that_no_worker_serves_all_sites_of_a_campaign(settings)
     assert readiness.sites().status == "ok"
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_a_worker_of_runs_takes_from_its_sites_queues_too(settings):
     class Queues(dict):
         consume_from = {"runs": None}
@@ -198,8 +221,77 @@ def test_a_worker_of_runs_takes_from_its_sites_queues_too(settings):
     assert queues.added == ["runs.tokyo"]
 
 
+@pytest.mark.usefixtures("no_signs")
+@pytest.mark.django_db
 def test_the_site_is_a_short_slug_and_read_over_the_api(client):
     server = at("tokyo")
     assert client.get(f"/api/v1/servers/{server.slug}/").json()["site"] == "tokyo"
     with pytest.raises(ValidationError):
         Server._meta.get_field("site").clean("Not a slug", server)
+
+
+# Real workers: what belongs to a site is taken by the worker that names it, and by no other.
+
+
+# Where nobody listens: the worker that takes a check says so at once.
+NOBODY = {"address": "127.0.0.1", "port": 9}
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A function that starts a worker of runs with these sites; all end with the test."""
+    started = []
+
+    def worker(site):
+        where = connection.settings_dict
+        url = f"{where['USER']}:{where['PASSWORD']}@{where['HOST']}:{where['PORT']}/{where['NAME']}"
+        environment = os.environ | {
+            "DATABASE_URL": f"postgresql://{url}",
+            "BENCHLAB_SITES": site,
+            "BENCHLAB_VAR": str(tmp_path),
+        }
+        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs", "--pool", "threads"]
+        argv += ["--concurrency", "2", "--loglevel", "info", "--hostname", f"of-{site}@%h"]
+        with (tmp_path / f"{site}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *argv], cwd=ROOT, env=environment, stdout=log, stderr=log
+            )
+        started.append(process)
+        wait(lambda: any(site in each for each in readiness.sites_of_workers()))
+
+    shown.redis_client().delete(signs.KEY)
+    yield worker
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait(30)
+    shown.redis_client().delete(signs.KEY)
+    app.control.purge()
+
+
+def wait(is_so, seconds=60):
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+def state(check):
+    return ServerCheck.objects.get(pk=check.pk).state
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+def test_only_the_worker_of_its_site_looks_at_a_server(start):
+    here = checks.look_at(server=factories.server("here", **NOBODY))
+    start("berlin")
+    wait(lambda: state(here) == "failed")
+
+    far = checks.look_at(server=factories.server("far", site="tokyo", **NOBODY))
+    time.sleep(3)
+    assert state(far) == "waiting"
+    assert readiness.sites().status == readiness.WARNING
+
+    start("tokyo")
+    wait(lambda: state(far) == "failed")
+    assert readiness.sites().status == readiness.OK

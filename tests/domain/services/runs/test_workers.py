@@ -24,10 +24,10 @@ from runs.services.errors import ServiceError
 from runs.services.runs import attempts, execution, leases, runs, supervision
 from runs.services.servers import maintenance, ssh_keys
 from tests import factories
+from tests.migrated import ROOT
 
 pytestmark = pytest.mark.django_db
 
-ROOT = Path(__file__).parents[4]
 RUNS, POOL = 12, 6
 S = Run.State
 PACE = {"HEARTBEAT": 0.2, "HEARTBEAT_TIMEOUT": 2, "SUPERVISE": 0.3, "WATCH": 1}

@@ -1,13 +1,55 @@
-"""What the reports conclude, found again by comparing the series of the archive."""
+"""Versions as text, and what reports conclude, found again in the archive."""
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
+from runs.selectors.archive import versions
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import compared
+from tests import factories
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("whole_archive")]
+
+@pytest.mark.parametrize(
+    ("version", "major"),
+    [("9.6.24", "9.6"), ("9.2", "9.2"), ("10.23", "10"), ("16.14", "16"), ("18", "18"),
+     ("19beta1", "19"), ("19devel", "19"), ("", ""), ("unknown", "")],
+)  # fmt: skip
+def test_the_major_version_is_two_numbers_before_10_and_one_since(version, major):
+    assert versions.major(version) == major
+
+
+def test_versions_sort_as_they_were_released():
+    released = ["", "9.2.24", "9.6.3", "9.6.24", "10.1", "18.4", "19devel", "19beta1", "19beta2",
+                "19rc1", "19.0", "19.1"]  # fmt: skip
+
+    assert sorted(set(released), key=versions.order) == released
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("16", ["16.14", "16.3"]),
+        ("16.14", ["16.14"]),
+        ("16.1", []),
+        ("9.6", ["9.6.24"]),
+        ("1", []),
+        ("19", ["19beta1"]),
+    ],
+)
+def test_a_version_matches_itself_and_its_minor_versions_only(wanted, found):
+    campaign = factories.campaign(factors={"version": []})
+    for version in ("16.14", "16.3", "18.4", "9.6.24"):
+        factories.cell(campaign, {"version": version})
+    factories.cell(campaign, {"clients": 1}, version="19beta1", version_num=190000)
+
+    cells = campaign.cells.filter(versions.matching(wanted, field="version"))
+
+    assert sorted(cells.values_list("version", flat=True)) == found
+
+
+# What the reports conclude, found again by comparing the series of the archive.
 
 
 def ratios(query):
@@ -17,6 +59,8 @@ def ratios(query):
     return {(row.head.key.levels[-1][1], row.x): row.comparison.ratio for row in page.rows}, page
 
 
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.django_db
 def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128():
     found, page = ratios("s=wg1-2013-2-2&metric=tps")
 
@@ -27,6 +71,8 @@ def test_9_3_reads_slower_than_9_2_from_32_clients_on_and_slowest_at_128():
     assert found["9.3", 128] == pytest.approx(0.861, abs=0.001)
 
 
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.django_db
 def test_page_checksums_cost_most_at_high_client_counts():
     found, _page = ratios("s=wg1-2013-2-3&metric=tps&base=wg1-2013-2-3~checksums%3Doff")
 
@@ -35,6 +81,8 @@ def test_page_checksums_cost_most_at_high_client_counts():
     assert min(found, key=found.get) == ("on", 128)
 
 
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.django_db
 def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchronous():
     none = "s=wg1-2017-8-8~sync_standbys%3D0"
     found, _page = ratios(f"{none}&s=wg1-2017-8-8~sync_standbys%3D1&x=none")
@@ -46,6 +94,8 @@ def test_synchronous_replication_halves_the_throughput_of_none_and_of_asynchrono
     assert found["0", None] == pytest.approx(0.512, abs=0.001)
 
 
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.django_db
 def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd():
     found, page = ratios("s=wg1-2013-4-5&x=load&base=wg1-2013-4-5~placement%3Dall-hdd")
 
@@ -67,6 +117,8 @@ def test_all_on_ssd_updates_30_and_reads_111_times_as_fast_as_all_on_hdd():
     assert verdicts == {"faster"}
 
 
+@pytest.mark.usefixtures("whole_archive")
+@pytest.mark.django_db
 def test_14_reads_about_2_percent_slower_than_13():
     found, page = ratios("s=wg1-2021-read&metric=tps")
 

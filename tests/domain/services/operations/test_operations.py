@@ -1,0 +1,543 @@
+"""Backups, retention, and what the doctor says of an installation."""
+
+import base64
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from cryptography.fernet import Fernet
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from runs.execution.reporter import ArtifactData
+from runs.models import (
+    Artifact,
+    AuditEntry,
+    Command,
+    Project,
+    Run,
+    RunEvent,
+    Series,
+    Server,
+    SSHKey,
+    Upload,
+    Webhook,
+)
+from runs.selectors.operations import checks
+from runs.services.access import encryption, projects
+from runs.services.operations import backups, doctor, signs
+from runs.services.runs import artifacts
+from runs.services.seals import sealing
+from runs.services.statements import perform
+from tests import factories
+from tests.migrated import ROOT, create_database
+
+# Backups: everything comes back into an empty instance, and what does not fit is refused.
+
+
+PASSPHRASE = "correct horse"
+
+
+@pytest.fixture(autouse=True)
+def kept_apart(settings, tmp_path):
+    settings.BACKUP_PASSPHRASE = PASSPHRASE
+    settings.SEAL_KEY = str(tmp_path / "seals" / "ed25519.pem")
+
+
+@pytest.fixture
+def filled():
+    """Runs with an artifact, a seal and a secret."""
+    campaign = factories.finish_all(factories.campaign("c", on=factories.server("db1")))
+    run = campaign.runs.first()
+    artifacts.store(run=run, data=ArtifactData("out", b"tps = 1\tand \\N\n" * 500, "text/plain"))
+    SSHKey.objects.update(private_key_encrypted=encryption.encrypt("the private key"))
+    User.objects.create_superuser("ichiro")
+    for each in campaign.runs.all():
+        sealing.request(run=each.pk)
+    sealing.seal()
+    return campaign
+
+
+def everything():
+    """Each table's rows as text; of secrets what they hold."""
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute(backups.TABLES)
+        for name, columns in cursor.fetchall():
+            if name in backups.NOT_KEPT | {"runs_sshkey"}:
+                continue
+            cursor.execute(f"SELECT x::text FROM {name} x ORDER BY 1")
+            found[name] = (columns, cursor.fetchall())
+    keys = [
+        (key.name, encryption.decrypt(key.private_key_encrypted)) for key in SSHKey.objects.all()
+    ]
+    return found, keys
+
+
+def empty():
+    with connection.cursor() as cursor:
+        cursor.execute(backups.TABLES)
+        names = [name for name, _columns in cursor.fetchall() if name != "django_migrations"]
+        cursor.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
+
+
+def restored(path):
+    out = io.StringIO()
+    call_command("restore", path, stdout=out)
+    return out.getvalue()
+
+
+def refused(path):
+    with pytest.raises(CommandError) as error:
+        restored(path)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_everything_comes_back_under_another_key(filled, settings, tmp_path):
+    before = everything()
+    made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
+    assert made.stat().st_mode & 0o77 == 0
+    content = made.read_bytes()
+    assert settings.ENCRYPTION_KEY.encode() not in content
+    empty()
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+    settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
+    settings.SEAL_KEY = str(tmp_path / "other" / "ed25519.pem")
+
+    # A version that has not these has those that they replace.
+    text = restored(with_migrations(made, without_steps))
+
+    assert everything() == before
+    assert len(list(artifacts.changed())) == 0
+    artifact = Run.objects.get(artifacts__name="out").artifacts.get(name="out")
+    assert artifacts.open_artifact(artifact).read().count(b"tps") == 500
+    assert "rows of" in text
+    assert f"{filled.runs.count()} runs looked at" in text
+    # Numbers go on after those that were given.
+    factories.finish_all(factories.campaign("next", on=factories.server("db2")))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    assert "not empty" in refused(made)
+    empty()
+    settings.BACKUP_PASSPHRASE = "wrong"
+    assert "passphrase" in refused(made)
+    settings.BACKUP_PASSPHRASE = PASSPHRASE
+    content = made.read_bytes()
+    cut = tmp_path / "cut"
+    for length in (0, 100, len(content) // 2, len(content) - 1):
+        cut.write_bytes(content[:length])
+        assert "cut off" in refused(cut)
+    for place in (200, len(content) // 2):
+        changed = bytearray(content)
+        changed[place] ^= 0xFF
+        cut.write_bytes(changed)
+        assert refused(cut)
+    assert "not there" in refused(tmp_path / "none")
+    assert Run.objects.count() == 0
+
+
+def without_steps(names):
+    names[:] = [name for name in names if not name[1].endswith("_in_steps")]
+
+
+def with_migrations(made, change):
+    """A copy of a backup whose list of migrations is changed."""
+    copy = made.with_name("changed")
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                change(manifest["migrations"])
+                content = json.dumps(manifest)
+            new.writestr(name, content)
+    return copy
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    newer = with_migrations(made, lambda names: names.append(["runs", "9999_future"]))
+    empty()
+    assert "9999_future" in refused(newer)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
+    """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    older = with_migrations(made, lambda names: names.pop(0))
+    assert "not empty" in refused(older)
+    empty()
+    assert "other tables" in refused(older)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_full_disk_leaves_nothing_behind(filled, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("a small file system is mounted by root")
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", small], check=True)
+    try:
+        with pytest.raises(CommandError, match="No space left"):
+            call_command("backup", small)
+        assert list(small.iterdir()) == []
+        made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+        empty()
+        django_settings.ARTIFACTS_DIR = small
+        with pytest.raises(CommandError, match="free in"):
+            artifacts_of_a_large_one(made)
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def artifacts_of_a_large_one(made):
+    larger = made.with_name("larger")
+    with zipfile.ZipFile(made) as old, zipfile.ZipFile(larger, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "manifest.json":
+                manifest = json.loads(content)
+                digest = __import__("hashlib").sha256(LARGE).hexdigest()
+                manifest["digests"]["artifacts/" + "0" * 64] = digest
+                content = json.dumps(manifest)
+            new.writestr(name, content)
+        new.writestr("artifacts/" + "0" * 64, LARGE)
+    restored(larger)
+
+
+LARGE = base64.b64encode(os.urandom(100_000))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(db, tmp_path, settings):
+    for year in (2021, 2022, 2023):
+        (tmp_path / f"benchlab-{year}0101T000000Z.backup").touch()
+    call_command("backup", tmp_path, keep=2, stdout=io.StringIO())
+    names = sorted(path.name[9:13] for path in tmp_path.glob("*.backup"))
+    assert len(names) == 2
+    assert names[0] == "2023"
+    settings.BACKUP_PASSPHRASE = ""
+    with pytest.raises(CommandError, match="BENCHLAB_BACKUP_PASSPHRASE"):
+        call_command("backup", tmp_path)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_without_tables_is_filled_by_the_command_of_the_guide(filled, tmp_path):
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    url = urlsplit(os.environ["DATABASE_URL"])
+    name = f"restored_{os.getpid()}"
+    environment = os.environ | {
+        "DATABASE_URL": create_database(url.geturl(), name),
+        "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
+        "BENCHLAB_BACKUP_PASSPHRASE": PASSPHRASE,
+        "BENCHLAB_VAR": str(tmp_path / "new"),
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "restore", made],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        with psycopg.connect(environment["DATABASE_URL"]) as restored_one:
+            [number] = restored_one.execute("SELECT count(*) FROM runs_run").fetchone()
+        assert number == Run.objects.count()
+        assert f"{number} runs looked at" in done.stdout
+    finally:
+        with psycopg.connect(url.geturl(), autocommit=True) as cluster:
+            cluster.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+# Old data goes by kind and days, after a rehearsal; what is sealed or published stays.
+
+
+ALL = {"files": 30, "failures": 30, "uploads": 30, "logins": 0}
+OLD = timedelta(days=31)
+
+
+@pytest.fixture
+def retained(settings, tmp_path):
+    settings.SEAL_KEY = str(tmp_path / "seals" / "key.pem")
+    settings.RETENTION = ALL
+
+
+def recorded(run, state, *, ago=OLD):
+    """The run with a command, a series and a file, ended that long ago."""
+    Command.objects.create(run=run, attempt=1, ordinal=1, step="measure", host="db", argv=["true"])
+    Series.objects.create(run=run, name="tps", interval=1, values=[1.0])
+    made = artifacts.store(run=run, data=ArtifactData("stdout", f"of {run.pk}".encode()))
+    then = timezone.now() - ago
+    type(made).objects.filter(pk=made.pk).update(created_at=then)
+    Run.objects.filter(pk=run.pk).update(state=state, finished_at=then)
+    return run
+
+
+def seal(run):
+    perform([sealing.requesting(runs=[run.pk])])
+    assert sealing.seal() == 1
+
+
+def runs(*states):
+    return [recorded(factories.run(), each) for each in states]
+
+
+def left():
+    """The runs that have commands, and series."""
+    return tuple(set(each.objects.values_list("run_id", flat=True)) for each in (Command, Series))
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_a_rehearsal_counts_what_a_removal_removes(capsys):
+    runs("failed", "cancelled")
+    call_command("retain")
+    counted = capsys.readouterr().out
+    assert "failures older than 30 days: 4 would be removed" in counted
+    assert "files older than 30 days: 2," in counted
+    assert (Command.objects.count(), Series.objects.count()) == (2, 2)
+    assert not AuditEntry.objects.filter(action="old_removed").exists()
+
+    call_command("retain", "--remove")
+    assert counted.replace("would be removed", "removed").startswith(capsys.readouterr().out)
+    assert left() == (set(), set())
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_sealed_runs_verify_afterwards_and_failures_keep_their_story(capsys):
+    finished = factories.run()
+    factories.finish(finished, tps=100.0)
+    finished = recorded(finished, "finished")
+    failed, young = runs("failed")[0], recorded(factories.run(), "failed", ago=timedelta(days=1))
+    seal(finished)
+
+    call_command("retain", "--remove")
+
+    assert left() == ({finished.pk, young.pk}, {finished.pk, young.pk})
+    assert Run.objects.filter(pk=failed.pk).exists()
+    assert not artifacts.path_of(finished.artifacts.get().sha256).exists()
+    call_command("verify")
+    assert "1 runs" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_a_failed_run_that_has_a_seal_keeps_everything():
+    """As of one that had finished, and was changed by hand."""
+    finished = factories.run()
+    factories.finish(finished, tps=100.0)
+    seal(finished)
+    recorded(finished, "failed")
+
+    call_command("retain", "--remove")
+
+    assert left() == ({finished.pk}, {finished.pk})
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_published_runs_keep_everything():
+    published = factories.run(origin="published")
+    recorded(published, "failed")
+
+    call_command("retain", "--remove")
+
+    assert left() == ({published.pk}, {published.pk})
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_answers_to_uploads_and_ended_logins_go():
+    for key, ago in (("old", OLD), ("new", timedelta())):
+        made = Upload.objects.create(
+            project=Project.objects.get_or_create(slug="default")[0], key=key, body_hash=""
+        )
+        Upload.objects.filter(pk=made.pk).update(created_at=timezone.now() - ago)
+        then = timezone.now() - ago + timedelta(hours=1)
+        Session.objects.create(session_key=key, session_data="", expire_date=then)
+
+    call_command("retain", "--remove")
+
+    assert Upload.objects.get().key == "new"
+    assert Session.objects.get().session_key == "new"
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_what_went_is_in_the_audit_trail():
+    runs("failed")
+
+    call_command("retain", "--remove")
+
+    entries = AuditEntry.objects.filter(action="old_removed").order_by("pk")
+    told = [(each.subject, each.after["removed"]) for each in entries]
+    assert told == [("files", 1), ("failures: commands", 1), ("failures: series", 1)]
+    assert {each.by_way_of for each in entries} == {"command retain"}
+
+
+@pytest.mark.usefixtures("retained")
+@pytest.mark.django_db
+def test_what_has_no_number_stays(settings, capsys):
+    settings.RETENTION = {}
+    [failed] = runs("failed")
+
+    call_command("retain", "--remove")
+
+    assert left() == ({failed.pk}, {failed.pk})
+    assert "BENCHLAB_RETENTION is not set" in capsys.readouterr().out
+
+
+# `manage.py doctor`: what is wrong, what to do, and an exit status.
+
+
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+
+
+@pytest.fixture
+def living(settings, tmp_path):
+    settings.STATIC_ROOT = tmp_path
+    (tmp_path / "staticfiles.json").write_text("{}")
+    signs._shown.clear()
+    signs.show(kind=signs.WORKER)
+    signs.show(kind=signs.CONTROL)
+
+
+def told(*options):
+    out = io.StringIO()
+    try:
+        call_command("doctor", *options, stdout=out)
+    except CommandError:
+        return 1, out.getvalue()
+    return 0, out.getvalue()
+
+
+def failed():
+    return {each.check: each for each in doctor.examine() if each.status == "failed"}
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+def test_an_instance_in_order_is_told_so():
+    status, text = told()
+    assert status == 0, text
+    assert all(line.startswith(("ok", "warning")) for line in text.splitlines())
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+def test_secrets_of_another_key_are_named(settings):
+    key = factories.server("db1").ssh_key
+    SSHKey.objects.filter(pk=key.pk).update(private_key_encrypted=encryption.encrypt("private"))
+    webhook = Webhook.objects.create(
+        project=projects.default(), url="https://a.example/", encrypted_secret="nonsense"
+    )
+    Server.objects.all().delete()
+    assert failed()["secrets"].reason.endswith(f": webhook {webhook.pk}.")
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+
+    found = failed()
+
+    assert set(found) == {"encryption key", "secrets"}
+    assert f"SSH key {key.name}" in found["secrets"].reason
+    assert told("--without-targets")[0] == 1
+
+
+def complaint():
+    """What a command says that starts nothing."""
+    with pytest.raises(CommandError) as error:
+        call_command("doctor", "--before-start")
+    [line] = str(error.value).splitlines()
+    return line
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(settings, monkeypatch):
+    out = io.StringIO()
+    factories.story(factories.campaign("c", on=factories.server("db1")).runs.first())
+    SSHKey.objects.update(private_key_encrypted=encryption.encrypt("private"))
+    # What was imported has the times of another machine.
+    factories.story(factories.campaign("imported").runs.first())
+    RunEvent.objects.filter(run__server=None).update(at=timezone.now() + timedelta(hours=1))
+    call_command("doctor", "--before-start", stdout=out)
+    assert out.getvalue() == ""
+    with monkeypatch.context() as changed:
+        changed.setattr(checks, "LEAST_FREE_BYTES", 2**60)
+        assert "MB are free" in complaint()
+    with monkeypatch.context() as changed:
+        changed.setattr(doctor.time, "time", lambda: 1_000_000_000.0)
+        assert "The clocks differ" in complaint()
+        changed.setattr(doctor, "_skew", lambda ask: 0.0)
+        assert "in the future of this clock" in complaint()
+    settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+    line = complaint()
+    assert line.startswith("encryption key: BENCHLAB_ENCRYPTION_KEY does not open the SSH key")
+    assert "Set the key" in line
+    # script/server tells it as well, and does nothing else.
+    with pytest.raises(CommandError, match="encryption key"):
+        call_command("setup_instance")
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(not FAKETIME.exists(), reason="apt install libfaketime")
+def test_a_command_under_a_clock_that_is_off_ends_with_one_line():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "doctor", "--before-start"],
+        cwd=ROOT,
+        env=os.environ | {"LD_PRELOAD": str(FAKETIME), "FAKETIME": "+1h"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "clock: The clocks differ from this one: PostgreSQL -3600 s" in line
+    assert "NTP" in line
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+def test_what_was_not_collected_lost_or_off_is_told(settings, tmp_path, monkeypatch):
+    (tmp_path / "staticfiles.json").unlink()
+    assert set(failed()) == {"static files"}
+    monkeypatch.setattr(doctor, "_time_of_redis", lambda: 1_000_000_000.0)
+    assert "Redis" in failed()["clock"].reason
+    run = factories.finish_all(factories.campaign("c", on=factories.server("db1"))).runs.first()
+    Artifact.objects.create(run=run, name="x", media_type="text/plain", size=1, sha256="0" * 64)
+    assert [each.status for each in doctor.examine() if each.check == "artifacts"] == ["warning"]
+
+
+@pytest.mark.usefixtures("living")
+@pytest.mark.django_db(transaction=True)
+def test_a_server_that_is_away_is_told_with_its_name():
+    server = factories.server("db1")
+    Server.objects.filter(pk=server.pk).update(
+        address="127.0.0.1", port=9, host_key=factories.HOST_KEY
+    )
+    SSHKey.objects.update(private_key_encrypted=b"nonsense")
+    found = failed()
+    assert f"server {server.name}" in found
+    assert found[f"server {server.name}"].remedy

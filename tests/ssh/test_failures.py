@@ -1,0 +1,300 @@
+"""Runs that fail: what is told of them, what they leave, and where they were not the cause."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchlab.embedded.account import Account
+from runs.execution import boot, steps
+from runs.execution.director import Director
+from runs.execution.errors import TargetProblem, TargetRestarted
+from runs.execution.postgres import Cluster
+from runs.execution.watch import Order
+from tests.ssh.directing import (
+    execute,
+    left_running,
+    names,
+    processes_below,
+    watched,
+    when_measuring,
+)
+
+# Runs that fail: what is told of them, and what they leave on a real OpenSSH server.
+
+
+prepared = pytest.mark.usefixtures("prepared")
+
+
+def failing(director: Director) -> TargetProblem:
+    with pytest.raises(TargetProblem) as told:
+        execute(director)
+    return told.value
+
+
+@pytest.mark.openssh
+def test_a_postgres_that_does_not_start_shows_the_end_of_its_log(direct, plan, base_dir):
+    problem = failing(direct(replace(plan, settings={"shared_buffers": "1EB"})))
+    assert problem.code == "postgres_does_not_start"
+    assert "shared_buffers" in problem.message
+    assert names(base_dir / "clusters") == []
+    assert names(base_dir / "runs") == []
+
+
+@pytest.mark.openssh
+def test_a_missing_binary_is_named(direct, plan):
+    problem = failing(direct(replace(plan, bindir="/opt/postgresql-9.2/bin")))
+    assert problem.code == "missing_program"
+    assert "/opt/postgresql-9.2/bin/initdb" in problem.message
+
+
+@pytest.mark.openssh
+@prepared
+def test_a_release_that_was_upgraded_in_place_is_not_measured(direct, plan, base_dir):
+    director = direct(replace(plan, levels={"version": "16.13", "clients": 2}, version_num=160013))
+    problem = failing(director)
+    assert problem.code == "installation_changed"
+    assert "16.13 any more: the server says that it is 16." in problem.message
+    assert "pgbench" not in director.reporter.steps
+    assert left_running(base_dir) == []
+
+
+@pytest.mark.openssh
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_what_fails_before_postgres_runs_is_told_as_it_is(direct, plan, taken_over):
+    broken = replace(plan, initdb_options=("--wal-segsize=3",))
+    problem = failing(direct(broken, taken_over=taken_over))
+    assert problem.code == "step_failed"
+    assert "Step initdb" in problem.message
+
+
+@pytest.mark.openssh
+def test_a_scale_too_big_for_the_disk_is_refused_before_loading(direct, plan):
+    director = direct(replace(plan, parameters={"scale": 100_000, "duration": 1}))
+    problem = failing(director)
+    assert problem.code == "disk_too_small"
+    assert "initdb" not in director.reporter.steps
+
+
+@pytest.mark.openssh
+@prepared
+def test_a_server_killed_under_the_load_fails_the_run_and_keeps_the_output(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
+
+    def orders() -> Iterator[Order]:
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel":
+                subprocess.run(["pkill", "-QUIT", "-f", f"postgres -D {base_dir}"], check=False)
+                subprocess.run(["pkill", "-QUIT", "-f", f"postgres.*{base_dir}"], check=False)
+            yield "go_on"
+
+    with pytest.raises(TargetProblem) as told:
+        watched(director, orders())
+    assert told.value.code == "postgres_stopped"
+    assert "immediate shutdown" in told.value.message
+    kept = {
+        artifact.name: artifact.content.decode() for artifact in director.bench.findings.artifacts
+    }
+    assert "progress:" in kept["pgbench.err"]
+    assert "immediate shutdown" in kept["server.log"]
+    assert director.bench.findings.measurements == {}
+    assert left_running(base_dir) == []
+
+
+@pytest.mark.openssh
+def test_foreign_files_in_the_base_directory_are_left_alone(direct, plan, base_dir):
+    (base_dir / "precious").write_text("data")
+    problem = failing(direct(plan))
+    assert problem.code == "base_dir_foreign"
+    assert "precious" in problem.message
+    assert (base_dir / "precious").read_text() == "data"
+    assert names(base_dir) == ["precious"]
+
+
+@pytest.mark.openssh
+def test_the_base_directory_of_another_benchlab_is_left_alone(direct, plan, base_dir):
+    (base_dir / ".benchlab").write_text("benchlab another .\n")
+    assert failing(direct(plan)).code == "base_dir_foreign"
+
+
+@pytest.mark.openssh
+def test_a_folder_without_our_mark_is_not_removed(on_host, base, base_dir):
+    folder = base_dir / "clusters" / "foreign"
+    folder.mkdir(parents=True)
+    (folder / "data").write_text("precious")
+
+    async def act(host):
+        with pytest.raises(TargetProblem) as told:
+            await base.remove(host, str(folder))
+        return told.value.code
+
+    assert on_host(act) == "not_ours"
+    assert (folder / "data").exists()
+
+
+@pytest.mark.openssh
+def test_a_path_that_leads_out_of_the_base_directory_is_refused(base):
+    for path in ("../other", "/etc", "clusters/../../other", "."):
+        with pytest.raises(ValueError, match="not below"):
+            base.below(path)
+
+
+# A machine that restarts between two steps: what fails then is not the run's own fault.
+
+
+def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
+    """Kill PostgreSQL under the load; as by a restart, or in the same boot."""
+
+    def kill() -> None:
+        [noted] = base_dir.glob("runs/*/boot")
+        assert noted.read_text() == Path(boot.BOOT_ID).read_text()
+        if in_another_boot:
+            noted.write_text("another\n")
+        subprocess.run(["pkill", "-KILL", "-f", f"postgres.*{base_dir}"], check=False)
+
+    def orders():
+        is_due = True
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel" and is_due:
+                is_due = False
+                kill()
+            yield "go_on"
+
+    with pytest.raises(TargetProblem) as told:
+        watched(director, orders())
+    return told.value
+
+
+@pytest.mark.skipif(not Path(boot.BOOT_ID).exists(), reason="only Linux numbers its boots")
+@pytest.mark.openssh
+@pytest.mark.parametrize("in_another_boot", [True, False])
+@prepared
+def test_what_fails_after_a_restart_is_told_as_a_restart(direct, plan, base_dir, in_another_boot):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 30}))
+    problem = killed_while_loaded(director, base_dir, in_another_boot=in_another_boot)
+    assert isinstance(problem, TargetRestarted) == in_another_boot
+    assert problem.code == ("target_restarted" if in_another_boot else "postgres_stopped")
+    assert left_running(base_dir) == []
+    assert names(base_dir / "runs") == []
+
+
+# A server that stalls under the load: the run finishes, and reports it.
+
+
+@pytest.mark.openssh
+@prepared
+def test_a_server_that_stood_still_is_told_of(direct, plan, base_dir):
+    director = direct(replace(plan, parameters={"scale": 1, "duration": 8}))
+
+    def signal(name: str) -> None:
+        [pid_file] = base_dir.glob("clusters/*/data/postmaster.pid")
+        postmaster = pid_file.read_text().split()[0]
+        subprocess.run(["pkill", f"-{name}", "-P", postmaster], check=True)
+
+    def orders():
+        frozen = 0.0
+        is_over = False
+        for order in when_measuring(director, "cancel"):
+            if order == "cancel" and not frozen:
+                signal("STOP")
+                frozen = time.monotonic()
+            elif frozen and not is_over and time.monotonic() - frozen > 4:
+                signal("CONT")
+                is_over = True
+            yield "go_on"
+
+    found = watched(director, orders())
+    assert "load_stalled" in {note.code for note in found.notes}
+    assert found.measurements["tps"] > 0
+
+
+# What was killed and is not reaped yet: a postmaster, a step, in a container without an init.
+
+
+@pytest.fixture
+def postmaster(account: Account, base_dir: Path):
+    """A process of the account in the place of a postmaster; nobody reaps it before the end."""
+    with account.spawn(["sleep", "600"], env={"PATH": "/usr/bin:/bin"}, cwd=Path("/")) as process:
+        yield process
+        process.kill()
+
+
+@pytest.fixture
+def cluster(account: Account, base_dir: Path, binaries, postmaster) -> Cluster:
+    data = base_dir / "cluster" / "data"
+    data.mkdir(parents=True)
+    (data / "PG_VERSION").write_text("18\n")
+    (data / "postmaster.pid").write_text(f"{postmaster.pid}\n{data}\n")
+    (data / "postmaster.opts").write_text("postgres\n")
+    for path in (data.parent, data, *data.iterdir()):
+        account.own(path)
+    return Cluster(
+        bindir=os.fspath(binaries.postgresql18),
+        version_num=180000,
+        client_bindir=os.fspath(binaries.postgresql18),
+        directory=os.fspath(data.parent),
+        socket_dir=os.fspath(base_dir),
+        log=os.fspath(base_dir / "log"),
+    )
+
+
+def is_running(account: Account, cluster: Cluster) -> bool:
+    return account.succeeds(*cluster.status())
+
+
+def test_a_process_that_lives_is_running(account, cluster):
+    assert is_running(account, cluster)
+
+
+def test_a_killed_postmaster_does_not_run_though_nobody_has_reaped_it(account, cluster, postmaster):
+    os.kill(postmaster.pid, signal.SIGKILL)
+    until = time.monotonic() + 5
+    while state(postmaster) != "Z":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert account.succeeds(cluster.bindir + "/pg_ctl", "status", "-D", cluster.data)
+    assert not is_running(account, cluster)
+
+
+@pytest.mark.openssh
+def test_a_killed_step_has_ended_though_nobody_has_reaped_it(
+    on_host, account, base_dir, postmaster, monkeypatch
+):
+    monkeypatch.setattr(steps, "SECONDS_BETWEEN_SIGNALS", 1)
+    stat = Path(f"/proc/{postmaster.pid}/stat").read_text().rpartition(") ")[2]
+    step = base_dir / "steps" / "one"
+    step.mkdir(parents=True)
+    (step / "process").symlink_to(f"{postmaster.pid} {stat.split()[19]}")
+
+    on_host(lambda host: steps.stop_all(host, f"{base_dir}/steps"))
+
+    assert state(postmaster) == "Z"
+
+
+def state(process: "subprocess.Popen[bytes]") -> str:
+    return Path(f"/proc/{process.pid}/stat").read_text().rpartition(") ")[2][0]
+
+
+# A PostgreSQL that a run which was given up has left in a cluster that the next run needs.
+
+
+@pytest.mark.openssh
+@prepared
+def test_it_is_stopped_before_the_cluster_is_used(direct, plan, base_dir, account, binaries):
+    data = base_dir / "clusters" / "shared" / "data"
+    log, options = base_dir / "clusters" / "left.log", f'-k "{base_dir}" -c listen_addresses='
+    pg_ctl = binaries.postgresql16 / "pg_ctl"
+    assert account.succeeds(pg_ctl, "start", "-w", "-D", data, "-l", log, "-o", options)
+    following = direct(replace(plan, parameters={"scale": 1, "duration": 1}))
+
+    found = execute(following)
+
+    assert found.measurements["tps"] > 0
+    assert "stop-what-was-left-shared" in following.reporter.steps
+    assert "shared" in names(base_dir / "clusters")
+    assert not [line for line in processes_below(base_dir) if "postgres" in line]
