@@ -47,8 +47,8 @@ class Loads:
 
 def running(base: Path) -> list[processes.Process]:
     """Every pgbench that puts load on for a run below that base directory (`-T`; not `-i`)."""
-    found = processes.concerning(f"{base}/")
-    return [each for each in found if each.program == "pgbench" and "-T" in each.argv]
+    found = processes.concerning(f"{base}/", program="pgbench")
+    return [each for each in found if "-T" in each.argv]
 
 
 @contextmanager
