@@ -4,13 +4,22 @@ Half a thousand campaigns over versions were executed here, and CI has uploaded 
 PostgreSQL itself: through the application it would take hours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
-from runs.models import Campaign, Environment, HardwareProfile, Metric, Project, Scenario
+from runs.models import (
+    Campaign,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Metric,
+    Project,
+    Run,
+    Scenario,
+)
 from runs.models.campaigns import Origin
 from runs.services.access import projects
 from runs.services.campaigns.summaries import SUMMARISE
@@ -102,6 +111,31 @@ def build(runs: int) -> None:
         cursor.execute(import_module("runs.migrations.0019_counts").BEGINNING)
         cursor.execute("SET session_replication_role = origin")
         cursor.execute("VACUUM (ANALYZE)")
+
+
+def at_work(slug: str) -> Callable[[], None]:
+    """Let a campaign be at work, with a third of its runs ahead; a call finishes one of them."""
+    Campaign.objects.filter(slug=slug).update(state=Campaign.State.RUNNING)
+    last = Run.objects.filter(campaign__slug=slug, repeat=3).order_by("position")
+    waiting: list[Run] = []
+
+    def finish() -> None:
+        if not waiting:
+            waiting.extend(last)
+            last.update(state=Run.State.QUEUED)
+            _summarise_cells([run.cell_id for run in waiting])
+        run = waiting.pop()
+        with transaction.atomic():
+            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
+            _summarise_cells([run.cell_id])
+
+    return finish
+
+
+def _summarise_cells(cells: Sequence[int]) -> None:
+    CellSummary.objects.filter(cell__in=cells).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(SUMMARISE, [list(cells), "finished"])
 
 
 def size() -> tuple[int, int]:

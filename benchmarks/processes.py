@@ -30,10 +30,11 @@ class Process:
         return self.folder.startswith(path) or any(path in word for word in self.argv)
 
 
-def concerning(path: str) -> list[Process]:
-    """Every process that has a path in its arguments, or works below it."""
+def concerning(path: str, *, program: str = "") -> list[Process]:
+    """Processes with a path in their arguments, or below it; those of one program, if named."""
     looked_for = os.fsencode(path)
-    return [process for process in _all(looked_for) if process.concerns(path)]
+    found = [each for each in _all(looked_for, os.fsencode(program)) if each.concerns(path)]
+    return [each for each in found if not program or each.program == program]
 
 
 def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> bool:
@@ -73,17 +74,25 @@ def proportional_kilobytes(pid: int) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-def _all(path: bytes) -> Iterator[Process]:
+def _all(path: bytes, program: bytes) -> Iterator[Process]:
     """Those that may concern a path. This is done several times a second, so without pathlib."""
     for name in os.listdir("/proc"):  # noqa: PTH208
         if not name.isdigit():
             continue
-        with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", "rb", 0) as file:  # noqa: PTH123
-            words = file.read().rstrip(b"\0")
+        with contextlib.suppress(OSError):
+            # The kernel keeps 15 bytes of a name, which are quicker to read than arguments.
+            if program and _read(f"/proc/{name}/comm").rstrip(b"\n") != program[:15]:
+                continue
+            words = _read(f"/proc/{name}/cmdline").rstrip(b"\0")
             folder = os.readlink(f"/proc/{name}/cwd") if words else ""  # noqa: PTH115
             if words and (path in words or os.fsencode(folder).startswith(path)):
                 argv = words.decode(errors="replace").split("\0")
                 yield Process(int(name), tuple(argv), folder)
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", 0) as file:  # noqa: PTH123
+        return file.read()
 
 
 # A load that ends sooner than this may be missed; the shortest that is put on takes a second.
@@ -124,8 +133,8 @@ class Loads:
 
 def running(base: Path) -> list[Process]:
     """Every pgbench that puts load on for a run below that base directory (`-T`; not `-i`)."""
-    found = concerning(f"{base}/")
-    return [each for each in found if each.program == "pgbench" and "-T" in each.argv]
+    found = concerning(f"{base}/", program="pgbench")
+    return [each for each in found if "-T" in each.argv]
 
 
 @contextmanager

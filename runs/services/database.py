@@ -58,6 +58,9 @@ class Statement(NamedTuple):
 
 
 BEGIN, COMMIT = Statement("BEGIN"), Statement("COMMIT")
+FORGET_PLANS = Statement("DISCARD PLANS")
+# How many messages a connection sends until it makes its plans anew for the first time.
+FIRST_PLANS = 8
 
 
 def perform(
@@ -111,8 +114,11 @@ def _pipelined(
     raw: Any = database.connection
     if not hasattr(raw, "benchlab_prepared"):
         raw.benchlab_prepared, raw.benchlab_reader = {}, Transformer(raw)
-    begins = _begins(raw)
-    asked = [BEGIN, *listed] if begins else listed
+        raw.benchlab_messages = 0
+    first = [BEGIN] if _begins(raw) else []
+    if keeps_plans and _plans_are_old(raw):
+        first.append(FORGET_PLANS)
+    asked = [*first, *listed]
     values = [[_literal(value) for value in each.parameters] for each in asked]
     with database.wrap_database_errors:
         try:
@@ -123,12 +129,24 @@ def _pipelined(
         for result in results:
             if result.status not in DONE:
                 raise errors.error_from_result(result)
-        return [_loaded(raw.benchlab_reader, result) for result in results[begins:]]
+        return [_loaded(raw.benchlab_reader, result) for result in results[len(first) :]]
 
 
 def _begins(raw: Any) -> bool:
     """Whether to begin the transaction, which Django leaves to its first statement."""
     return not raw.autocommit and raw.pgconn.transaction_status == pq.TransactionStatus.IDLE
+
+
+def _plans_are_old(raw: Any) -> bool:
+    """Whether this message has twice the number of the one that last made plans anew.
+
+    For tables of a page or two PostgreSQL plans to read all of them, or takes any index, and it
+    would keep the plan until they are analysed, a minute later, while each upload makes them
+    larger. Plans of foreign keys and triggers are kept and forgotten with those of statements.
+    """
+    raw.benchlab_messages += 1
+    number: int = raw.benchlab_messages
+    return number >= FIRST_PLANS and number.bit_count() == 1
 
 
 def _exchanged(

@@ -22,6 +22,7 @@ from runs.selectors.access import projects
 from runs.selectors.archive import archive, version_line
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
+from runs.selectors.compare import kept
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.readiness import silences
@@ -34,7 +35,9 @@ NEWEST = 6
 NEWEST_FINDINGS = 3
 MOST_CELLS = 200
 # For readers with different rights, in both languages.
-_finished: Kept[SafeString] = Kept(most=8)
+_finished: Kept[SafeString] = Kept(most=16)
+# By language and campaign.
+_found: Kept[tuple[Campaign, list[campaign_page.Finding]] | None] = Kept(most=24)
 
 
 @require_safe
@@ -70,11 +73,19 @@ def _finished_things(to: projects.Reader) -> SafeString:
     used = version_line.used(version_line.READ, to=to)
     newest = tuple(_newest(to))
 
-    def make() -> SafeString:
-        context = {"newest_findings": _findings(newest), **versions.context(used)}
-        return render_to_string("home/index.html#finished", context)
+    template, language = "home/index.html#finished", get_language()
 
-    return _finished.get((get_language(), used, newest), {*used.campaigns, *newest}, make)
+    def findings() -> SafeString:
+        return render_to_string(template, {"newest_findings": _findings(newest)})
+
+    def line() -> SafeString:
+        return render_to_string(template, versions.context(used))
+
+    # Each by itself: a run that finishes changes the line, and nothing of what has ended.
+    with kept.at_once({*used.campaigns, *newest}):
+        return _finished.get((language, newest), newest, findings) + _finished.get(
+            (language, used), used.campaigns, line
+        )
 
 
 def warm() -> None:
@@ -101,10 +112,20 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
 
 
 def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
-    """The results of these campaigns, if they compare anything."""
-    found = []
-    newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
+    """The results of these campaigns, if they compare anything, the newest first."""
+    found = _found.each(get_language(), of, _found_in)
+    return [each for _pk, each in sorted(found.items(), reverse=True) if each is not None]
+
+
+def _found_in(
+    campaigns_: Sequence[int],
+) -> dict[int, tuple[Campaign, list[campaign_page.Finding]] | None]:
+    """What each of these campaigns has found; None where it compares nothing."""
+    found: dict[int, tuple[Campaign, list[campaign_page.Finding]] | None]
+    found = dict.fromkeys(campaigns_)
+    newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaigns_))
     for campaign, rows in ratios_of_executed(newest).items():
         if rows:
-            found.append((campaign, campaign_page.findings(rows, designs.words(campaign))))
+            told = campaign_page.findings(rows, designs.words(campaign))
+            found[campaign.pk] = (campaign, told)
     return found

@@ -17,7 +17,7 @@ from runs.management.commands.setup_instance import Command
 from runs.models import Campaign, Run, Server
 from runs.services import slugs
 from runs.services.campaigns import scenarios
-from runs.services.database import Statement, perform
+from runs.services.database import FIRST_PLANS, Statement, perform
 from runs.services.operations import static_files
 from runs.services.runs import leases
 from runs.services.servers import servers, ssh_keys
@@ -209,6 +209,32 @@ def test_a_plan_is_made_anew_where_the_kept_one_may_be_of_empty_tables():
         kept, anew = perform([asked]), perform([asked], keeps_plans=False)
         assert executions("SELECT count(*) FROM runs_run WHERE id = ANY($1::bigint[])") == [1]
     assert kept == anew == [[(0,)]]
+
+
+def test_plans_are_made_anew_when_twice_as_many_messages_were_sent():
+    """PostgreSQL keeps the plan that reads all of a small table while the table grows."""
+    asked = Statement("SELECT number FROM grown WHERE number = %s", (1,))
+    connection.connection.benchlab_messages = 4 * FIRST_PLANS
+
+    def rows_read():
+        before = _scanned()
+        assert perform([asked]) == [[(1,)]]
+        return _scanned() - before
+
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE grown (number bigint PRIMARY KEY)")
+        cursor.execute("INSERT INTO grown SELECT generate_series(1, 5)")
+        cursor.execute("ANALYZE grown")
+        assert rows_read() == 5
+        cursor.execute("INSERT INTO grown SELECT generate_series(6, 5000)")
+    read = [rows_read() for _message in range(4 * FIRST_PLANS)]
+    assert (read[0], read[-1]) == (5000, 0)
+
+
+def _scanned() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_get_xact_tuples_returned('grown'::regclass)")
+        return cursor.fetchone()[0]
 
 
 def test_what_comes_after_an_error_is_not_taken_for_prepared():

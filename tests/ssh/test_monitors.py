@@ -1,17 +1,25 @@
-"""Monitors on a real OpenSSH server: recorded while the load is on, and gone afterwards."""
+"""What is recorded of machines while a load is on: monitors, and who uses the processors."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from runs.execution import monitors
-from runs.execution.errors import Cancelled, Detached
+from runs.analysis.certificate import Usage
+from runs.execution import monitors, usage
+from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.plan import RunPlan
+from runs.execution.postgres import Cluster
+from runs.execution.steps import StepResult
 from runs.scenarios import notes
+from runs.scenarios.fixed_point_read import FixedPointRead
+from runs.scenarios.timed_sql import timed
 from runs.tools.sar import reader as sar
 from tests.ssh.directing import (
     execute,
@@ -23,11 +31,16 @@ from tests.ssh.directing import (
 )
 
 pytestmark = pytest.mark.openssh
+
+
+# Monitors on a real OpenSSH server: recorded while the load is on, and gone afterwards.
+
+
 prepared = pytest.mark.usefixtures("prepared")
 
 
 @pytest.fixture
-def plan(plan) -> RunPlan:
+def monitored(plan) -> RunPlan:
     return replace(plan, parameters={"scale": 1, "duration": 3})
 
 
@@ -51,8 +64,8 @@ def recorders(base_dir: Path) -> list[str]:
 
 @pytest.mark.skipif(not shutil.which("sadf"), reason="sysstat is missing")
 @prepared
-def test_sysstat_records_the_machine_second_by_second(direct, plan, base_dir):
-    found = execute(direct(plan))
+def test_sysstat_records_the_machine_second_by_second(direct, monitored, base_dir):
+    found = execute(direct(monitored))
     recorded = series(found)
     assert len(recorded["cpu_user"].values) >= 2
     assert recorded["cpu_user"].unit == "%"
@@ -80,9 +93,9 @@ def test_only_what_is_read_is_recorded_and_as_seldom_as_asked(tmp_path):
 
 
 @prepared
-def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir, monkeypatch):
+def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, monitored, base_dir, monkeypatch):
     without_sysstat(monkeypatch)
-    found = execute(direct(plan))
+    found = execute(direct(monitored))
     assert len(series(found)["cpu_idle"].values) >= 2
     assert "generator_saturated" not in {each.code for each in found.notes}
     assert any(each.name == "vmstat-db.txt" for each in found.artifacts)
@@ -92,11 +105,11 @@ def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, plan, base_dir
 @prepared
 @pytest.mark.hurried
 def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_is_told(
-    direct, plan, monkeypatch
+    direct, monitored, monkeypatch
 ):
     # pgbench's one thread waits for the server: here it counts as saturated by much less.
     monkeypatch.setattr(notes, "SATURATED_THREADS", 0.0001)
-    found = execute(direct(plan))
+    found = execute(direct(monitored))
     assert 0 <= found.measurements["cpu_idle"] <= 100
     assert 0 < found.measurements["generator_cpu"] < 64
     [note] = [each for each in found.notes if each.code == "generator_saturated"]
@@ -105,24 +118,24 @@ def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_i
 
 
 @prepared
-def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, plan, monkeypatch):
+def test_a_machine_without_any_monitor_is_measured_all_the_same(direct, monitored, monkeypatch):
     monkeypatch.setattr(monitors, "_RECORD", "exit 127")
-    found = execute(direct(plan))
+    found = execute(direct(monitored))
     assert found.measurements["tps"] > 0
     assert "cpu_idle" not in found.measurements
     assert missing(found).endswith("Neither sysstat nor vmstat is there.")
 
 
 @prepared
-def test_a_recording_that_cannot_be_read_is_told_as_such(direct, plan, monkeypatch):
+def test_a_recording_that_cannot_be_read_is_told_as_such(direct, monitored, monkeypatch):
     cut = 'if [ -e "$1" ]; then echo \'{"sysstat": {\'; else exit 1; fi'
     monkeypatch.setattr(monitors, "_PRINT", cut)
-    assert "not the whole JSON" in missing(execute(direct(plan)))
+    assert "not the whole JSON" in missing(execute(direct(monitored)))
 
 
 @prepared
-def test_a_cancel_ends_the_monitor(direct, plan, base_dir):
-    director = direct(replace(plan, parameters={"scale": 1, "duration": 600}))
+def test_a_cancel_ends_the_monitor(direct, monitored, base_dir):
+    director = direct(replace(monitored, parameters={"scale": 1, "duration": 600}))
     with pytest.raises(Cancelled):
         watched(director, when_measuring(director, "cancel"))
     assert left_running(base_dir) == []
@@ -130,13 +143,153 @@ def test_a_cancel_ends_the_monitor(direct, plan, base_dir):
 
 
 @prepared
-def test_another_worker_goes_on_with_the_same_recording(direct, plan, base_dir):
-    plan = replace(plan, parameters={"scale": 1, "duration": 6})
-    first = direct(plan)
+def test_another_worker_goes_on_with_the_same_recording(direct, monitored, base_dir):
+    monitored = replace(monitored, parameters={"scale": 1, "duration": 6})
+    first = direct(monitored)
     with pytest.raises(Detached):
         watched(first, when_measuring(first, "detach"))
     assert recorders(base_dir)
-    found = execute(direct(plan, taken_over=True))
+    found = execute(direct(monitored, taken_over=True))
     # Some of them from before the second worker began.
     assert len(series(found)["cpu_idle"].values) >= 5
     assert left_running(base_dir) == []
+
+
+# Who uses the processors of a real machine: correct for a run and for others.
+
+
+def reading(*folders):
+    argv = ["sh", "-c", usage._SCRIPT, "usage", *folders]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    return usage.parse(printed)
+
+
+def test_a_server_and_its_children_are_told_apart_from_others(tmp_path):
+    """Without PostgreSQL: a shell that is the server, with a child that works and ends."""
+    busy = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done"
+    before = reading(tmp_path)
+    server = subprocess.Popen(["sh", "-c", f"sh -c '{busy}'; sleep 30"])
+    (tmp_path / "postmaster.pid").write_text(f"{server.pid}\n/data\n")
+    begun = time.monotonic()
+    while reading(tmp_path).servers == 0 and time.monotonic() < begun + 60:
+        time.sleep(0.2)
+    found = usage.between(before, reading(tmp_path), generator=0.0)
+    server.kill()
+    server.wait()
+
+    assert 0 < found.servers <= found.busy + 0.05
+    assert found.processors >= 1
+
+
+@prepared
+def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
+    levels = {"version": "16.14", "clients": 10}
+    found = execute(direct(replace(plan, levels=levels, parameters={"scale": 1, "duration": 3})))
+
+    (told,) = found.usage.values()
+    taken = Usage(machine="database", **told)
+    assert 3 <= taken.seconds < 60
+    assert taken.servers > 0.2
+    assert taken.generator > 0
+    assert taken.foreign <= taken.busy - taken.servers - taken.generator + 0.001
+    assert taken.busy <= taken.capacity * 1.02
+
+
+READINGS = [
+    usage.Reading(at=at, processors=2, machine=busy, stolen=0.1, servers=servers, kernel=0.0)
+    for at, busy, servers in [(100.0, 10.0, 5.0), (103.0, 14.0, 8.0), (105.0, 15.0, 9.0)]
+]
+
+
+def step(seconds, cpu=0.5):
+    return StepResult("q", (), "", 0, 1000.0, 1000.0 + seconds, "", "", cpu)
+
+
+def test_the_steps_of_a_load_add_up():
+    account = usage.Account()
+    first, second, third = ({"database": each} for each in READINGS)
+    account.add(step(2.9), "database", first, second, ["database"])
+    account.add(step(1.9), "database", second, third, ["database"])
+
+    assert account.as_json() == {
+        "database": {
+            "processors": 2, "seconds": 5.0, "busy": 5.0, "stolen": 0.0, "servers": 4.0,
+            "kernel": 0.0, "generator": 1.0,
+        }
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("loads", "after"),
+    [
+        ([0.4], [READINGS[1]]),  # too short
+        ([2.9, 60.0], [READINGS[1], READINGS[2]]),  # the second was begun by another worker
+        ([2.9, 1.9], [READINGS[1], None]),  # a reading is missing
+    ],
+)
+def test_a_load_of_which_too_little_is_known_has_no_account(loads, after):
+    account, before = usage.Account(), READINGS[0]
+    for seconds, reading in zip(loads, after, strict=True):
+        told = {"database": reading} if reading else {}
+        account.add(step(seconds), "database", {"database": before}, told, ["database"])
+        before = reading
+
+    assert account.as_json() == {}
+
+
+@prepared
+def test_a_load_of_statements_tells_who_took_the_processors(direct, plan):
+    class Counting(FixedPointRead):
+        async def measure(self, bench):
+            work = "SELECT sum(i) FROM generate_series(1, 1500000) i, pg_sleep(0.6)"
+            for name in ("one", "two"):
+                done = await timed(bench, name, work)
+            bench.findings.measurements["tps"] = 1 / done.seconds
+
+    director = direct(plan)
+    director.procedure = director.preparing.procedure = Counting()
+    found = execute(director)
+
+    (told,) = found.usage.values()
+    taken = Usage(machine="database", **told)
+    assert taken.seconds > 1
+    assert 0.2 < taken.servers <= taken.busy + 0.05
+
+
+def test_a_step_that_belongs_to_the_load_counts_with_its_children(tmp_path):
+    busy = "i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done"
+    before = reading(tmp_path)
+    line = f"sh -c '{busy}'; sh -c '{busy}' & wait; sleep 30"
+    leader = subprocess.Popen(["sh", "-c", line], start_new_session=True)
+    (tmp_path / f"process.{leader.pid}.1.boot").touch()
+    begun = time.monotonic()
+    while reading(tmp_path).servers < 0.2 and time.monotonic() < begun + 60:
+        time.sleep(0.2)
+    found = usage.between(before, reading(tmp_path), generator=0.0)
+    os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+
+    assert 0.2 <= found.servers <= found.busy + 0.05
+
+
+@pytest.mark.parametrize("report", ["", "ticks 100\nuptime 1\n", "ticks x\n"])
+def test_a_report_that_is_not_whole_tells_nothing(report):
+    with pytest.raises((KeyError, ValueError)):
+        usage.parse(report)
+
+
+def test_a_restart_meanwhile_tells_nothing():
+    before = usage.Reading(100.0, 2, 50.0, 0.0, 10.0, 1.0)
+
+    assert usage.between(before, replace(before, at=5.0), generator=1.0) is None
+    assert usage.between(before, replace(before, at=200.0, machine=1.0), generator=1.0) is None
+
+
+@prepared
+def test_a_program_that_is_gone_is_called_missing_and_no_fault_of_the_settings(direct, plan):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cluster, "start", lambda _self: ("sh", "-c", "exec /nowhere/pg_ctl"))
+        with pytest.raises(TargetProblem) as told:
+            execute(direct(plan))
+
+    assert told.value.code == "missing_program"

@@ -33,7 +33,7 @@ def parallel_plan(plan, monkeypatch):
         plan,
         scenario="parallel-query",
         levels=levels,
-        parameters={"scale_percent": 5, "statement_timeout": 60},
+        parameters={"scale_percent": 2, "statement_timeout": 60},
         settings=plan.settings | settings | always | {"work_mem": "64MB"},
         cluster_key="tpcds",
     )

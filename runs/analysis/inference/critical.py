@@ -72,8 +72,7 @@ def _group(shape: tuple[float, ...], limits: "np.ndarray[tuple[int], np.dtype[np
     """The probability for the rows of one baseline, for each limit."""
     from scipy.special import ndtr  # noqa: PLC0415 (slow to import)
 
-    nodes, weights = np.polynomial.hermite_e.hermegauss(SHARED_NODES)
-    weights = weights / weights.sum()
+    nodes, weights = _shared()
     inside = np.ones((len(limits), len(nodes)))
     for shared, rows in Counter(shape).items():
         apart = np.sqrt(max(1 - shared**2, 1e-6))
@@ -81,6 +80,13 @@ def _group(shape: tuple[float, ...], limits: "np.ndarray[tuple[int], np.dtype[np
         lower = ndtr((-limits[:, None] - shared * nodes) / apart)
         inside *= (upper - lower) ** rows
     return inside @ weights
+
+
+@lru_cache(maxsize=1)
+def _shared():  # type: ignore[no-untyped-def]
+    """Values of what the rows of a baseline share, in its deviations, and their weights."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(SHARED_NODES)
+    return nodes, weights / weights.sum()
 
 
 @lru_cache(maxsize=128)

@@ -153,7 +153,8 @@ class Model:
             errors=np.sqrt(variance),
             freedom=_satterthwaite(variance, inverse, most),
             shared=np.sqrt(_over(of_base, variance)),
-            pooled=float(np.max(pooled, initial=0.0)),
+            # Of the campaigns of these pairs: what else is loaded changes no answer.
+            pooled=float(max(pooled[base].max(initial=0.0), pooled[head].max(initial=0.0))),
         )
 
     def _within(

@@ -2,8 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -98,10 +98,13 @@ class Undocumented:
 
 @dataclass(frozen=True)
 class Material:
-    """What a line is made of: the cells of its campaigns, and which of them have its figures."""
+    """What a line is made of: the cells of its campaigns, and which of them have its figures.
+
+    Each cell has what is stored of its tps, as `_cells` reads it.
+    """
 
     measured: Mapping[Campaign, Sequence[Measured]]
-    cells: Sequence[Cell]
+    cells: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -118,17 +121,28 @@ class Line:
     records: Mapping[str, Sequence[str]]
     undocumented: tuple[Undocumented, ...]
     leaves_out: bool
-    _trends: dict[tuple[str, str], Trend] = field(default_factory=dict)
 
     def trend(self, origin: str, base: str) -> Trend:
         """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
-        if (origin, base) not in self._trends:
-            self._trends[origin, base] = line(self.pairs, origin=origin, base=base)
-        return self._trends[origin, base]
+        of = {pair.campaign.pk for pair in self.pairs if pair.campaign.origin == origin}
+        key = (self.clients, origin, base)
+        return _trends.get(key, of, lambda: line(self.pairs, origin=origin, base=base))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a campaign says by itself: the numbers of clients that it has, and its pairs."""
+
+    campaign: Campaign
+    counts: frozenset[int]
+    pairs: tuple[Pair, ...]
 
 
 # A theme, for each number of clients that somebody looks at.
 _lines: Kept[Line] = Kept(most=12)
+_parts: Kept[Part] = Kept(most=1000)
+_records: Kept[Mapping[str, Sequence[str]]] = Kept(most=12)
+_trends: Kept[Trend] = Kept(most=24)
 
 
 @dataclass(frozen=True)
@@ -167,15 +181,63 @@ def read(of: Used, *, clients: int | None = None) -> Line:
 
 def _kept(of: Used, clients: int | None) -> Line:
     def make() -> Line:
-        related = Campaign.objects.select_related("scenario", "published__source")
-        campaigns = list(related.filter(pk__in=of.campaigns))
-        found = material(campaigns)
-        made = tuple(pairs(found, clients=clients))
-        counts = tuple(client_counts(found.measured))
-        undocumented = tuple(_undocumented(campaigns))
-        return Line(clients, counts, made, records(made), undocumented, of.leaves_out)
+        found = _parts.each(clients, of.campaigns, lambda missing: _made(missing, clients))
+        parts = sorted(found.values(), key=_in_order)
+        made = tuple(pair for part in parts for pair in part.pairs)
+        printed = [each for each in parts if each.campaign.origin == Origin.PUBLISHED]
+        return Line(
+            clients,
+            tuple(sorted({count for part in parts for count in part.counts})),
+            made,
+            _records.get(clients, (each.campaign.pk for each in printed), lambda: records(made)),
+            tuple(_undocumented(each.campaign for each in printed)),
+            of.leaves_out,
+        )
 
     return _lines.get((of.theme, clients, of.leaves_out), of.campaigns, make)
+
+
+def _in_order(part: Part) -> tuple[bool, int, int]:
+    """By the year of their publication; those executed here follow, in the order of their keys."""
+    year = part.campaign.year
+    return year is None, year or 0, part.campaign.pk
+
+
+def _made(campaigns: Collection[int], clients: int | None) -> dict[int, Part]:
+    """The part of each of these campaigns: as many together as a judge reads the rounds of."""
+    related = Campaign.objects.select_related("scenario", "published__source")
+    used = list(related.filter(pk__in=campaigns))
+    found = material(used)
+    pairs_of: dict[int, list[Pair]] = defaultdict(list)
+    for some in _together(found):
+        for pair in pairs(some, clients=clients):
+            pairs_of[pair.campaign.pk].append(pair)
+    return {
+        each.pk: Part(
+            each,
+            frozenset(cell.clients for cell in found.measured.get(each, ())),
+            tuple(pairs_of[each.pk]),
+        )
+        for each in used
+    }
+
+
+def _together(found: Material) -> Iterator[Material]:
+    """The campaigns in groups of at most judging.MOST_VALUES values; a larger one is by itself."""
+    values: dict[int, int] = defaultdict(int)
+    cells: dict[int, list[Any]] = defaultdict(list)
+    for cell in found.cells:
+        cells[cell.campaign_id].append(cell)
+        values[cell.campaign_id] += 0 if cell.median is None else cell.n or 1
+    group: dict[Campaign, Sequence[Measured]] = {}
+    for campaign, measured in found.measured.items():
+        many = sum(values[each.pk] for each in (*group, campaign))
+        if group and many > judging.MOST_VALUES:
+            yield Material(group, [cell for each in group for cell in cells[each.pk]])
+            group = {}
+        group[campaign] = measured
+    if group:
+        yield Material(group, [cell for each in group for cell in cells[each.pk]])
 
 
 def material(campaigns: Iterable[Campaign]) -> Material:
@@ -260,11 +322,6 @@ def _scopes(chosen: Iterable[tuple[Campaign, Measured, Measured]]) -> list[Scope
     for campaign, base, head in chosen:
         revisions[campaign] |= {base.revision, head.revision}
     return [Scope(campaign, frozenset(of)) for campaign, of in revisions.items()]
-
-
-def client_counts(found: Mapping[Campaign, Sequence[Measured]]) -> list[int]:
-    """The client counts that a reader may choose: those of any campaign."""
-    return sorted({each.clients for cells in found.values() for each in cells})
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:

@@ -50,7 +50,8 @@ COUNT_UNITS = frozenset(
 )
 
 # Figures are found by one list of runs, which follow each other: looked up run by run they cost
-# some buffers each, and the more, the larger the table.
+# some buffers each, and the more, the larger the table. In an order of their own, since sums of the
+# same numbers in another order differ in the last digit.
 _VALUES = """
 WITH run AS MATERIALIZED (
     SELECT id, cell_id, server_id, origin, repeat, round FROM runs_run
@@ -61,6 +62,7 @@ WITH run AS MATERIALIZED (
 )
 SELECT cell_id, metric_id, value, server_id, origin, repeat, round
 FROM found JOIN run ON run.id = run_id
+ORDER BY run_id
 """
 
 

@@ -1,62 +1,97 @@
 """Answers about campaigns, kept in this process until something that they are made of changes.
 
 To judge hundreds of cells takes a hundred times longer than to look whether any of their rows has
-another version. What a reader may see is asked for before: keys have the campaigns' own keys.
+another version. An answer about many campaigns is made of parts, one of each campaign: a run that
+finishes changes the part of its own. What a reader may see is asked for before: keys have the
+campaigns' own keys.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.db import connection, connections, router
 
-from runs.models import Run
+from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
-from runs.selectors.compare.known_noise import NOISE_CAMPAIGNS
 
 T = TypeVar("T")
 
-# PostgreSQL gives a row that is stored or changed the number of the transaction (xmin), and none
-# twice: the sum over some rows stays only while all of them do. Summaries and measurements change
-# in the transactions that change their runs; hardware and environments change in publications
-# only, where they have a slug, and settings never.
-_STAMP = """
-WITH newest AS MATERIALIZED (
-    SELECT id FROM runs_campaign WHERE origin = %(executed)s AND treatment = '{}'
-    ORDER BY id DESC LIMIT %(noise)s
-), campaign AS MATERIALIZED (
-    SELECT id, xmin FROM runs_campaign
-    WHERE id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[]) AND origin <> %(uploaded)s
-), printed AS MATERIALIZED (
-    SELECT id, xmin FROM runs_publishedtable WHERE campaign_id = ANY(%(asked)s::bigint[])
-), version AS (
-    SELECT 0 AS of, xmin FROM campaign WHERE id = ANY(%(asked)s::bigint[])
-    UNION ALL SELECT 1, xmin FROM campaign
-    UNION ALL SELECT 2, xmin FROM runs_cell
-        WHERE campaign_id = ANY(ARRAY(SELECT id FROM campaign))
-    UNION ALL SELECT 3, xmin FROM runs_run
-        WHERE campaign_id = ANY(ARRAY(SELECT id FROM campaign))
-    UNION ALL SELECT 4, xmin FROM printed
-    UNION ALL SELECT 5, xmin FROM runs_printedfigure
-        WHERE table_id = ANY(ARRAY(SELECT id FROM printed))
-    UNION ALL SELECT 6, xmin FROM runs_discrepancy
-        WHERE table_id = ANY(ARRAY(SELECT id FROM printed))
-    UNION ALL SELECT 7, xmin FROM runs_publishednode
-        WHERE table_id = ANY(ARRAY(SELECT id FROM printed))
-    UNION ALL SELECT 8, xmin FROM runs_source
-    UNION ALL SELECT 9, xmin FROM runs_metric
-    UNION ALL SELECT 10, xmin FROM runs_scenario
-    UNION ALL SELECT 11, xmin FROM runs_topology
-    UNION ALL SELECT 12, xmin FROM runs_configuration
-    UNION ALL SELECT 13, xmin FROM runs_installation
-    UNION ALL SELECT 14, xmin FROM runs_server
-    UNION ALL SELECT 15, xmin FROM runs_topologynode
-    UNION ALL SELECT 16, xmin FROM runs_hardwareprofile WHERE slug <> ''
-    UNION ALL SELECT 17, xmin FROM runs_environment WHERE slug <> ''
-)
-SELECT of, count(*), sum(xmin::text::bigint) FROM version GROUP BY of ORDER BY of
+# So many of the newest campaigns that have ended say how their machines scatter.
+NOISE_CAMPAIGNS = 20
+NEWEST = """
+    SELECT id FROM runs_campaign
+    WHERE origin = %(executed)s AND treatment = '{}' AND state <> ALL(%(live)s)
+    ORDER BY id DESC LIMIT %(newest)s
 """
+
+# PostgreSQL gives a row that is stored or changed the number of the transaction (xmin), and none
+# twice: the sum over some rows stays only while all of them do. Only finished runs are judged.
+# Summaries and measurements change in the transactions that change their runs; hardware and
+# environments change in publications only, where they have a slug, and settings never. A server is
+# looked at all the time: of it, only what answers show.
+_STAMP = f"""
+WITH newest AS MATERIALIZED ({NEWEST}), printed AS MATERIALIZED (
+    SELECT id, campaign_id, xmin FROM runs_publishedtable
+    WHERE campaign_id = ANY(%(asked)s::bigint[])
+), version AS (
+    SELECT 'campaign ' || origin AS of, id AS campaign, xmin::text::bigint AS version
+        FROM runs_campaign WHERE id = ANY(%(asked)s::bigint[]) AND origin <> %(uploaded)s
+    UNION ALL SELECT 'cell', campaign_id, xmin::text::bigint FROM runs_cell
+        WHERE campaign_id = ANY(%(asked)s::bigint[])
+    UNION ALL SELECT 'run', campaign_id, xmin::text::bigint FROM runs_run
+        WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
+            AND state = %(finished)s
+    UNION ALL SELECT 'newest', id, 0 FROM newest
+    UNION ALL SELECT 'table', campaign_id, xmin::text::bigint FROM printed
+    UNION ALL SELECT 'figure', campaign_id, row.xmin::text::bigint
+        FROM runs_printedfigure row JOIN printed ON printed.id = table_id
+    UNION ALL SELECT 'discrepancy', campaign_id, row.xmin::text::bigint
+        FROM runs_discrepancy row JOIN printed ON printed.id = table_id
+    UNION ALL SELECT 'node', campaign_id, row.xmin::text::bigint
+        FROM runs_publishednode row JOIN printed ON printed.id = table_id
+    UNION ALL SELECT 'source', 0, xmin::text::bigint FROM runs_source
+    UNION ALL SELECT 'metric', 0, xmin::text::bigint FROM runs_metric
+    UNION ALL SELECT 'scenario', 0, xmin::text::bigint FROM runs_scenario
+    UNION ALL SELECT 'topology', 0, xmin::text::bigint FROM runs_topology
+    UNION ALL SELECT 'topology node', 0, xmin::text::bigint FROM runs_topologynode
+    UNION ALL SELECT 'configuration', 0, xmin::text::bigint FROM runs_configuration
+    UNION ALL SELECT 'installation', 0, xmin::text::bigint FROM runs_installation
+    UNION ALL SELECT 'server', 0, hashtextextended(concat_ws('/', id, slug, name), 0)
+        FROM runs_server
+    UNION ALL SELECT 'hardware', 0, xmin::text::bigint FROM runs_hardwareprofile WHERE slug <> ''
+    UNION ALL SELECT 'environment', 0, xmin::text::bigint FROM runs_environment WHERE slug <> ''
+)
+SELECT of, campaign, count(*), sum(version) FROM version GROUP BY of, campaign
+ORDER BY of, campaign
+"""  # noqa: S608 - NEWEST is a constant
+
+
+@dataclass(frozen=True)
+class _Stamps:
+    """Of each campaign, of what all share, and of the campaigns that say how machines scatter."""
+
+    of: Mapping[int, Hashable]
+    executed: frozenset[int]
+    shared: Hashable
+    noise: Hashable
+
+    def whole(self, campaigns: Sequence[int]) -> Hashable:
+        """Of an answer about these; without any, of one about the noise. KeyError if unknown."""
+        is_judged = not campaigns or not self.executed.isdisjoint(campaigns)
+        return (
+            tuple(self.of[each] for each in campaigns),
+            self.shared,
+            self.noise if is_judged else None,
+        )
+
+
+# Of the answer that is being made: its parts ask PostgreSQL no more.
+_now: ContextVar[_Stamps | None] = ContextVar("stamps", default=None)
 
 
 class Kept(Generic[T]):
@@ -72,28 +107,55 @@ class Kept(Generic[T]):
 
         `key` says the rest of the question. The answer is shared: nobody may change it. It is made
         each time for uploads, which come all the time and are compared with what came just before,
-        and in a transaction, whose own changes have one number. One query where it is kept.
+        and in a transaction, whose own changes have one number. One query where it is kept, none
+        inside of another answer about these campaigns.
         """
         if connection.in_atomic_block:
             return make()
         asked = tuple(sorted(set(campaigns)))
         # Read before the answer is made: a change meanwhile makes the answer newer, not older.
-        stamp = _stamp(asked)
-        if stamp is None:
+        if (stamps := _stamps(asked)) is None:
             return make()
+        stamp = stamps.whole(asked)
         # Who asks while another one makes an answer waits for it, and finds it.
         if (known := self._known((key, asked), stamp)) is not None:
             return known[0]
         with self._making:
             if (known := self._known((key, asked), stamp)) is not None:
                 return known[0]
-            made = make()
-            with self._lock:
-                self._answers[key, asked] = (stamp, made)
-                self._answers.move_to_end((key, asked))
-                while len(self._answers) > self._most:
-                    self._answers.popitem(last=False)
+            with _inside(stamps):
+                made = make()
+            self._keep((key, asked), stamp, made)
         return made
+
+    def each(
+        self,
+        key: Hashable,
+        campaigns: Iterable[int],
+        make: Callable[[Sequence[int]], Mapping[int, T]],
+    ) -> dict[int, T]:
+        """An answer about each campaign by itself. As get(): those that changed are made together.
+
+        `make` must give each campaign what it would alone.
+        """
+        asked = tuple(sorted(set(campaigns)))
+        if (stamps := _stamps(asked)) is None:
+            return dict(make(asked))
+        found = self._found(key, asked, stamps)
+        if len(found) < len(asked):
+            with self._making:
+                found = self._found(key, asked, stamps)
+                missing = [each for each in asked if each not in found]
+                with _inside(stamps):
+                    made = make(missing) if missing else {}
+                for each in missing:
+                    found[each] = made[each]
+                    self._keep((key, (each,)), stamps.whole((each,)), made[each])
+        return found
+
+    def _found(self, key: Hashable, asked: Sequence[int], stamps: _Stamps) -> dict[int, T]:
+        known = {each: self._known((key, (each,)), stamps.whole((each,))) for each in asked}
+        return {each: found[0] for each, found in known.items() if found is not None}
 
     def _known(self, key: Hashable, stamp: Hashable) -> tuple[T] | None:
         with self._lock:
@@ -103,22 +165,87 @@ class Kept(Generic[T]):
             self._answers.move_to_end(key)
             return (known[1],)
 
+    def _keep(self, key: Hashable, stamp: Hashable, made: T) -> None:
+        with self._lock:
+            self._answers[key] = (stamp, made)
+            self._answers.move_to_end(key)
+            while len(self._answers) > self._most:
+                self._answers.popitem(last=False)
 
-def _stamp(campaigns: Collection[int]) -> Hashable:
+
+def is_known() -> bool:
+    """Whether an answer is being made whose rows are known to be those of a moment."""
+    return _now.get() is not None
+
+
+def of_newest(newest: int = NOISE_CAMPAIGNS) -> dict[str, Any]:
+    """The values that NEWEST asks for."""
+    live = [each.value for each in Campaign.LIVE]
+    return {"executed": Origin.EXECUTED.value, "live": live, "newest": newest}
+
+
+@contextmanager
+def at_once(campaigns: Iterable[int]) -> Iterator[None]:
+    """Look once for changes of all of these campaigns, for several answers about some of them."""
+    stamps = _stamps(tuple(sorted(set(campaigns))))
+    if stamps is None:
+        yield
+    else:
+        with _inside(stamps):
+            yield
+
+
+@contextmanager
+def _inside(stamps: _Stamps) -> Iterator[None]:
+    token = _now.set(stamps)
+    try:
+        yield
+    finally:
+        _now.reset(token)
+
+
+def _stamps(campaigns: Collection[int]) -> _Stamps | None:
     """Of all rows that answers about these campaigns are made of; any change makes it another.
 
-    None where any is uploaded. From the server that the request reads: a standby is never ahead of
-    the primary.
+    None where any is uploaded, and in a transaction. From the server that the request reads: a
+    standby is never ahead of the primary.
     """
-    values: dict[str, Any] = {
-        "executed": Origin.EXECUTED.value,
+    if connection.in_atomic_block:
+        return None
+    known = _now.get()
+    if known is not None and known.of.keys() >= set(campaigns):
+        return known
+    values: dict[str, Any] = of_newest() | {
         "uploaded": Origin.UPLOADED.value,
-        "noise": NOISE_CAMPAIGNS,
+        "finished": Run.State.FINISHED.value,
         "asked": list(campaigns),
     }
     with connections[router.db_for_read(Run)].cursor() as cursor:
         cursor.execute(_STAMP, values)
-        found = tuple(cursor.fetchall())
-    # The first row counts those that were asked for and are not uploaded.
-    known = found[0][1] if found and found[0][0] == 0 else 0
-    return found if known == len(campaigns) else None
+        found = cursor.fetchall()
+    return _read(found, campaigns)
+
+
+def _read(found: Iterable[tuple[str, int, int, int]], asked: Collection[int]) -> _Stamps | None:
+    of: dict[int, list[Hashable]] = {campaign: [] for campaign in asked}
+    known, executed, newest = set(), set(), set()
+    shared, runs = [], {}
+    for kind, campaign, count, version in found:
+        if kind == "newest":
+            newest.add(campaign)
+            continue
+        if kind.startswith("campaign "):
+            known.add(campaign)
+            if kind.endswith(Origin.EXECUTED.value):
+                executed.add(campaign)
+        elif kind == "run":
+            runs[campaign] = (count, version)
+        if not campaign:
+            shared.append((kind, count, version))
+        elif campaign in of:
+            of[campaign].append((kind, count, version))
+    if known != of.keys():
+        return None
+    noise = tuple((each, runs.get(each)) for each in sorted(newest))
+    own = {campaign: tuple(each) for campaign, each in of.items()}
+    return _Stamps(own, frozenset(executed), tuple(shared), noise)

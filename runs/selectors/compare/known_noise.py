@@ -12,39 +12,49 @@ from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
 from runs.models import Campaign, CellSummary, Metric, Revision, Run
 from runs.models.campaigns import Origin
+from runs.selectors.compare import kept
+from runs.selectors.compare.kept import NOISE_CAMPAIGNS, Kept
 
-# The newest campaigns or revisions, and this many of their cells.
-NOISE_CAMPAIGNS, NOISE_REVISIONS, NOISE_CELLS = 20, 30, 300
+# The newest revisions, and how many cells of them or of the newest campaigns are used.
+NOISE_REVISIONS, NOISE_CELLS = 30, 300
 # Cells of campaigns on other servers are read as well, and passed over.
 MOST_READ = 2300
 
-# The scatter of the newest campaigns' cells and of those asked for, and where they ran. Each table
-# is read once, by a list of keys that follow each other: a large one costs what a small one does.
+# The scatter of the newest campaigns' cells and of those asked for, and where they ran. One that is
+# at work is not among the newest: each of its runs would change what is said of all others. Tables
+# are read by lists of keys that follow each other: a large one costs what a small one does.
 # Each machine has a scatter: its join is FULL since that is never made by nested loops. The planner
 # expects ten rows of a list of any length, and compared each of 2,300 cells with each machine.
-_ON_SERVERS = """
-WITH newest AS MATERIALIZED (
-    SELECT id FROM runs_campaign WHERE origin = %(executed)s AND treatment = '{}'
-    ORDER BY id DESC LIMIT %(campaigns)s
-), cell AS MATERIALIZED (
-    SELECT id, campaign_id FROM runs_cell
+_ON_SERVERS = f"""
+WITH newest AS MATERIALIZED ({kept.NEWEST}), cell AS MATERIALIZED (
+    SELECT id, campaign_id, campaign_id IN (SELECT id FROM newest) AS is_newest FROM runs_cell
     WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
-), scatter AS MATERIALIZED (
+), stored AS MATERIALIZED (
     SELECT cell_id, metric_id, n, log_variance FROM runs_cellsummary
     WHERE cell_id = ANY(ARRAY(SELECT id FROM cell)) AND metric_id = ANY(%(metrics)s)
         AND log_variance IS NOT NULL
-    ORDER BY cell_id DESC LIMIT %(most)s
+), scatter AS MATERIALIZED (
+    (SELECT * FROM stored WHERE cell_id IN (SELECT id FROM cell WHERE is_newest)
+        ORDER BY cell_id DESC LIMIT %(most)s)
+    UNION
+    SELECT * FROM stored WHERE cell_id IN (SELECT id FROM cell WHERE campaign_id = ANY(%(asked)s))
 ), machine AS MATERIALIZED (
     SELECT cell_id, (array_agg(server_id ORDER BY repeat))[1] AS server,
         (array_agg(hardware_id ORDER BY repeat))[1] AS hardware,
-        bool_or(state = %(finished)s AND validity = ANY(%(doubted)s)) AS doubted
-    FROM runs_run WHERE cell_id = ANY(ARRAY(SELECT cell_id FROM scatter)) GROUP BY cell_id
+        bool_or(validity = ANY(%(doubted)s)) AS doubted
+    FROM runs_run
+    WHERE cell_id = ANY(ARRAY(SELECT cell_id FROM scatter)) AND state = %(finished)s
+    GROUP BY cell_id
 )
-SELECT campaign_id, metric_id, server, hardware, coalesce(doubted, false),
-    campaign_id IN (SELECT id FROM newest), n, log_variance
+SELECT campaign_id, metric_id, server, hardware, coalesce(doubted, false), is_newest, n,
+    log_variance
 FROM scatter FULL JOIN machine USING (cell_id) JOIN cell ON cell.id = cell_id
 ORDER BY cell_id DESC
-"""
+"""  # noqa: S608 - NEWEST is a constant
+
+Row = tuple[Any, ...]
+# Of the newest campaigns, for the metrics of a question.
+_newest: Kept[list[Row]] = Kept(most=4)
 
 
 @dataclass(frozen=True)
@@ -60,10 +70,10 @@ def of_scopes(
 ) -> dict[tuple[int, int], Noise]:
     """The noise of each campaign as known from before, by (campaign, metric).
 
-    For executed campaigns: how others scatter on the same servers and hardware, by their cells
-    without a run in doubt. A campaign that has doubtful runs itself gets none: what the machine is
-    like while nobody disturbs it says nothing about it. For uploads: how the campaign's other
-    newest revisions scatter. Three queries at most.
+    For executed campaigns: how others that have ended scatter on the same servers and hardware, by
+    their cells without a run in doubt. A campaign that has doubtful runs itself gets none: what the
+    machine is like while nobody disturbs it says nothing about it. For uploads: how the campaign's
+    other newest revisions scatter. Three queries at most.
     """
     found: dict[tuple[int, int], Noise] = {}
     executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
@@ -77,19 +87,18 @@ def of_scopes(
 
 def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
     asked = [scope.campaign.pk for scope in scopes]
-    machines: dict[int, set[Hashable]] = defaultdict(set)
+    machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
     disturbed: set[int] = set()
     scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in _on_servers(
-        asked, metrics
-    ):
-        machine = (server, hardware)
-        machines[campaign].add(machine)
+    of_asked, of_newest = _on_servers(asked, metrics)
+    for campaign, _metric, server, hardware, in_doubt, *_rest in of_asked:
+        machines[campaign][server, hardware] = None
         if in_doubt:
             disturbed.add(campaign)
-        elif is_newest:
-            # What else is judged with a campaign does not change what is said of it.
-            scatter[metric, machine].append((campaign, n or 1, variance or 0.0))
+    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in of_newest:
+        # What else is judged with a campaign does not change what is said of it.
+        if is_newest and not in_doubt:
+            scatter[metric, (server, hardware)].append((campaign, n or 1, variance or 0.0))
     found = {}
     for campaign in set(asked) - disturbed:
         for metric in metrics:
@@ -105,11 +114,22 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     return found
 
 
-def _on_servers(asked: Sequence[int], metrics: list[int]) -> list[tuple[Any, ...]]:
-    """The rows of _ON_SERVERS: campaign, metric, server, hardware, doubted, newest, n, variance."""
-    values: dict[str, Any] = {
-        "executed": Origin.EXECUTED.value,
-        "campaigns": NOISE_CAMPAIGNS,
+def _on_servers(asked: Sequence[int], metrics: list[int]) -> tuple[list[Row], list[Row]]:
+    """The rows of the campaigns asked for, and those with all of the newest ones.
+
+    One query; inside of an answer that is kept those of the newest are, until any of them changes.
+    """
+    if kept.is_known():
+        key = tuple(metrics)
+        newest = _newest.get(key, (), lambda: _rows((), metrics, NOISE_CAMPAIGNS))
+        return _rows(asked, metrics, 0), newest
+    rows, wanted = _rows(asked, metrics, NOISE_CAMPAIGNS), set(asked)
+    return [row for row in rows if row[0] in wanted], rows
+
+
+def _rows(asked: Sequence[int], metrics: list[int], newest: int) -> list[Row]:
+    """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
+    values: dict[str, Any] = kept.of_newest(newest) | {
         "asked": list(asked),
         "metrics": metrics,
         "most": MOST_READ,
@@ -118,7 +138,7 @@ def _on_servers(asked: Sequence[int], metrics: list[int]) -> list[tuple[Any, ...
     }
     with connection.cursor() as cursor:
         cursor.execute(_ON_SERVERS, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+        found: list[Row] = cursor.fetchall()
     return found
 
 

@@ -157,22 +157,24 @@ def _making(given: Mapping[str, GivenRevision], project: Project) -> Statement:
         "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
         " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
         " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
-        " WHERE NOT EXISTS (SELECT FROM runs_revision known"
-        " WHERE known.project_id = %s AND known.sha = made.sha)"
         " ON CONFLICT (project_id, sha) DO NOTHING",
-        (project.pk, *map(list, zip(*rows, strict=True)), project.pk),
+        (project.pk, *map(list, zip(*rows, strict=True))),
     )
 
 
 def _revision_question(given: Iterable[str], project: Project) -> Statement:
     """The query for revisions: sha, key, ref, and whether each further field is set.
 
-    After they were made: it also sees those that another upload made in the meantime.
+    After they were made: it also sees those that another upload made in the meantime. The first at
+    or behind project and sha: see `cells.AT_KEY`.
     """
     return Statement(
-        "SELECT sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
-        " FROM runs_revision WHERE project_id = %s AND sha = ANY(%s)",
-        (project.pk, list(given)),
+        "SELECT known.sha, id, ref, url <> '', committed_at IS NOT NULL, parents <> '[]'"
+        " FROM unnest(%s::bigint[], %s::text[]) AS wanted (project, sha) JOIN LATERAL (SELECT *"
+        " FROM runs_revision WHERE (project_id, sha) >= (wanted.project, wanted.sha)"
+        " ORDER BY project_id, sha LIMIT 1) AS known"
+        " ON known.project_id = wanted.project AND known.sha = wanted.sha",
+        tuple(map(list, zip(*((project.pk, sha) for sha in given), strict=True))),
     )
 
 

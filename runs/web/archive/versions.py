@@ -134,12 +134,13 @@ def _doubtful(pairs: Sequence[Pair], origin: Origin) -> frozenset[str]:
 
 def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
     """For each version the newest campaign that measured it."""
-    return {
-        version: reverse("campaign-detail", args=[pair.campaign.slug])
+    newest = {
+        version: pair.campaign.slug
         for pair in pairs
         if pair.campaign.origin == origin
         for version in pair.ends
     }
+    return {version: reverse("campaign-detail", args=[slug]) for version, slug in newest.items()}
 
 
 def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:

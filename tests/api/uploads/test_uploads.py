@@ -673,6 +673,33 @@ def test_a_large_batch_uses_no_plans_that_were_made_for_empty_tables(post):
     assert {text: number for text, number in kept().items() if token not in text} == before
 
 
+def test_an_upload_reads_as_much_of_tables_that_nobody_has_analysed(post):
+    """PostgreSQL took any index that begins with the campaign, and read all of the campaign."""
+
+    def of_commit(number):
+        return run(revision={"sha": f"{number:040x}"})
+
+    def blocks(number):
+        with connection.cursor() as cursor:
+            read = "SELECT sum(pg_stat_get_xact_blocks_fetched(oid))::integer FROM pg_class"
+            cursor.execute(read + " WHERE relname ~ '^(runs|cell|revision)_'")
+            (before,) = cursor.fetchone()
+            assert post(of_commit(number)).status_code == 201
+            cursor.execute(read + " WHERE relname ~ '^(runs|cell|revision)_'")
+            (after,) = cursor.fetchone()
+        return after - before
+
+    with connection.cursor() as cursor:
+        for table in ("runs_cell", "runs_revision"):
+            cursor.execute("SELECT pg_clear_relation_stats('public', %s)", [table])
+        cursor.execute("DISCARD PLANS")  # those made for few rows are kept below
+    post(of_commit(0))
+    few = blocks(1)
+    many = {"runs": [of_commit(number) for number in range(2, 302)]}
+    assert post(many, "uploads/batch/").status_code == 201
+    assert blocks(302) < 1.2 * few  # some indexes get a level
+
+
 @pytest.mark.parametrize(
     ("name", "first", "second", "pointer"),
     [

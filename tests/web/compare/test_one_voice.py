@@ -3,15 +3,16 @@
 import json
 import random
 import re
+import sys
 from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from runs.models import Campaign, CellSummary, Project, Server
+from runs.models import Campaign, CellSummary, Project, Run, Server
 from runs.selectors.archive import version_line
 from runs.selectors.compare import head_and_base, verdicts
 from runs.selectors.compare.kept import Kept
@@ -180,7 +181,7 @@ def test_badge_and_gate_say_how_much_slower_a_commit_is(client):
 
 def other(campaign):
     """One more campaign executed here: what the noise of its machine is like."""
-    made = factories.campaign("other", on=campaign.runs.first().server)
+    made = factories.campaign("other", on=campaign.runs.first().server, state="finished")
     factories.finish_all(made)
 
 
@@ -191,7 +192,7 @@ CHANGES = {
     "a run removed": lambda lab: lab.runs.filter(repeat=2)[0].delete(),
     "a title": lambda lab: Campaign.objects.filter(pk=lab.pk).update(title="Another title"),
     "a server's name": lambda lab: Server.objects.update(name="Renamed"),
-    "another campaign": other,
+    "another campaign that has ended": other,
     "another scenario's title": lambda lab: lab.scenario.save(),
 }
 
@@ -215,6 +216,12 @@ def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
         ask()
         change(lab)
         assert (ask(), ask()) == (True, False), what
+    ask()
+    at_work = factories.campaign("at-work", on=lab.runs.first().server)
+    factories.finish(at_work.runs.first())
+    Run.objects.filter(pk=at_work.runs.last().pk).update(state="claimed")
+    Server.objects.update(checked_at=timezone.now(), needs_sweep=True)
+    assert not ask(), "nothing of this is judged"
     with transaction.atomic():
         assert (ask(), ask()) == (True, True)
     Campaign.objects.update(origin="uploaded")
@@ -252,3 +259,159 @@ def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_ass
     for address in ("/", *addresses[:2]):
         assert "16.14" not in ask(address), address
     assert client.get(addresses[2]).status_code == 400
+
+
+SHAPE = {"version": ["16.14", "17.6", "18.4"], "clients": [1, 4]}
+ADDRESSES = (
+    "/",
+    "/versions/",
+    "/versions/?clients=4",
+    "/compare/?s=at-work&s=ended-0",
+    "/api/v1/compare/?base=campaign:ended-1&head=campaign:at-work",
+)
+
+
+def a_lab(generator):
+    """Two campaigns that have ended and one at work on one server: a third of its runs is ahead."""
+    server = factories.server()
+    for slug, ahead in (("ended-0", 4), ("ended-1", 4), ("at-work", 3)):
+        made = factories.campaign(
+            slug, factors=SHAPE, repeats=4, on=server, parameters={"duration": 60}
+        )
+        runs = made.runs.select_related("cell").filter(repeat__lte=ahead)
+        with transaction.atomic():
+            factories.finish_many({run: {"tps": drawn(run, generator)} for run in runs})
+        state = "finished" if ahead == made.repeats else "running"
+        Campaign.objects.filter(pk=made.pk).update(state=state)
+    return made
+
+
+def drawn(run, generator):
+    scatter = 0.002 * (1 + run.campaign_id % 3)
+    return 1000 * run.cell.levels["clients"] * generator.lognormvariate(0, scatter)
+
+
+def any_run(generator, **which):
+    return generator.choice(list(Run.objects.filter(**which).order_by("pk")))
+
+
+def a_run_finishes(generator):
+    ahead = list(Run.objects.filter(state="queued").order_by("pk"))
+    if ahead:
+        factories.finish(ahead[0], tps=drawn(ahead[0], generator))
+
+
+def a_run_is_judged(generator):
+    run = any_run(generator, state="finished")
+    Run.objects.filter(pk=run.pk).update(validity=generator.choice(["invalid", "doubtful", ""]))
+
+
+def a_run_is_deleted(generator):
+    run = any_run(generator, state="finished")
+    run.delete()
+    factories.summary(run.cell, "tps")
+
+
+def a_figure_is_corrected(generator):
+    run = any_run(generator, state="finished")
+    run.measurements.update(value=drawn(run, generator))
+    run.save()
+    factories.summary(run.cell, "tps")
+
+
+def a_campaign_is_hidden_or_shown(generator):
+    hidden, _made = Project.objects.get_or_create(slug="hidden", name="h", is_public=False)
+    of = generator.choice(list(Campaign.objects.order_by("pk")))
+    of.project = None if of.project == hidden else hidden
+    of.save()
+
+
+def a_campaign_ends_or_goes_on(generator):
+    of = generator.choice(list(Campaign.objects.order_by("pk")))
+    Campaign.objects.filter(pk=of.pk).update(
+        state="running" if of.state == "finished" else "finished"
+    )
+
+
+ANY = (
+    *(a_run_finishes, a_run_is_judged, a_run_is_deleted),
+    *(a_figure_is_corrected, a_campaign_is_hidden_or_shown, a_campaign_ends_or_goes_on),
+)
+
+
+def forget():
+    """As a process that has just begun."""
+    ours = [module for name, module in sys.modules.items() if name.startswith("runs.")]
+    stores = {id(each): each for of in ours for each in vars(of).values() if type(each) is Kept}
+    assert stores
+    for store_of_answers in stores.values():
+        store_of_answers._answers.clear()
+
+
+def answers(client):
+    found = {}
+    for address in ADDRESSES:
+        answer = client.get(address)
+        found[address] = answer.status_code, TOKEN.sub("", answer.content.decode())
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "changes", [6, *(pytest.param(each, marks=pytest.mark.slow) for each in (24, 25, 62))]
+)
+def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(client, changes):
+    generator = random.Random(changes)
+    a_lab(generator)
+    forget()
+    drawn_changes = [*ANY, *(generator.choice(ANY) for _more in range(changes - len(ANY)))]
+    generator.shuffle(drawn_changes)
+    answers(client)
+    for number, change in enumerate(drawn_changes):
+        with transaction.atomic():
+            change(generator)
+        of_parts = answers(client)
+        forget()
+        of_nothing = answers(client)
+        for address, (status, told) in of_parts.items():
+            parts, nothing = told.splitlines(), of_nothing[address][1].splitlines()
+            apart = [both for both in zip(parts, nothing, strict=False) if both[0] != both[1]]
+            assert not apart, (number, change.__name__, address)
+            assert (status, len(parts)) == (of_nothing[address][0], len(nothing)), address
+    # The line says of a campaign what its own page does.
+    line = version_line.read(version_line.used("fixed-point-read"))
+    for pair in line.pairs:
+        if pair.base.version == "16.14":
+            assert pair.comparison in [row.comparison for row in ratios(pair.campaign, "tps")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_that_finishes_lets_one_part_be_made_again(
+    client, monkeypatch, django_assert_max_num_queries
+):
+    generator = random.Random(1)
+    at_work = a_lab(generator)
+    made = []
+
+    def noted(function):
+        def make(campaigns, *rest):
+            made.append((function.__name__, list(campaigns)))
+            return function(campaigns, *rest)
+
+        return make
+
+    monkeypatch.setattr(version_line, "_made", noted(version_line._made))
+    monkeypatch.setattr(home, "_found_in", noted(home._found_in))
+    forget()
+    answers(client)
+    client.get("/compare/?s=ended-0")
+    assert {len(campaigns) for _name, campaigns in made} == {2, 3}
+    made.clear()
+    with transaction.atomic():
+        a_run_finishes(generator)
+    with django_assert_max_num_queries(19):
+        client.get("/")
+    assert made == [("_made", [at_work.pk])]
+    with django_assert_max_num_queries(4):
+        client.get("/versions/")
+        client.get("/compare/?s=ended-0")

@@ -26,7 +26,7 @@ def server():
 
 def measured(on, values, *, levels=None, of=None, **fields):
     """A cell of the server with a finished run for each value."""
-    of = of or factories.campaign(factors={"version": []})
+    of = of or factories.campaign(factors={"version": []}, state="finished")
     cell = factories.cell(of, levels or {"version": "18.4"}, repeats=0)
     given = {"server": on, "hardware": on.hardware} | fields
     for repeat, value in enumerate(values, start=1):
