@@ -16,6 +16,8 @@ from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT, WebServer
 
 CLIENT = ROOT / "script" / "benchlab-upload"
+# pyenv finds out at each start which Python is meant, by forty programs: its choice comes first.
+PATH = f"{Path(sys.base_prefix, 'bin')}:{os.environ['PATH']}"
 # Of the CI that runs these tests, which must not find its way into them.
 NOT_OURS = ("GITHUB", "GITLAB", "CI", "BUILDKITE", "JENKINS", "GIT_", "PG", "BENCHLAB", "XDG")
 
@@ -41,7 +43,7 @@ def connected(bindir) -> dict[str, str]:
     """The environment in which psql and pgbench find the tests' PostgreSQL."""
     address = urlsplit(os.environ["DATABASE_URL"])
     return {
-        "PATH": f"{bindir}:{os.environ['PATH']}",
+        "PATH": f"{bindir}:{PATH}",
         "PGHOST": address.hostname,
         "PGPORT": str(address.port),
         "PGUSER": address.username,
@@ -54,7 +56,7 @@ def connected(bindir) -> dict[str, str]:
 def plain(tmp_path) -> dict[str, str]:
     """An environment without CI, PostgreSQL and BenchLab."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
-    return kept | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    return kept | {"PATH": PATH, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
 @pytest.fixture

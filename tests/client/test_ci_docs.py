@@ -4,7 +4,6 @@ pgbench and psql are programs that replay recorded outputs, so that each side of
 """
 
 import json
-import os
 import re
 import stat
 import subprocess
@@ -15,6 +14,7 @@ import yaml
 
 from runs.models import Run, Token
 from tests.api.web_server import ROOT
+from tests.client.conftest import PATH
 from tests.each import check_each
 from tests.unit.tools.pgbench.samples import sample
 
@@ -251,8 +251,7 @@ class Replay:
         for name, text in (("pgbench", PGBENCH), ("psql", PSQL)):
             (folder / name).write_text(text)
             (folder / name).chmod(stat.S_IRWXU)
-        path = f"{folder}:{os.environ['PATH']}"
-        self.environment = {"REPLAY": str(folder), "PATH": path}
+        self.environment = {"REPLAY": str(folder), "PATH": f"{folder}:{PATH}"}
 
     def measure(
         self,
