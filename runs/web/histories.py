@@ -100,7 +100,7 @@ class SeriesPart:
     levels: str
     figure: dict[str, Any]
     changes: list[Change]
-    histories: list[HostPart]
+    host_changes: list[HostPart]
 
     @property
     def is_thinned(self) -> bool:
