@@ -102,6 +102,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectRep
     file = File.from_parent(collector, name="file")
     # Its tests have limits of their own.
     file.add_marker(pytest.mark.timeout(0))
+    # pytest-django makes the databases that any item of the session asks for by its marker.
+    file.add_marker(pytest.mark.django_db)
     return pytest.CollectReport(collector.nodeid, "passed", None, [file])
 
 

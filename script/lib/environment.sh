@@ -80,3 +80,17 @@ make_venv() {
         fail "$base has no venv module: apt install python3-venv"
     "$base" -m venv "$venv" || fail "$base could not make $venv; its message is above"
 }
+
+# Compiles what locale/ has newer texts of. Another BenchLab may read the same file right now: a
+# finished one takes its place at once.
+compile_translations() {
+    [ -w "$root/locale" ] || return 0
+    for catalog in "$root"/locale/*/LC_MESSAGES/django.po; do
+        compiled=${catalog%.po}.mo
+        [ -z "$(find "$catalog" ! -newer "$compiled" 2>/dev/null)" ] || continue
+        language=${catalog%/LC_MESSAGES/*}
+        "$python" -m babel.messages.frontend compile --input-file "$catalog" \
+            --output-file "$compiled.$$" --locale "${language##*/}" >/dev/null 2>&1 &&
+            mv "$compiled.$$" "$compiled" || { rm -f "$compiled.$$"; return 1; }
+    done
+}
