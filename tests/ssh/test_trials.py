@@ -1,6 +1,7 @@
 """Own scripts on a scratch cluster of a real server: what it finds, how it ends, what is left."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
@@ -156,7 +157,7 @@ def test_a_server_is_cleaned_up_after_a_trial_that_was_lost(server, base_dir, mo
 
     with monkeypatch.context() as patched:
         patched.setattr(scratch._Trial, "scripts", lost)
-        patched.setattr(scratch.postgres, "stop_in", lost)
+        patched.setattr(scratch, "postgres", SimpleNamespace(stop_in=lost))
         with pytest.raises(ServiceError) as told:
             trials.tried(server=server, content=content(GOOD))
     assert told.value.code == "connection_lost"

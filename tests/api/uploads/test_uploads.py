@@ -694,10 +694,11 @@ def test_an_upload_reads_as_much_of_tables_that_nobody_has_analysed(post):
             cursor.execute("SELECT pg_clear_relation_stats('public', %s)", [table])
         cursor.execute("DISCARD PLANS")  # those made for few rows are kept below
     post(of_commit(0))
-    few = blocks(1)
-    many = {"runs": [of_commit(number) for number in range(2, 302)]}
+    few = min(blocks(number) for number in (1, 2, 3))
+    many = {"runs": [of_commit(number) for number in range(4, 304)]}
     assert post(many, "uploads/batch/").status_code == 201
-    assert blocks(302) < 1.2 * few  # some indexes get a level
+    # Some indexes get a level. The first to read an index after a batch tidies it.
+    assert min(blocks(number) for number in (304, 305, 306)) < 1.2 * few
 
 
 @pytest.mark.parametrize(
