@@ -4,6 +4,8 @@ import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test.utils import instrumented_test_render
+from template_partials.templatetags.partials import TemplateProxy
 
 from runs.models import Configuration, Project, Run
 from runs.services.configurations import configurations
@@ -12,6 +14,12 @@ from runs.services.runs import results as findings
 from tests import factories
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def contexts_of_parts(monkeypatch):
+    """A response tells its context also where only a part of a template is rendered."""
+    monkeypatch.setattr(TemplateProxy, "_render", instrumented_test_render)
 
 
 @pytest.fixture
