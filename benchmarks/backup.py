@@ -24,7 +24,7 @@ from cryptography.fernet import Fernet
 
 from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.postgresql import SUPERUSER
-from benchmarks.own_queue import own_services
+from benchmarks.own_services import own_services
 from tests.migrated import create_database
 
 PASSPHRASE = "of the measurement"

@@ -28,7 +28,7 @@ from pathlib import Path
 import psycopg
 from cryptography.fernet import Fernet
 
-from benchmarks.own_queue import own_services
+from benchmarks.own_services import own_services
 from benchmarks.uploads import UPLOADED
 
 ROOT = Path(__file__).parents[1]

@@ -2,19 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
-from benchlab.embedded.account import service_account
-from benchlab.embedded.binaries import postgresql_binaries, redis_server
-from benchlab.embedded.postgresql import EmbeddedPostgreSQL
-from benchlab.embedded.redis import EmbeddedRedis
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
 from runs.scenarios import registry
 from runs.services.campaigns import campaigns
@@ -197,21 +191,3 @@ def is_over() -> bool:
     """Whether every run of this instance has ended."""
     going_on = Run.objects.exclude(state__in=Run.ENDED)
     return asked(lambda: not going_on.exists())
-
-
-@contextmanager
-def own_services(folder: Path) -> Iterator[tuple[EmbeddedPostgreSQL, EmbeddedRedis]]:
-    """Both, running, with their data in `folder`, which stays; its user can enter it."""
-    folder.mkdir(exist_ok=True)
-    folder.chmod(0o711)
-    account = service_account()
-    binaries = postgresql_binaries(folder, account)
-    postgresql = EmbeddedPostgreSQL(binaries.postgresql18, folder / "pg", account=account)
-    redis = EmbeddedRedis(redis_server(folder, account), folder / "redis", account=account)
-    try:
-        postgresql.start()
-        redis.start()
-        yield postgresql, redis
-    finally:
-        redis.stop()
-        postgresql.stop()

@@ -23,7 +23,7 @@ import django
 
 from benchlab.embedded.postgresql import SUPERUSER
 from benchmarks.backup import _instance, _manage
-from benchmarks.own_queue import own_services
+from benchmarks.own_services import own_services
 from tests.migrated import create_database
 
 SECONDS = 60

@@ -29,7 +29,7 @@ from cryptography.fernet import Fernet
 
 from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.postgresql import SUPERUSER
-from benchmarks.own_queue import own_services
+from benchmarks.own_services import own_services
 
 LIST, HISTORY, COMPARISON = 40.0, 25.0, 50.0  # ms of CPU
 HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000

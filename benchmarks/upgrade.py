@@ -31,7 +31,7 @@ from cryptography.fernet import Fernet
 from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.postgresql import SUPERUSER
-from benchmarks.own_queue import own_services
+from benchmarks.own_services import own_services
 from benchmarks.uploads import Uploads
 
 FIRST_AFTER_0_1 = "runs/migrations/0004_house.py"

@@ -13,10 +13,6 @@ from runs.wording import gettext_noop as _
 
 if TYPE_CHECKING:
     import asyncssh
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import asyncssh
 
 
 def shell_line(argv: Sequence[str]) -> str:
