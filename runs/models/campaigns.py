@@ -116,6 +116,10 @@ class Campaign(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    def get_state_display(self) -> str:
+        """As Django's, which asks for the words of all states to find those of one."""
+        return str(CampaignState(self.state).label)
+
     @property
     def known_repeats(self) -> int | None:
         """How often each cell is measured; None if a publication does not print it."""

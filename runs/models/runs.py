@@ -193,6 +193,10 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"{self.pk}: {self.state}"
 
+    def get_state_display(self) -> str:
+        """As Django's, which asks for the words of all states to find those of one."""
+        return str(RunState(self.state).label)
+
     @property
     def is_active(self) -> bool:
         """A worker has it."""

@@ -132,6 +132,10 @@ class Server(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    def get_state_display(self) -> str:
+        """As Django's, which asks for the words of all states to find those of one."""
+        return str(ServerState(self.state).label)
+
     @property
     def is_maintained(self) -> bool:
         """No run starts on it."""

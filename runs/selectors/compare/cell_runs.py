@@ -3,11 +3,15 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Min, Q
+from django.db import connections, router
 
 from runs.models import Run
 from runs.models.runs import SUMMARY_REPEAT
+
+_CONDITIONS = (
+    *("hardware_id", "environment_id", "settings_id"),
+    *("server_version", "tool_version", "tool_name"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,42 +32,52 @@ class CellRuns:
     doubtful: int = 0
 
 
+# In PostgreSQL's words: to write it from a query set takes five times as long as to read its rows.
+_SQL = f"""
+SELECT cell_id,
+    -- A printed summary of printed repeats is not a run of its own.
+    count(*) FILTER (WHERE repeat <> {SUMMARY_REPEAT}), min(id),
+    {
+    ", ".join(
+        f"coalesce(array_agg(DISTINCT {each}) FILTER (WHERE {each} IS NOT NULL), '{{}}')"
+        for each in _CONDITIONS
+    )
+},
+    count(*) FILTER (WHERE validity = ANY(%s))
+FROM runs_run WHERE cell_id = ANY(%s) AND state = %s GROUP BY cell_id
+"""  # noqa: S608 - of constants
+
+
 def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
     """The finished runs of these cells, by cell. One query."""
+    doubted = [each.value for each in Run.DOUBTED]
+    with connections[router.db_for_read(Run)].cursor() as cursor:
+        cursor.execute(_SQL, [doubted, list(cell_ids), Run.State.FINISHED.value])
+        found = cursor.fetchall()
+    return {cell: _read(*row) for cell, *row in found}
 
-    def distinct(name: str) -> ArrayAgg:
-        return ArrayAgg(name, distinct=True, filter=Q(**{f"{name}__isnull": False}), default=[])
 
-    rows = (
-        Run.objects.filter(cell__in=cell_ids, state=Run.State.FINISHED)
-        .order_by()
-        .values("cell_id")
-        .annotate(
-            # A printed summary of printed repeats is not a run of its own.
-            count=Count("pk", filter=~Q(repeat=SUMMARY_REPEAT)),
-            first=Min("pk"),
-            on_hardware=distinct("hardware"),
-            in_environment=distinct("environment"),
-            with_settings=distinct("settings"),
-            servers=distinct("server_version"),
-            tools=distinct("tool_version"),
-            names=distinct("tool_name"),
-            doubtful=Count("pk", filter=Q(validity__in=Run.DOUBTED)),
-        )
+def _read(
+    count: int,
+    first: int,
+    hardware: list[int],
+    environment: list[int],
+    settings: list[int],
+    servers: list[str],
+    numbers: list[str],
+    names: list[str],
+    doubtful: int,
+) -> CellRuns:
+    return CellRuns(
+        count=count,
+        first=first,
+        hardware=tuple(hardware),
+        environment=tuple(environment),
+        settings=tuple(settings),
+        servers=tuple(filter(None, servers)),
+        tools=_tools(names, numbers),
+        doubtful=doubtful,
     )
-    return {
-        row["cell_id"]: CellRuns(
-            count=row["count"],
-            first=row["first"],
-            hardware=tuple(row["on_hardware"]),
-            environment=tuple(row["in_environment"]),
-            settings=tuple(row["with_settings"]),
-            servers=tuple(filter(None, row["servers"])),
-            tools=_tools(row["names"], row["tools"]),
-            doubtful=row["doubtful"],
-        )
-        for row in rows
-    }
 
 
 def _tools(names: Iterable[str], numbers: Iterable[str]) -> tuple[str, ...]:

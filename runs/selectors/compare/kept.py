@@ -34,39 +34,42 @@ NEWEST = """
 # Summaries and measurements change in the transactions that change their runs; hardware and
 # environments change in publications only, where they have a slug, and settings never. A server is
 # looked at all the time: of it, only what answers show.
+_VERSIONS = "count(*), sum(row.xmin::text::bigint)"
+
+
+def _of_all(*tables: str) -> str:
+    """Of all rows of small tables, of which any answer may be made."""
+    asked = (f"SELECT '{each}', 0, {_VERSIONS} FROM runs_{each} row" for each in tables)  # noqa: S608
+    return "\n    UNION ALL ".join(asked)
+
+
+# Added up table by table: rows that went through one GROUP BY of all took a quarter longer.
 _STAMP = f"""
 WITH newest AS MATERIALIZED ({NEWEST}), printed AS MATERIALIZED (
     SELECT id, campaign_id, xmin FROM runs_publishedtable
     WHERE campaign_id = ANY(%(asked)s::bigint[])
-), version AS (
-    SELECT 'campaign ' || origin AS of, id AS campaign, xmin::text::bigint AS version
-        FROM runs_campaign WHERE id = ANY(%(asked)s::bigint[]) AND origin <> %(uploaded)s
-    UNION ALL SELECT 'cell', campaign_id, xmin::text::bigint FROM runs_cell
-        WHERE campaign_id = ANY(%(asked)s::bigint[])
-    UNION ALL SELECT 'run', campaign_id, xmin::text::bigint FROM runs_run
-        WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
-            AND state = %(finished)s
-    UNION ALL SELECT 'newest', id, 0 FROM newest
-    UNION ALL SELECT 'table', campaign_id, xmin::text::bigint FROM printed
-    UNION ALL SELECT 'figure', campaign_id, row.xmin::text::bigint
-        FROM runs_printedfigure row JOIN printed ON printed.id = table_id
-    UNION ALL SELECT 'discrepancy', campaign_id, row.xmin::text::bigint
-        FROM runs_discrepancy row JOIN printed ON printed.id = table_id
-    UNION ALL SELECT 'node', campaign_id, row.xmin::text::bigint
-        FROM runs_publishednode row JOIN printed ON printed.id = table_id
-    UNION ALL SELECT 'source', 0, xmin::text::bigint FROM runs_source
-    UNION ALL SELECT 'metric', 0, xmin::text::bigint FROM runs_metric
-    UNION ALL SELECT 'scenario', 0, xmin::text::bigint FROM runs_scenario
-    UNION ALL SELECT 'topology', 0, xmin::text::bigint FROM runs_topology
-    UNION ALL SELECT 'topology node', 0, xmin::text::bigint FROM runs_topologynode
-    UNION ALL SELECT 'configuration', 0, xmin::text::bigint FROM runs_configuration
-    UNION ALL SELECT 'installation', 0, xmin::text::bigint FROM runs_installation
-    UNION ALL SELECT 'server', 0, hashtextextended(concat_ws('/', id, slug, name), 0)
-        FROM runs_server
-    UNION ALL SELECT 'hardware', 0, xmin::text::bigint FROM runs_hardwareprofile WHERE slug <> ''
-    UNION ALL SELECT 'environment', 0, xmin::text::bigint FROM runs_environment WHERE slug <> ''
 )
-SELECT of, campaign, count(*), sum(version) FROM version GROUP BY of, campaign
+    SELECT 'campaign ' || origin AS of, id AS campaign, {_VERSIONS} FROM runs_campaign row
+        WHERE id = ANY(%(asked)s::bigint[]) AND origin <> %(uploaded)s GROUP BY origin, id
+    UNION ALL SELECT 'cell', campaign_id, {_VERSIONS} FROM runs_cell row
+        WHERE campaign_id = ANY(%(asked)s::bigint[]) GROUP BY campaign_id
+    UNION ALL SELECT 'run', campaign_id, {_VERSIONS} FROM runs_run row
+        WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
+            AND state = %(finished)s GROUP BY campaign_id
+    UNION ALL SELECT 'newest', id, 1, 0 FROM newest
+    UNION ALL SELECT 'table', campaign_id, {_VERSIONS} FROM printed row GROUP BY campaign_id
+    UNION ALL SELECT 'figure', campaign_id, {_VERSIONS}
+        FROM runs_printedfigure row JOIN printed ON printed.id = table_id GROUP BY campaign_id
+    UNION ALL SELECT 'discrepancy', campaign_id, {_VERSIONS}
+        FROM runs_discrepancy row JOIN printed ON printed.id = table_id GROUP BY campaign_id
+    UNION ALL SELECT 'node', campaign_id, {_VERSIONS}
+        FROM runs_publishednode row JOIN printed ON printed.id = table_id GROUP BY campaign_id
+    UNION ALL {_of_all("source", "metric", "scenario", "topology", "topologynode")}
+    UNION ALL {_of_all("configuration", "installation")}
+    UNION ALL SELECT 'hardware', 0, {_VERSIONS} FROM runs_hardwareprofile row WHERE slug <> ''
+    UNION ALL SELECT 'environment', 0, {_VERSIONS} FROM runs_environment row WHERE slug <> ''
+    UNION ALL SELECT 'server', 0, count(*),
+        sum(hashtextextended(concat_ws('/', id, slug, name), 0)) FROM runs_server
 ORDER BY of, campaign
 """  # noqa: S608 - NEWEST is a constant
 

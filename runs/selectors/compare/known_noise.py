@@ -1,7 +1,7 @@
 """The noise of campaigns as known from before: how others scatter on their servers."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,44 @@ ORDER BY cell_id DESC
 """  # noqa: S608 - NEWEST is a constant
 
 Row = tuple[Any, ...]
+# A campaign with the number of runs of a cell and the variance of their logs.
+Scattered = tuple[int, int, float]
+
+
+class _Scatter:
+    """How the cells of the newest campaigns scatter, by metric and machine, the last cell first."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._of: dict[tuple[int, Hashable], list[Scattered]] = defaultdict(list)
+        self._noise: dict[tuple[int, tuple[Hashable, ...]], Noise | None] = {}
+        for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
+            # What else is judged with a campaign does not change what is said of it.
+            if is_newest and not in_doubt:
+                scattered = (campaign, n or 1, variance or 0.0)
+                self._of[metric, (server, hardware)].append(scattered)
+        self._campaigns = {campaign for found in self._of.values() for campaign, *_rest in found}
+
+    def noise(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
+        """The noise of these machines as others than this campaign know it; None for too few."""
+        if campaign in self._campaigns:
+            return self._without(campaign, metric, machines)
+        # The same for all campaigns that are not among the newest, as one that is at work.
+        if (metric, machines) not in self._noise:
+            self._noise[metric, machines] = self._without(campaign, metric, machines)
+        return self._noise[metric, machines]
+
+    def _without(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
+        others = [
+            (n, variance)
+            for machine in machines
+            for of, n, variance in self._of.get((metric, machine), ())
+            if of != campaign
+        ]
+        return noise_of(others[:NOISE_CELLS])
+
+
 # Of the newest campaigns, for the metrics of a question.
-_newest: Kept[list[Row]] = Kept(most=4)
+_newest: Kept[_Scatter] = Kept(most=4)
 
 
 @dataclass(frozen=True)
@@ -89,42 +125,31 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     asked = [scope.campaign.pk for scope in scopes]
     machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
     disturbed: set[int] = set()
-    scatter: dict[tuple[int, Hashable], list[tuple[int, int, float]]] = defaultdict(list)
-    of_asked, of_newest = _on_servers(asked, metrics)
+    of_asked, scatter = _on_servers(asked, metrics)
     for campaign, _metric, server, hardware, in_doubt, *_rest in of_asked:
         machines[campaign][server, hardware] = None
         if in_doubt:
             disturbed.add(campaign)
-    for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in of_newest:
-        # What else is judged with a campaign does not change what is said of it.
-        if is_newest and not in_doubt:
-            scatter[metric, (server, hardware)].append((campaign, n or 1, variance or 0.0))
     found = {}
     for campaign in set(asked) - disturbed:
         for metric in metrics:
-            others = [
-                (n, variance)
-                for machine in machines[campaign]
-                for of, n, variance in scatter[metric, machine]
-                if of != campaign
-            ][:NOISE_CELLS]
-            known = noise_of(others)
+            known = scatter.noise(campaign, metric, tuple(machines[campaign]))
             if known is not None:
                 found[campaign, metric] = known
     return found
 
 
-def _on_servers(asked: Sequence[int], metrics: list[int]) -> tuple[list[Row], list[Row]]:
-    """The rows of the campaigns asked for, and those with all of the newest ones.
+def _on_servers(asked: Sequence[int], metrics: list[int]) -> tuple[list[Row], _Scatter]:
+    """The rows of the campaigns asked for, and how the newest ones scatter.
 
-    One query; inside of an answer that is kept those of the newest are, until any of them changes.
+    One query; inside of an answer that is kept the scatter is, until any of them changes.
     """
     if kept.is_known():
         key = tuple(metrics)
-        newest = _newest.get(key, (), lambda: _rows((), metrics, NOISE_CAMPAIGNS))
+        newest = _newest.get(key, (), lambda: _Scatter(_rows((), metrics, NOISE_CAMPAIGNS)))
         return _rows(asked, metrics, 0), newest
     rows, wanted = _rows(asked, metrics, NOISE_CAMPAIGNS), set(asked)
-    return [row for row in rows if row[0] in wanted], rows
+    return [row for row in rows if row[0] in wanted], _Scatter(rows)
 
 
 def _rows(asked: Sequence[int], metrics: list[int], newest: int) -> list[Row]:
