@@ -202,7 +202,11 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         """The requested objects that the reader may see."""
-        return projects.visible(super().filter_queryset(queryset), to=reader(self.request))
+        return self.readable(super().filter_queryset(queryset))
+
+    def readable(self, rows: QuerySet[M]) -> QuerySet[M]:
+        """Those of the rows that the reader may see."""
+        return projects.visible(rows, to=reader(self.request))
 
     def get_object(self) -> M:
         """What the address names; a token reads what is public, and changes its project's only."""

@@ -120,6 +120,10 @@ class Campaign(models.Model):
         """As Django's, which asks for the words of all states to find those of one."""
         return str(CampaignState(self.state).label)
 
+    def get_origin_display(self) -> str:
+        """As get_state_display."""
+        return str(Origin(self.origin).label)
+
     @property
     def known_repeats(self) -> int | None:
         """How often each cell is measured; None if a publication does not print it."""

@@ -56,8 +56,8 @@ def indices(readings: Sequence[Reading], base: str, *, significance: float) -> d
     between, freedom = _between(design, known, of_noise, of_machines)
     weights = _weights(design, of_noise + between * of_machines)
     logs = weights @ np.array([each.log for each in known])
-    noise = np.einsum("ij,jk,ik->i", weights, of_noise, weights)
-    machines = np.einsum("ij,jk,ik->i", weights, between * of_machines, weights)
+    noise = ((weights @ of_noise) * weights).sum(axis=1)
+    machines = ((weights @ (between * of_machines)) * weights).sum(axis=1)
     return {
         version: _indexed(
             version, logs[place], noise[place], machines[place], known, freedom, significance
@@ -107,11 +107,20 @@ def _of_machines(readings: Sequence[Reading]) -> Floats:
 
 def _weights(design: Floats, covariance: Floats) -> Floats:
     """The generalised least squares solution as weights of the readings."""
-    inverse = np.linalg.pinv(covariance, hermitian=True)
+    inverse = _inverse(covariance)
     solved = np.linalg.pinv(design.T @ inverse @ design, hermitian=True)
     weights: Floats = np.asarray(solved @ design.T @ inverse, dtype=np.float64)
     weights[0] = 0
     return weights
+
+
+def _inverse(covariance: Floats) -> Floats:
+    variances = np.diag(covariance)
+    if np.count_nonzero(covariance) == np.count_nonzero(variances):
+        # Readings of one machine: nothing is shared, and no eigenvalues have to be found.
+        return np.diag(1 / variances)
+    inverse: Floats = np.linalg.pinv(covariance, hermitian=True)
+    return inverse
 
 
 def _between(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.pagination import PagesByRun
 from runs.models import Discrepancy, Measurement, Metric
@@ -17,6 +18,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
 from runs.models.sources import WEIGHTS
+from runs.selectors.access import projects
 from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import grids, metrics
 
@@ -201,6 +203,12 @@ class MeasurementDoor(ReadOnlyDoor[Measurement]):
     queryset = metrics.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters
+
+    def readable(self, rows: QuerySet[Measurement]) -> QuerySet[Measurement]:
+        """Without the campaigns of a publication's runs, which come separately."""
+        if not self.request.query_params.get("source"):
+            return super().readable(rows)
+        return rows.exclude(run__campaign__in=projects.hidden_campaigns(reader(self.request)))
 
 
 def levels_of(run: Run) -> dict[str, Any]:

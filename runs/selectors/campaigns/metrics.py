@@ -3,10 +3,19 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 
 from runs.analysis.summary import Summary
-from runs.models import Campaign, CellSummary, Measurement, Metric, PublishedTable, Run
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Measurement,
+    Metric,
+    PrintedFigure,
+    PublishedTable,
+    Run,
+)
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
@@ -143,9 +152,26 @@ def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
     """Those of a publication, by the keys of its runs.
 
     It has so many tables that by their campaigns PostgreSQL would look through the newest runs.
+    The runs have the list as well: else it would not be used to read them. Cells, campaigns and
+    printed figures come separately, by a list of keys for each: joined, a hundred of them are
+    looked up one by one, and each look-up reads the more the larger the database.
     """
     runs = Run.objects.filter(campaign__published__source__slug=slug).order_by()
-    return rows.filter(run__in=list(runs.values_list("pk", flat=True)))
+    keys = list(runs.values_list("pk", flat=True))
+    found = rows.filter(run__in=keys).extra(where=["runs_run.id = ANY(%s)"], params=[keys])
+    joined = found.select_related(None).select_related("metric", "run")
+    campaigns = Campaign.objects.select_related("published__source")
+    figures = PrintedFigure.objects.only("measurement", *_below("printed__"))
+    return joined.prefetch_related(None).prefetch_related(
+        Prefetch("run__cell", Cell.objects.only(*_below("run__cell__"))),
+        Prefetch("run__campaign", campaigns.only(*_below("run__campaign__"))),
+        Prefetch("printed", figures),
+        *provenance.loaded(at="printed__"),
+    )
+
+
+def _below(path: str) -> list[str]:
+    return [name.removeprefix(path) for name in TOLD if name.startswith(path)]
 
 
 def stands_for_repeats(measurement: Measurement) -> bool:

@@ -1,13 +1,14 @@
 """The versions page: from 9.2 to the newest, by every pair that was measured on one machine."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
+from django.template.loader import get_template, render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
@@ -30,6 +31,8 @@ NEWEST_PAIRS = 3
 
 # Choices that people made of late, in both languages.
 _pages: Kept[SafeString] = Kept(most=16)
+# The rows of each campaign.
+_rows: Kept[list[SafeString]] = Kept(most=1000)
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ def version_page(request: HttpRequest) -> HttpResponse:
     clients = _number(given.get("clients", ""))
     if clients is not None:
         clients = lines.read(used, clients=clients).clients
-    shown = _pages.get(
-        (get_language(), used, clients, base),
-        used.campaigns,
-        lambda: render_to_string(
-            "versions/index.html#line", context(used, clients=clients, base=base)
-        ),
-    )
+
+    def make() -> SafeString:
+        found = context(used, clients=clients, base=base)
+        told = {"told": list(_told(used, found["clients"], found["steps"]))}
+        return render_to_string("versions/index.html#line", found | told)
+
+    shown = _pages.get((get_language(), used, clients, base), used.campaigns, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
 
 
@@ -84,6 +87,31 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "least_repeats": lines.LEAST_REPEATS,
         "least_seconds": lines.LEAST_SECONDS,
     }
+
+
+def _told(
+    of: Used, clients: int | None, steps: Sequence[Step]
+) -> Iterator[tuple[Step, list[SafeString]]]:
+    """Each step with its rows: a run that finishes changes those of its own campaign."""
+    pairs: dict[int, list[Pair]] = defaultdict(list)
+    for step in steps:
+        for pair in step.pairs:
+            pairs[pair.campaign.pk].append(pair)
+
+    def make(campaigns: Sequence[int]) -> dict[int, list[SafeString]]:
+        row = get_template("versions/index.html#pair")
+        return {
+            campaign: [
+                SafeString(row.render({"pair": each, "year": lines.RELEASED[each.ends[1]]}))
+                for each in pairs[campaign]
+            ]
+            for campaign in campaigns
+        }
+
+    found = _rows.each((get_language(), of.theme, clients), of.campaigns, make)
+    rows = {campaign: iter(each) for campaign, each in found.items()}
+    for step in steps:
+        yield step, [next(rows[pair.campaign.pk]) for pair in step.pairs]
 
 
 def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:

@@ -108,7 +108,7 @@ def test_published_figures_are_found_by_version_and_source(get):
 
 @pytest.mark.usefixtures("archive")
 def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(9):
         get("measurements/", source="harbour-2020", table="1.1")
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
+from django.template.loader import get_template
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
@@ -19,6 +20,7 @@ from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
 from runs.web import home
+from runs.web.archive import versions
 from tests import factories
 from tests.histories import commit, history, repeats, sha, store
 
@@ -400,6 +402,13 @@ def test_a_run_that_finishes_lets_one_part_be_made_again(
 
         return make
 
+    class Row:
+        def render(self, context):
+            shown.append(context["pair"].campaign)
+            return get_template("versions/index.html#pair").render(context)
+
+    shown = []
+    monkeypatch.setattr(versions, "get_template", lambda _name: Row())
     monkeypatch.setattr(version_line, "_made", noted(version_line._made))
     monkeypatch.setattr(home, "_found_in", noted(home._found_in))
     forget()
@@ -412,6 +421,8 @@ def test_a_run_that_finishes_lets_one_part_be_made_again(
     with django_assert_max_num_queries(19):
         client.get("/")
     assert made == [("_made", [at_work.pk])]
+    shown.clear()
     with django_assert_max_num_queries(4):
         client.get("/versions/")
         client.get("/compare/?s=ended-0")
+    assert shown == 2 * [at_work]
