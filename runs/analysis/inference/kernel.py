@@ -160,7 +160,7 @@ def judge(
             tables=tables * max(other_metrics, 1),
         )
     level = model.level(pairs, significance)
-    if family:
+    if family and family != pairs:
         level = min(level, model.level(family, significance))
     tested = [place for place, pair in enumerate(pairs) if _has_ratio(model, pair)]
     found = [Inference("not_comparable", reasons=_without_ratio(model, pair)) for pair in pairs]

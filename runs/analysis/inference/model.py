@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,8 @@ from runs.analysis.inference.variances import Moderated, moderate
 
 # With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
+# The fits of a larger campaign, in runs, are not kept: they take megabytes.
+MOST_KEPT = 1000
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,21 @@ class Model:
             groups[cell.campaign].append(place)
         self._part_of = np.zeros(self.count, dtype=np.int64)
         self._parts: list[_Part] = []
+        # A table is asked for its level, and then for its rows.
+        self._contrasts: dict[tuple[Pair, ...], Contrasts] = {}
         for campaign, places in groups.items():
             self._part_of[places] = len(self._parts)
             known = noise.get(campaign) if isinstance(noise, dict) else noise
             self._parts.append(_part(cells, np.array(places), known))
 
     def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
-        """The contrasts of pairs whose sides were both measured."""
+        """The contrasts of pairs whose sides were both measured; nobody may change them."""
+        asked = tuple(pairs)
+        if asked not in self._contrasts:
+            self._contrasts[asked] = self._contrasted(asked)
+        return self._contrasts[asked]
+
+    def _contrasted(self, pairs: Sequence[Pair]) -> Contrasts:
         base = np.array([pair.base for pair in pairs], dtype=np.int64)
         head = np.array([pair.head for pair in pairs], dtype=np.int64)
         found = self._across(base, head)
@@ -183,7 +194,16 @@ class Model:
 
 
 def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
-    own = [cells[place] for place in places]
+    own = tuple(cells[place] for place in places)
+    fit = _fitted if sum(cell.n for cell in own) <= MOST_KEPT else _fitted.__wrapped__
+    return _Part(places, *fit(own, noise))
+
+
+@lru_cache(maxsize=64)
+def _fitted(
+    own: tuple[Cell, ...], noise: Noise | None
+) -> tuple[Fit, Moderated, Fit | None, Moderated | None]:
+    """The fits of a campaign. Kept, since whoever judges two asks for both when one has changed."""
     plain = blocks.plain(own)
     blocked = blocks.blocked(own)
     of_blocked = None
@@ -191,7 +211,7 @@ def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
         of_blocked = moderate(blocked, noise)
         if of_blocked.freedom < FEW_FREEDOM and not _rounds_show(blocked):
             blocked = of_blocked = None
-    return _Part(places, plain, moderate(plain, noise), blocked, of_blocked)
+    return plain, moderate(plain, noise), blocked, of_blocked
 
 
 def _fit_for(part: _Part, sums: Floats) -> tuple[Fit, Moderated, Floats]:

@@ -119,8 +119,7 @@ def _inverse(covariance: Floats) -> Floats:
     if np.count_nonzero(covariance) == np.count_nonzero(variances):
         # Readings of one machine: nothing is shared, and no eigenvalues have to be found.
         return np.diag(1 / variances)
-    inverse: Floats = np.linalg.pinv(covariance, hermitian=True)
-    return inverse
+    return np.asarray(np.linalg.pinv(covariance, hermitian=True), dtype=np.float64)
 
 
 def _between(

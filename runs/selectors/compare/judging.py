@@ -269,6 +269,8 @@ class Judge:
             reasons = (*judged.reasons, *found.reasons)
             found = Inference("not_comparable", reasons=reasons)
         doubtful = sum(self.runs[side].doubtful for side in (base, head) if side in self.runs)
+        if not (judged.despite or judged.differing or doubtful):
+            return found
         return replace(found, despite=judged.despite, differing=judged.differing, doubtful=doubtful)
 
 
@@ -393,15 +395,15 @@ def _stored(
             # A printed summary may represent repeats that are not printed.
             runs = ()
         counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
-        made = _cell(
+        found[cell, metric] = _cell(
             cells[cell],
             n,
             log_mean,
             log_variance,
             runs,
             counted if is_count(metrics[metric]) else (),
+            repeats_known=printed is not None,
         )
-        found[cell, metric] = replace(made, repeats_known=printed is not None)
     return found
 
 
@@ -415,13 +417,17 @@ def _cell(
     log_variance: float | None,
     runs: Sequence[Value],
     counted: Sequence[float],
+    *,
+    repeats_known: bool,
 ) -> Cell:
     logs: tuple[float, ...] = ()
     blocks: tuple[Hashable, ...] = ()
     if runs and log_mean is not None and all(block is not None for _value, block in runs):
         logs = tuple(math.log(value) for value, _block in runs)
         blocks = tuple(block for _value, block in runs)
-    return Cell(n, log_mean, log_variance, cell.campaign_id, logs, blocks, tuple(counted))
+    return Cell(
+        n, log_mean, log_variance, cell.campaign_id, logs, blocks, tuple(counted), repeats_known
+    )
 
 
 def _values(

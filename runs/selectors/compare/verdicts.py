@@ -8,7 +8,7 @@ from typing import Any
 from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import Inference, Verdict, exit_code, overall
 from runs.analysis.summary import Summary
-from runs.models import CellSummary, Metric, Run
+from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, judging, series_cells
@@ -190,15 +190,31 @@ def _has(levels: Levels, wanted: Sequence[tuple[str, str]]) -> bool:
     return all(level_text(levels.get(name, "")) == text for name, text in wanted)
 
 
+# A metric a row: an object for each of a thousand summaries would take longer than all else here.
+_SUMMARIES = f"""
+SELECT metric.*, array_agg(cell_id) AS cells,
+    {", ".join(f"array_agg(summary.{name}) AS of_{name}" for name in metrics.FIELDS)}
+FROM runs_metric metric JOIN runs_cellsummary summary ON metric_id = metric.id
+WHERE cell_id = ANY(%(cells)s) AND (name = ANY(%(names)s) OR %(all)s AND direction <> %(neutral)s)
+GROUP BY metric.id
+"""  # noqa: S608 - of constants
+
+
 def _summaries(
     cells: Collection[int], names: Sequence[str]
 ) -> dict[tuple[Metric, int | None], Summary]:
-    found = CellSummary.objects.filter(cell__in=cells).select_related("metric").order_by("cell")
-    if names:
-        found = found.filter(metric__name__in=names)
-    else:
-        found = found.exclude(metric__direction=Metric.Direction.NEUTRAL)
-    return {(row.metric, row.cell_id): metrics.summary_of(row) for row in found}
+    values = {
+        "cells": list(cells),
+        "names": list(names),
+        "all": not names,
+        "neutral": Metric.Direction.NEUTRAL.value,
+    }
+    found: dict[tuple[Metric, int | None], Summary] = {}
+    for metric in Metric.objects.raw(_SUMMARIES, values):
+        stored: Any = [getattr(metric, f"of_{name}") for name in metrics.FIELDS]
+        for cell, *row in zip(metric.cells, *stored, strict=True):  # type: ignore[attr-defined]
+            found[metric, cell] = Summary(*row)
+    return found
 
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.models import Campaign, PrintedFigure
+from runs.models import Campaign, PrintedFigure, Project
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.side_by_side import side_by_side
 from runs.services.archive import load
@@ -110,6 +110,18 @@ def test_published_figures_are_found_by_version_and_source(get):
 def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
     with django_assert_num_queries(9):
         get("measurements/", source="harbour-2020", table="1.1")
+
+
+@pytest.mark.usefixtures("archive")
+def test_figures_of_a_publication_in_a_private_project_are_hidden(get):
+    def found():
+        return {row["campaign"] for row in get("measurements/", source="harbour-2020")["results"]}
+
+    assert "harbour-reading" in found()
+    private = Project.objects.create(slug="private", name="p", is_public=False)
+    Campaign.objects.filter(slug="harbour-reading").update(project=private)
+    assert found()
+    assert "harbour-reading" not in found()
 
 
 @pytest.mark.usefixtures("archive")

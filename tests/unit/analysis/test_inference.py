@@ -22,6 +22,7 @@ from runs.analysis.inference import (
     overall,
 )
 from runs.analysis.inference.critical import level
+from runs.analysis.inference.model import _fitted
 from runs.analysis.inference.verdicts import word
 from runs.analysis.inference.version_indices import Reading, indices
 
@@ -181,6 +182,37 @@ def test_a_table_of_one_baseline_is_as_strict_as_dunnett():
 
 def test_independent_rows_are_as_strict_as_sidak_where_the_variance_is_known():
     assert level([[0.7]] * 20, 1e9, 0.05) == pytest.approx(1 - 0.95 ** (1 / 20), rel=0.03)
+
+
+def test_a_table_of_unlike_rows_is_as_strict_as_simulated_ones():
+    # Rows of two baselines whose parts differ, and one of its own, with a common variance.
+    groups = [[0.3, 0.7, 0.7], [0.9, 0.5], [0.0]]
+    found = level(groups, 12, 0.05)
+
+    draw = np.random.default_rng(1)
+    normal = draw.standard_normal((100_000, 9))
+    scale = np.sqrt(draw.chisquare(12, 100_000) / 12)
+    rows, column = [], 0
+    for group in groups:
+        common, column = normal[:, column], column + 1
+        for shared in group:
+            rows.append(shared * common + math.sqrt(1 - shared**2) * normal[:, column])
+            column += 1
+    largest = np.abs(np.array(rows)).max(axis=0) / scale
+    limit = -scipy.stats.t.ppf(found / 2, 12)
+    assert np.mean(largest > limit) == pytest.approx(0.05, abs=0.003)
+
+
+def test_a_campaign_whose_runs_are_the_same_is_not_fitted_again():
+    values = table()
+    first = model(values)
+    known = _fitted.cache_info()
+    again = model(values)
+
+    assert _fitted.cache_info().hits == known.hits + 1
+    assert again._parts[0].plain is first._parts[0].plain
+    values[0][-1] *= 1.5
+    assert model(values)._parts[0].plain is not first._parts[0].plain
 
 
 def test_a_pair_has_the_same_answer_in_a_smaller_table_of_its_campaign():
