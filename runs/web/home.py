@@ -79,7 +79,10 @@ def _finished_things(to: projects.Reader) -> SafeString:
         return render_to_string(template, {"newest_findings": _findings(newest)})
 
     def line() -> SafeString:
-        return render_to_string(template, versions.context(used))
+        shown = versions.context(used)
+        told = versions.rows("home/index.html#step", used, shown["clients"], shown["steps"])
+        chips = [chip for _step, rows in told for chip in rows[-versions.NEWEST_PAIRS :]]
+        return render_to_string(template, {"figure": shown["figure"], "chips": chips})
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     with kept.at_once({*used.campaigns, *newest}):

@@ -63,11 +63,7 @@ def moderate(fit: Fit, noise: Noise | None) -> Moderated:
 
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
-    """(variance, freedom, probability of each cell's scatter) from the cells without spikes.
-
-    What depends on degrees of freedom only is computed once for each number of them, here and
-    below: most of hundreds of cells have the same.
-    """
+    """(variance, freedom, probability of each cell's scatter) from the cells without spikes."""
     from scipy.special import chdtrc, gammainc  # noqa: PLC0415 (slow to import)
 
     chance = np.ones(len(variances))
@@ -83,10 +79,9 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
         if not usual.any():
             usual = chance >= chance.max()
         # Without its tail a distribution's mean is lower: by this share.
+        cut = _upper(freedom[usual])
+        share = gammainc(freedom[usual] / 2 + 1, cut / 2) / gammainc(freedom[usual] / 2, cut / 2)
         weights = freedom[usual]
-        kinds, kind = np.unique(weights, return_inverse=True)
-        cut = _upper(kinds)
-        share = (gammainc(kinds / 2 + 1, cut / 2) / gammainc(kinds / 2, cut / 2))[kind]
         pooled = float(np.sum(weights * variances[usual]) / np.sum(weights * share))
     return pooled, float(freedom[usual].sum()), chance
 
@@ -98,8 +93,7 @@ def _start(variances: Floats, freedom: Floats) -> float:
         return mean
     from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
 
-    kinds, kind = np.unique(freedom, return_inverse=True)
-    middle = float(np.median(variances / (chdtri(kinds, 0.5) / kinds)[kind]))
+    middle = float(np.median(variances / (chdtri(freedom, 0.5) / freedom)))
     return middle or mean
 
 
@@ -130,14 +124,13 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     expected = polygamma(1, USUAL_PRIOR / 2) * PRIOR_CELLS
     cells = PRIOR_CELLS
     if len(variances) > 1 and pooled > 0:
-        kinds, kind = np.unique(freedom, return_inverse=True)
         half = freedom / 2
         # A spike counts like the greatest usual value: it suggests that others may come.
-        most = pooled * _upper(kinds)[kind] / freedom
-        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - psi(kinds / 2)[kind]
+        most = pooled * _upper(freedom) / freedom
+        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - psi(half)
         spread += np.log(half)
         apart = float(np.sum((spread - spread.mean()) ** 2))
-        expected += apart - (len(variances) - 1) * float(np.mean(polygamma(1, kinds / 2)[kind]))
+        expected += apart - (len(variances) - 1) * float(np.mean(polygamma(1, half)))
         cells += len(variances) - 1
     excess = float(expected) / cells
     return _inverse_trigamma(excess) * 2 if excess > 0 else MOST_PRIOR

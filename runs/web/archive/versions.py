@@ -59,8 +59,8 @@ def version_page(request: HttpRequest) -> HttpResponse:
 
     def make() -> SafeString:
         found = context(used, clients=clients, base=base)
-        told = {"told": list(_told(used, found["clients"], found["steps"]))}
-        return render_to_string("versions/index.html#line", found | told)
+        told = list(rows("versions/index.html#pair", used, found["clients"], found["steps"]))
+        return render_to_string("versions/index.html#line", found | {"told": told})
 
     shown = _pages.get((get_language(), used, clients, base), used.campaigns, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
@@ -80,7 +80,6 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "base": base,
         "figure": _figure(line, base),
         "steps": steps,
-        "newest": [pair for step in steps for pair in step.pairs[-NEWEST_PAIRS:]],
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
@@ -89,17 +88,20 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
     }
 
 
-def _told(
-    of: Used, clients: int | None, steps: Sequence[Step]
+def rows(
+    template: str, of: Used, clients: int | None, steps: Sequence[Step]
 ) -> Iterator[tuple[Step, list[SafeString]]]:
-    """Each step with its rows: a run that finishes changes those of its own campaign."""
+    """Each step with a row of this template for each pair, which depends on nothing else.
+
+    A run that finishes lets those of its own campaign be made again.
+    """
     pairs: dict[int, list[Pair]] = defaultdict(list)
     for step in steps:
         for pair in step.pairs:
             pairs[pair.campaign.pk].append(pair)
 
     def make(campaigns: Sequence[int]) -> dict[int, list[SafeString]]:
-        row = get_template("versions/index.html#pair")
+        row = get_template(template)
         return {
             campaign: [
                 SafeString(row.render({"pair": each, "year": lines.RELEASED[each.ends[1]]}))
@@ -108,10 +110,11 @@ def _told(
             for campaign in campaigns
         }
 
-    found = _rows.each((get_language(), of.theme, clients), of.campaigns, make)
-    rows = {campaign: iter(each) for campaign, each in found.items()}
+    key = (template, get_language(), of.theme, clients)
+    found = _rows.each(key, of.campaigns, make)
+    next_of = {campaign: iter(each) for campaign, each in found.items()}
     for step in steps:
-        yield step, [next(rows[pair.campaign.pk]) for pair in step.pairs]
+        yield step, [next(next_of[pair.campaign.pk]) for pair in step.pairs]
 
 
 def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:

@@ -403,12 +403,15 @@ def test_a_run_that_finishes_lets_one_part_be_made_again(
         return make
 
     class Row:
+        def __init__(self, name):
+            self.name = name
+
         def render(self, context):
-            shown.append(context["pair"].campaign)
-            return get_template("versions/index.html#pair").render(context)
+            shown.append((self.name, context["pair"].campaign))
+            return get_template(self.name).render(context)
 
     shown = []
-    monkeypatch.setattr(versions, "get_template", lambda _name: Row())
+    monkeypatch.setattr(versions, "get_template", Row)
     monkeypatch.setattr(version_line, "_made", noted(version_line._made))
     monkeypatch.setattr(home, "_found_in", noted(home._found_in))
     forget()
@@ -416,13 +419,14 @@ def test_a_run_that_finishes_lets_one_part_be_made_again(
     client.get("/compare/?s=ended-0")
     assert {len(campaigns) for _name, campaigns in made} == {2, 3}
     made.clear()
+    shown.clear()
     with transaction.atomic():
         a_run_finishes(generator)
     with django_assert_max_num_queries(19):
         client.get("/")
     assert made == [("_made", [at_work.pk])]
-    shown.clear()
     with django_assert_max_num_queries(4):
         client.get("/versions/")
         client.get("/compare/?s=ended-0")
-    assert shown == 2 * [at_work]
+    rows = ("home/index.html#step", "versions/index.html#pair")
+    assert shown == [(name, at_work) for name in rows for _pair in range(2)]
