@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import socket
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -84,8 +85,18 @@ class Answer:
 
 
 def load() -> None:
-    """Load now what connecting needs, so that no run waits for it."""
-    import asyncssh  # noqa: F401, PLC0415 - see the top
+    """Load now what connecting needs, so that no run waits for it.
+
+    Without the library of security keys, where nobody else has it: it takes 3 MB, and no person is
+    there who could touch one.
+    """
+    without = {"fido2"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(without))  # type: ignore[arg-type]  # cannot be imported
+    try:
+        import asyncssh  # noqa: F401, PLC0415 - see the top
+    finally:
+        for each in without:
+            del sys.modules[each]
 
 
 def generate_private_key() -> tuple[str, str]:

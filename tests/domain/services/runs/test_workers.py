@@ -44,8 +44,17 @@ def worker(queue: str, folder: Path):
         "PGAPPNAME": f"test-{queue}",
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
     }
-    argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue, "--pool", "threads")
-    argv += ("--concurrency", "40", "--hostname", f"{queue}@test", "--loglevel", "info")
+    argv = ("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue)
+    argv += (
+        "--pool",
+        "threads",
+        "--concurrency",
+        "40",
+        "--hostname",
+        f"{queue}@test",
+        "--loglevel",
+        "info",
+    )
     with (folder / f"{queue}.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, *argv], cwd=ROOT, env=environment, stdout=log, stderr=log
