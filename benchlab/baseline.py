@@ -1,8 +1,8 @@
 """The tables of a new database, made at once as all migrations up to some would leave them.
 
-Migrating an empty database through each of them takes a processor eight seconds, most of which Django
-spends on models as they were between two migrations. A database that has any of them goes on with
-them. (`replaces` of Django 5 cannot stand for migrations that replace others themselves.)
+To migrate an empty database through each of them takes a processor eight seconds, most of which
+Django spends on models as they were between two migrations. A database that has any of them goes on
+with them. (`replaces` of Django 5 cannot stand for migrations that replace others themselves.)
 """
 
 import re
