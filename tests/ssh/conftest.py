@@ -18,7 +18,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import facts, privileged, ssh, treating
+from runs.execution import privileged, ssh, target_facts, treating
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
@@ -266,7 +266,7 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 # What inspections have found in this process, by the folders of programs and the device.
-INSPECTED: dict[tuple[tuple[str, ...], int], facts.Facts] = {}
+INSPECTED: dict[tuple[tuple[str, ...], int], target_facts.Facts] = {}
 
 
 def device_of(base_dir: str) -> int:
@@ -286,7 +286,7 @@ def known_machine(
     """
     if request.node.get_closest_marker("probes"):
         return
-    probe, discover = facts.machine_probe, facts.discover
+    probe, discover = target_facts.machine_probe, target_facts.discover
 
     def known(base_dir: str) -> list[str]:
         told = test_folder / f"machine-{device_of(base_dir)}"
@@ -297,13 +297,13 @@ def known_machine(
             draft.rename(told)
         return ["cat", str(told)]
 
-    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> facts.Facts:
+    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> target_facts.Facts:
         key = (tuple(bindirs), device_of(base_dir))
         if key not in INSPECTED:
             INSPECTED[key] = await discover(host, bindirs, base_dir=base_dir)
         return INSPECTED[key]
 
-    monkeypatch.setattr(facts, "machine_probe", known)
+    monkeypatch.setattr(target_facts, "machine_probe", known)
     monkeypatch.setattr(servers, "discover", inspected)
 
 
