@@ -19,4 +19,4 @@ RUN pybabel compile --directory locale --domain django && python -m compileall -
 USER benchlab
 EXPOSE 8000
 # --preload: a wrong setting ends the service with its line, instead of worker after worker.
-CMD ["gunicorn", "benchlab.wsgi:application", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12", "--preload", "--no-control-socket", "--logger-class", "benchlab.worker.LinesAsOthers", "--worker-tmp-dir", "/dev/shm"]
+CMD ["gunicorn", "benchlab.wsgi:application", "--config", "python:benchlab.worker", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12", "--preload", "--no-control-socket", "--logger-class", "benchlab.worker.LinesAsOthers", "--worker-tmp-dir", "/dev/shm"]

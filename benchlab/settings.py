@@ -52,7 +52,6 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.usersessions",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "django_htmx",
     "django_filters",
     "rest_framework",

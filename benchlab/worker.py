@@ -1,14 +1,24 @@
-"""gunicorn's worker with threads, which does not wait forever for a client's data."""
+"""gunicorn's worker with threads, which does not wait forever for a client's data.
+
+It is a configuration of gunicorn as well (`--config python:benchlab.worker`): with `--preload` the
+parent makes what the first page needs before it forks, so that each worker has it from its first
+request on, in memory that they share.
+"""
 
 import contextlib
+import gc
 import logging
 import os
+import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -18,6 +28,12 @@ from benchlab.logs import JSONFormatter
 SILENCE_SECONDS = 5.0
 # Received data extends the time for more: no connection of today is slower than that.
 BYTES_PER_SECOND = 20_000
+
+# A database that is away or slow delays the start, or the next worker, by no more. Only the search
+# for its address cannot be interrupted.
+PARENT_SECONDS = 3
+# For the workers that are forked one after the other.
+PARENT_KEEPS_SECONDS = 5.0
 
 
 class ImpatientSocket:
@@ -60,8 +76,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     """For `gunicorn --worker-class benchlab.worker.Worker`."""
 
     def init_process(self) -> None:
-        """Called in the new process: it answers, and meanwhile makes what the first page needs."""
-        threading.Thread(target=_warm, name="benchlab-warm", daemon=True).start()
+        """Called in the new process: what the parent could not make is made while it answers."""
+        if not _is_warm:
+            threading.Thread(target=_warm_alone, name="benchlab-warm", daemon=True).start()
         super().init_process()
 
     def handle(self, conn: Any) -> Any:
@@ -70,16 +87,88 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return super().handle(conn)
 
 
-def _warm() -> None:
+# In the parent, and in what is forked from it.
+_is_warm = False
+_warmed_at = -PARENT_KEEPS_SECONDS
+
+
+def on_starting(server: Any) -> None:
+    """Called by gunicorn in the parent, before anybody can connect."""
+    if server.cfg.preload_app:
+        _warm_before_fork()
+
+
+def pre_fork(server: Any, _worker: Any) -> None:
+    """Called by gunicorn in the parent before each fork, also for a worker that follows another."""
+    if server.cfg.preload_app and time.monotonic() - _warmed_at > PARENT_KEEPS_SECONDS:
+        _warm_before_fork()
+
+
+def _warm_before_fork() -> None:
+    """Make or renew what the first page keeps, and leave no connection and no thread behind."""
+    global _is_warm, _warmed_at  # noqa: PLW0603 - of the process, for those that it forks
+    _is_warm = False
+    with contextlib.suppress(_TooLate), _without_pool(), _at_most(PARENT_SECONDS):
+        _is_warm = _warm()
+    _warmed_at = time.monotonic()
+    gc.collect()
+    gc.freeze()  # collections in the workers write to nothing of it
+
+
+class _TooLate(BaseException):
+    """Nothing that answers errors may answer this one."""
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise _TooLate in the block, wherever it waits. For the main thread."""
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        raise _TooLate
+
+    before = signal.signal(signal.SIGALRM, end)
+    # Again, in case that it was raised where it cannot be passed on, as in a destructor.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _without_pool() -> Iterator[None]:
+    """A connection of this thread alone: a pool has threads, which no fork would take along."""
+    pooled = connections[DEFAULT_DB_ALIAS]
+    options = {**pooled.settings_dict["OPTIONS"], "connect_timeout": PARENT_SECONDS}
+    options.pop("pool", None)
+    single = type(pooled)({**pooled.settings_dict, "OPTIONS": options}, DEFAULT_DB_ALIAS)
+    connections[DEFAULT_DB_ALIAS] = single
+    try:
+        yield
+    finally:
+        connections[DEFAULT_DB_ALIAS] = pooled
+        single.close()
+
+
+def _warm_alone() -> None:
+    try:
+        _warm()
+    finally:
+        connections.close_all()
+
+
+def _warm() -> bool:
+    """Whether the first page is made. It is not where the database is away."""
     from runs.web import home  # noqa: PLC0415 - Django is set up by the application
 
     try:
         home.warm()
     except Exception:
-        # A database that is away is told by each request; the first page is then made by the first.
+        # Each request tells of a database that is away; the first page is then made by the first.
         logging.getLogger(__name__).info("The first page is not prepared.", exc_info=True)
-    finally:
-        connections.close_all()
+        return False
+    return True
 
 
 class LinesAsOthers(Logger):  # type: ignore[misc]

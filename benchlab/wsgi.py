@@ -7,6 +7,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from django.core.wsgi import get_wsgi_application
+from django.template.loader import get_template
 from django.urls import URLResolver, get_resolver
 from django.utils import translation
 
@@ -59,6 +60,7 @@ def prepare() -> None:
         waiting += [each for each in patterns if isinstance(each, URLResolver)]
     import scipy.special  # noqa: F401, PLC0415 - the statistics of most pages, once for all processes
 
+    get_template("base.html")
     for language in ("en", "ja"):
         with translation.override(language):
             translation.gettext("Server")

@@ -122,10 +122,12 @@ def outcome(campaign_id: int, *, planned: int) -> Outcome:
 
 
 def is_idle(server_id: int) -> bool:
-    """Whether nobody has the server, and no cluster waits for its removal."""
+    """Whether nobody has the server, and neither a cluster nor a lost run waits for its removal."""
     held = Lease.objects.filter(server_id=server_id).exclude(run=None)
     kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
-    return asked(lambda: not held.exists() and not kept.exists())
+    # A clean-up that a fault has cut off is tried again after some time.
+    unclean = Server.objects.filter(pk=server_id, needs_sweep=True)
+    return asked(lambda: not (held.exists() or kept.exists() or unclean.exists()))
 
 
 def _outcome(campaign_id: int, planned: int) -> Outcome:

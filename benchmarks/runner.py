@@ -25,10 +25,10 @@ from benchlab.embedded.target import EmbeddedTarget
 from runs.execution import ssh
 from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.facts import version_num
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import DATABASE, PORT, SUPERUSER
+from runs.execution.target_facts import version_num
 from runs.scenarios import registry
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.scenarios.pgbench_procedure import PREWARM_BY_READING

@@ -17,7 +17,7 @@ from runs.services.campaigns import bisections
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import signs
-from runs.services.runs import artifacts, certificates, packing, runs, supervision
+from runs.services.runs import artifacts, certificates, packing, supervision, transitions
 from runs.services.runs.supervision import held_here
 from runs.services.servers import builds
 
@@ -87,7 +87,7 @@ def supervise() -> None:
 
 
 DUTIES: tuple[Callable[[], object], ...] = (
-    runs.add_up_counts,
+    transitions.add_up_counts,
     watchdog.look,
     bisections.go_on,
     builds.wake,

@@ -40,7 +40,7 @@ def addresses() -> set[str]:
     return found
 
 
-@register()
+@register(Tags.security)
 def secrets_are_set(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
     """SECRET_KEY and a well-formed BENCHLAB_ENCRYPTION_KEY are there."""
     problems = []

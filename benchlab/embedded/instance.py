@@ -299,6 +299,7 @@ class Instance:
         return self._program(
             "web",
             *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
+            *("--config", "python:benchlab.worker"),
             *("--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"),
             # Workers share what was loaded before they were forked.
             "--preload",

@@ -1,4 +1,7 @@
-"""How many requests a minute: 429 with `Retry-After` beyond it."""
+"""How many requests a minute: 429 with `Retry-After` beyond it.
+
+The numbers are settings: `BENCHLAB_RATE_…` in `benchlab/settings.py`.
+"""
 
 import logging
 import time

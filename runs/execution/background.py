@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from runs.execution.ending import end
+from runs.execution.asyncio_tasks import end
 from runs.execution.nodes import Node
 from runs.execution.ssh import Host
 from runs.execution.steps import RECORD, StepResult, perform

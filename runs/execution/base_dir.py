@@ -50,7 +50,17 @@ marked() {
     { { IFS= read -r found; IFS= read -r more; } <"$1/.benchlab"; } 2>/dev/null
     [ "$found" = "$2" ] && [ -z "$more" ]
 }
-foreign() { ls -A "$1" | grep -v -x -F .benchlab.new | head -n 5; }
+# The first names of what others keep there.
+foreign() {
+    names=0
+    for name in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+        [ -e "$name" ] || [ -L "$name" ] || continue
+        [ "${name##*/}" != .benchlab.new ] || continue
+        printf '%s\\n' "${name##*/}"
+        names=$((names + 1))
+        [ $names -lt 5 ] || break
+    done
+}
 """
 )
 
@@ -163,12 +173,13 @@ rm -f .benchlab
 """
 )
 
-# Another command, in the same round trip; it must not end with a status of the scripts above.
+# Another command, in the same round trip; it must not end with a status of the scripts above. If it
+# is a script, this shell executes it.
 _THEN = """(
 {script}
 ) || exit $?
 shift {words}
-exec "$@"
+{then}
 """
 _STATUSES = range(89, 99)
 _OTHER_MOUNT = 89
@@ -393,7 +404,9 @@ class BaseDir:
 def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:
     """The script with these words, and the command `then` after it where there is one."""
     if then:
-        script = _THEN.format(script=script, words=len(words))
+        is_script = tuple(then[:2]) == ("sh", "-c")
+        following, then = (then[2], then[4:]) if is_script else ('exec "$@"', then)
+        script = _THEN.format(script=script, words=len(words), then=following)
     return ["sh", "-c", script, "base-dir", *words, *then]
 
 

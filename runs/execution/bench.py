@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from runs.execution import usage
+from runs.execution.asyncio_tasks import end
 from runs.execution.clock_skew import Skew
 from runs.execution.connection import Line
-from runs.execution.ending import end
 from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import (
     DISK_FLOOR_BYTES,

@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from runs.execution import clocks, cores, explaining, listening, treating
+from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning, Ended
-from runs.execution.ending import together
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
 from runs.execution.evidence import Evidence
-from runs.execution.facts import version_text
 from runs.execution.further_clusters import NODE_LOST, Arrangement
 from runs.execution.guard import MINUTES, guarded
 from runs.execution.monitors import Monitors
@@ -33,6 +32,7 @@ from runs.execution.probing import Probing
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
+from runs.execution.target_facts import version_text
 from runs.wording import gettext_noop as _
 
 

@@ -58,6 +58,10 @@ class ConnectionLost(TargetProblem):
     remedy = _("BenchLab connects again and picks up the step where it is.")
 
 
+class EndedBySignal(ConnectionLost):
+    """What answers on the target was ended from outside, as it is when the machine shuts down."""
+
+
 class TooFewSessions(TargetProblem):
     """The connection is open, but the server opens no further session on it."""
 

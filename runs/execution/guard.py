@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from runs.execution.asyncio_tasks import end
 from runs.execution.connection import Line
-from runs.execution.ending import end
 from runs.execution.errors import (
     OUT_OF_REACH,
     ConnectionLost,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.machine import number_in
+from runs.execution.machine_facts import number_in
 from runs.execution.nodes import Member, Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host

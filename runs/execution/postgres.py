@@ -119,7 +119,11 @@ before="$pid $begun"
 looks=0
 while [ $looks -lt 25 ]; do
     looks=$((looks + 1))
-    if [ $looks -le 6 ]; then sleep 0.02; else sleep 0.05; fi
+    case $looks in
+    1) sleep 0.02 ;;
+    2) sleep 0.03 ;;
+    *) sleep 0.05 ;;
+    esac
     if is_done && kill "$!" 2>/dev/null; then
         echo " done"
         [ $wanted = start ] && echo "server started" || echo "server stopped"

@@ -10,7 +10,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
-from runs.execution.machine import number_in
+from runs.execution.machine_facts import number_in
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
@@ -34,7 +34,12 @@ for dir; do
     [ "/proc/$pid/cwd" -ef "$dir/data" ] && echo "serving $dir"
 done 2>/dev/null
 """
-_LOOK_FOR_CLUSTER = _SERVING + 'if [ -f "$1/prepared" ]; then cat "$1/prepared"; fi'
+_LOOK_FOR_CLUSTER = f"""{_SERVING}
+line=
+if [ -s "$1/prepared" ]; then
+    {{ read -r line <"$1/prepared" || [ -n "$line" ]; }} && echo "$line"
+fi
+"""
 _MARK_PREPARED = 'cat >"$1/prepared"'
 # A prepared template, or the free kB that decide whether to make one.
 _LOOK_FOR_TEMPLATE = f"""{_SERVING}

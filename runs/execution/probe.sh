@@ -1,4 +1,4 @@
-# Print what this machine is, in sections "== name" that runs.execution.facts reads.
+# Print what this machine is, in sections "== name" that runs.execution.target_facts reads.
 # usage: sh -c "$this" probe BASE_DIR [BINDIR...]     (probe_installations.sh may follow)
 #
 # Runs begin with it: what the shell can do by itself starts no process.

@@ -6,9 +6,9 @@ were then, and not what the run itself has set since.
 
 import asyncio
 
-from runs.execution import facts
+from runs.execution import target_facts
+from runs.execution.asyncio_tasks import end, together
 from runs.execution.bench import Bench
-from runs.execution.ending import end, together
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.nodes import Node
 from runs.execution.ssh import Host
@@ -46,7 +46,7 @@ class Probing:
 
     async def _look(self, node: Node) -> None:
         try:
-            found = facts.of_machine((await self._told_by(node)).stdout)
+            found = target_facts.of_machine((await self._told_by(node)).stdout)
         except OUT_OF_REACH:
             raise
         except (TargetProblem, TimeoutError) as problem:
@@ -58,7 +58,7 @@ class Probing:
 
     async def _told_by(self, node: Node) -> StepResult:
         async def act(host: Host) -> StepResult:
-            argv = facts.machine_probe(node.base.path)
+            argv = target_facts.machine_probe(node.base.path)
             return await perform(host, node.steps_directory, STEP, argv, fence=node.fence)
 
         async with asyncio.timeout(LIMIT_SECONDS):

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from runs.execution.facts import Facts
 from runs.execution.steps import StepResult
+from runs.execution.target_facts import Facts
 
 Phase = Literal["preparing", "measuring", "collecting"]
 

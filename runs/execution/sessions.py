@@ -4,6 +4,7 @@ A target may be hostile, or just broken: it must not fill the memory of a worker
 """
 
 import asyncio
+import re
 import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,14 @@ def shell_line(argv: Sequence[str]) -> str:
 
     Raises ValueError for a null byte, which no argument can carry.
     """
-    if any("\0" in argument for argument in argv):
+    return shlex.join(map(shell_text, argv))
+
+
+def shell_text(text: str) -> str:
+    """The text, which must be without null bytes. Raises ValueError."""
+    if "\0" in text:
         raise ValueError("an argument holds a null byte")
-    return shlex.join(argv)
+    return text
 
 
 # At once on a run's machine: the load, a monitor, a profile, the guard's look, a look at progress.
@@ -34,6 +40,51 @@ WAITS_SECONDS = (0.2, 0.5, 1.0, 2.0)
 IN_OWN_SESSION = "setsid {}; exit"
 # Separates a command's output from what a login shell prints before it.
 _BEGIN = b"benchlab-begin\n"
+# Whether the login shell is a plain `sh`, to which sshd has given a session and a process group. It
+# is asked by what that shell has started; `read` leaves out the null bytes between arguments.
+_ASK = r"""(
+    line= stat=
+    { read -r line </proc/$PPID/cmdline; read -r stat </proc/$PPID/stat; } 2>/dev/null
+    set -- ${stat##*) }
+    case ${line%%; *}/${3:-}/${4:-} in
+    sh-cecho*/$PPID/$PPID | /bin/sh-cecho*/$PPID/$PPID | dash-cecho*/$PPID/$PPID)
+        echo benchlab-login yes
+        ;;
+    *) echo benchlab-login no ;;
+    esac
+)
+"""
+_TOLD = re.compile(rb"benchlab-login (yes|no)\n")
+
+
+class LoginShell:
+    """What executes the commands of a connection; the first script there finds out.
+
+    Most are a plain `sh`, which needs no second one for a script, nor `setsid`: a step then starts
+    two programs less. Another one may know another language, or what its user has configured.
+    """
+
+    def __init__(self) -> None:
+        self._is_plain: bool | None = None
+
+    def line(self, argv: Sequence[str], *, in_own_session: bool = False) -> str:
+        """The line for a command; a script is one as `sh -c SCRIPT NAME WORDS...`."""
+        is_script = tuple(argv[:2]) == ("sh", "-c") and len(argv) > 3
+        if is_script and self._is_plain:
+            # Its standard input, exit status and process are the script's.
+            return f"{shell_line(['set', '--', *argv[4:]])}\n{shell_text(argv[2])}"
+        if is_script and self._is_plain is None:
+            argv = ["sh", "-c", _ASK + argv[2], *argv[3:]]
+        line = shell_line(argv)
+        return IN_OWN_SESSION.format(line) if in_own_session else line
+
+    def heard(self, printed: bytes) -> bytes:
+        """What a command printed itself, without the answer to what was asked before it."""
+        told = _TOLD.match(printed)
+        if told is None:
+            return printed
+        self._is_plain = told[1] == b"yes"
+        return printed[told.end() :]
 
 
 async def begin(

@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import socket
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from runs.execution import sessions
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
+    EndedBySignal,
     HostKeyChanged,
     HostUnreachable,
     LoginRefused,
@@ -84,8 +86,18 @@ class Answer:
 
 
 def load() -> None:
-    """Load now what connecting needs, so that no run waits for it."""
-    import asyncssh  # noqa: F401, PLC0415 - see the top
+    """Load now what connecting needs, so that no run waits for it.
+
+    Without the library of security keys, where nobody else has it: it takes 3 MB, and no person is
+    there who could touch one.
+    """
+    without = {"fido2"} - sys.modules.keys()
+    sys.modules.update(dict.fromkeys(without))  # type: ignore[arg-type]  # cannot be imported
+    try:
+        import asyncssh  # noqa: F401, PLC0415 - see the top
+    finally:
+        for each in without:
+            del sys.modules[each]
 
 
 def generate_private_key() -> tuple[str, str]:
@@ -148,6 +160,7 @@ class Host:
         self.address = address
         self._connection = connection
         self._hops = hops or contextlib.AsyncExitStack()
+        self._shell = sessions.LoginShell()
 
     async def run(
         self,
@@ -173,8 +186,7 @@ class Host:
         # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
-            line = sessions.shell_line(argv)
-            line = sessions.IN_OWN_SESSION.format(line) if in_own_session else line
+            line = self._shell.line(argv, in_own_session=in_own_session)
             process = await sessions.begin(self._connection, self.address, line, **source)
             async with asyncio.timeout(timeout_s) as limit:
                 stdout, stderr = await sessions.read_all(process, Budget(most_bytes, self.address))
@@ -190,9 +202,10 @@ class Host:
             reason = str(error) or type(error).__name__
             raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
         if process.exit_status is None or process.exit_status < 0:
-            raise ConnectionLost(f"Connection to {self.address} lost while a command ran.")
+            lost = EndedBySignal if process.exit_signal else ConnectionLost
+            raise lost(f"Connection to {self.address} lost while a command ran.")
         printed = sessions.own_output(stdout, process.exit_status, stderr)
-        return Answer(process.exit_status, printed, bytes(stderr))
+        return Answer(process.exit_status, self._shell.heard(printed), bytes(stderr))
 
     async def allows_sessions(self) -> bool:
         """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""

@@ -2,8 +2,9 @@
 # usage: setsid sh -c "$(cat step_record.sh)$this" step DIR CAP END LINES ARGV...
 #                                      (LINES lines of standard input become the step's)
 #
-# This shell has a session of its own, and writes into DIR: so step and record outlive the connection
-# and the worker. It reports what the step has left (step_record.sh).
+# This shell leads a session of its own, by setsid or by sshd (sessions.py), and writes into DIR: so
+# step and record outlive the connection and the worker. It reports what the step has left
+# (step_record.sh).
 set -u
 umask 077
 export LC_ALL=C
@@ -29,6 +30,20 @@ read_input() {
     [ "$lines" -eq 0 ]
 }
 
+# The command, with streams whose positions tell how much it has written.
+execute() {
+    if command exec 5>"$dir/out" 6>"$dir/err"; then
+        "$@" <"$dir/in" >&5 2>&6 3>&- 4>&- 5>&- 6>&-
+        status=$?
+        read -r name written_out </proc/$$/fdinfo/5
+        read -r name written_err </proc/$$/fdinfo/6
+        exec 5>&- 6>&-
+    else
+        "$@" <"$dir/in" >"$dir/out" 2>"$dir/err" 3>&- 4>&- 5>&- 6>&-
+        status=$?
+    fi
+}
+
 # In the foreground: a background job would ignore INT, and could not be asked to end kindly.
 perform() {
     # A shell without its own printf would show the input among its arguments.
@@ -40,18 +55,17 @@ perform() {
     # Whoever waits may be gone, and what the step leaves running must not hold his connection.
     exec 3>&1 4>&2 </dev/null >/dev/null 2>&1
     export BENCHLAB_STEP="$dir"
-    read_clocks
+    read_clocks_at_start
     true >"$dir/started.$now"
     start_time $$
     # A step that was on its way while all were ended comes too late; after `process`, so that one
     # of the two sees the other.
     ended=${dir%/*}/.ended
     if true >"$dir/process.$$.$start${boot:+.$boot}" && [ ! -e "$ended" ] && [ ! -L "$ended" ]; then
-        "$@" <"$dir/in" >"$dir/out" 2>"$dir/err" 3>&- 4>&-
-        status=$?
+        execute "$@"
         # With `command`, a disk that is full ends neither the shell nor the record.
         command times >"$dir/times"
-        read_clocks
+        read_clocks_since "$now" || read_clocks
         true >"$dir/finished.$now"
         true >"$dir/exit.$status"
     fi

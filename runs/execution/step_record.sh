@@ -9,6 +9,7 @@
 #   started.TIME finished.TIME   TIME is "SECONDS,UPTIME": since the epoch, and since the boot where
 #                the kernel tells it
 #   exit.STATUS  a step that was ended from outside has `finished` only
+#   ../.asked.BOOT.TIME   of a step that asked for the time
 #   times        what `times` tells of the shell, and of the step with all its children
 # Whatever it starts has BENCHLAB_STEP=DIR in its environment: that is how stop_steps.sh knows it.
 boot=
@@ -27,6 +28,40 @@ read_clocks() {
     up=
     { read -r up rest </proc/uptime; } 2>/dev/null
     now=${EPOCHREALTIME:-$(date +%s.%N)},$up
+}
+
+# The clocks now, told by what they were at "SECONDS,UPTIME" and the time since; fails without that.
+# Another `date` would tell the same, but for a clock that was set meanwhile.
+read_clocks_since() {
+    at=${1%,*} up_then=${1##*,}
+    up= passed=
+    { read -r up rest </proc/uptime; } 2>/dev/null
+    # In hundredths, with a leading 1: numbers that begin with 0 are octal.
+    case ${EPOCHREALTIME:-},$up_then,$up in
+    ,*[0-9].[0-9][0-9],*[0-9].[0-9][0-9])
+        passed=$(((${up%.*} - ${up_then%.*}) * 100 + 1${up#*.} - 1${up_then#*.}))
+        ;;
+    esac
+    case $at/${passed:--} in
+    */-* | [!0-9]*) return 1 ;;
+    *.[0-9][0-9]*/*)
+        rest=${at#*.??}
+        hundredths=${at#*.} hundredths=${hundredths%"$rest"}
+        hundredths=$((passed + 1$hundredths - 100))
+        at=$((${at%.*} + hundredths / 100)) hundredths=$((100 + hundredths % 100))
+        now=$at.${hundredths#1}$rest,$up
+        ;;
+    *) return 1 ;;
+    esac
+}
+
+# Of the steps that begin within a minute one asks for the time, and leaves it to the others.
+read_clocks_at_start() {
+    asked=
+    for name in "${dir%/*}/.asked.$boot".*; do asked=${name#"${dir%/*}/.asked.$boot."}; done
+    read_clocks_since "$asked" && [ "$passed" -lt 6000 ] && return
+    read_clocks
+    [ -z "$boot" ] || [ -n "${EPOCHREALTIME:-}" ] || true >"${dir%/*}/.asked.$boot.$now"
 }
 
 has_ended() {
@@ -66,9 +101,25 @@ told() {
     done
 }
 
-# At most $cap bytes of a stream. $end closes it, which the step cannot know: half a report has none.
+# At most $cap bytes of a stream, of which $2 were written if that is known. $end closes it, which
+# the step cannot know: half a report has none.
 stream() {
-    { [ ! -s "$dir/$1" ] || head -c "$cap" "$dir/$1"; } && echo "benchlab-end $end"
+    { [ ! -s "$dir/$1" ] || is_printed "$1" "${2:--}" || head -c "$cap" "$dir/$1"; } &&
+        echo "benchlab-end $end"
+}
+
+# What is short by the shell, which reads a thousand bytes in a fraction of the time of a process.
+# Only if it has read as many as were written: a null byte is lost, and some count characters.
+is_printed() {
+    case $2 in '' | *[!0-9]* | ?????*) return 1 ;; esac
+    [ "$2" -le 4000 ] && [ "$2" -le "$cap" ] || return 1
+    text=
+    while IFS= read -r line; do
+        text="$text$line
+"
+    done <"$dir/$1"
+    text=$text$line
+    [ ${#text} -eq "$2" ] && PATH=/ printf '%s' "$text"
 }
 
 # Its status, its times and its output, and to the standard error what it wrote there; `-` is what
@@ -82,6 +133,6 @@ report() {
     user= system=
     { { read -r line && read -r user system; } <"$dir/times"; } 2>/dev/null
     echo "benchlab-step $report $told ${user:+$user,}${system:--}"
-    stream out
-    { echo benchlab-err && stream err; } >&2
+    stream out "${written_out:-}"
+    { echo benchlab-err && stream err "${written_err:-}"; } >&2
 }

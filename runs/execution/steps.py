@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
+from runs.execution.errors import ConnectionLost, EndedBySignal, TargetProblem, TargetRestarted
 from runs.execution.fence import BEHIND, Fence, lease_lost
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
 from runs.wording import gettext_noop as _
@@ -105,9 +105,11 @@ _STATUSES_OF_CONDITIONS = range(REFUSED + 89, REFUSED + 99)
 
 @dataclass(frozen=True)
 class StepResult:
-    """A finished step. Times are seconds since the epoch on the target's clock at its start.
+    """A finished step. Times are seconds since the epoch on the target's clock.
 
-    If the clock was set in the meantime, the duration is still right. `exit_status` is None for a
+    The clock is that of its start, or of at most a minute before: if it was set in the meantime,
+    the duration is still right. Where the kernel tells the time since the boot, it is counted in
+    hundredths of a second. `exit_status` is None for a
     step that was ended from outside, or that has vanished: then `finished` is when it was ended,
     or when it started, if that is unknown too. `cpu_seconds` is the processor time of the command
     and of the children that it waited for; None if the target did not report it.
@@ -183,8 +185,11 @@ async def _asked(host: Host, script: str, words: Sequence[str], stdin: str) -> A
             in_own_session=True,
         )
 
-    answer = await ask()
     # Whoever ended the step's processes has ended the one that reports it, too.
+    try:
+        answer = await ask()
+    except EndedBySignal:
+        return await ask()
     return await ask() if answer.exit_status > ENDED_BY_SIGNAL else answer
 
 

@@ -19,13 +19,9 @@ while read -r name user nice system idle iowait irq softirq steal rest; do
     esac
 done </proc/stat
 echo "processors $processors"
-# What has ended counts with its parent, once that has waited for it.
-cat /proc/[0-9]*/stat 2>/dev/null | awk -v servers="$servers" -v steps="$steps" '
-    BEGIN {
-        n = split(servers, listed, " "); for (i = 1; i <= n; i++) is_server[listed[i]] = 1
-        n = split(steps, listed, " "); for (i = 1; i <= n; i++) is_step[listed[i]] = 1
-    }
-    {
+# What has ended counts with its parent, once that has waited for it. A process may end meanwhile.
+awk -v servers="$servers" -v steps="$steps" '
+    function count() {
         pid = $1
         sub(/.*\) /, "")
         if (is_server[pid]) own += $12 + $13 + $14 + $15
@@ -33,4 +29,12 @@ cat /proc/[0-9]*/stat 2>/dev/null | awk -v servers="$servers" -v steps="$steps" 
         else if (is_step[$3]) own += $12 + $13 + (pid == $3 ? $14 + $15 : 0)
         else if ($2 == 2) kernel += $12 + $13
     }
-    END { printf "servers %d\nkernel %d\n", own, kernel }'
+    BEGIN {
+        n = split(servers, listed, " "); for (i = 1; i <= n; i++) is_server[listed[i]] = 1
+        n = split(steps, listed, " "); for (i = 1; i <= n; i++) is_step[listed[i]] = 1
+        for (i = 1; i < ARGC; i++) {
+            if ((getline <ARGV[i]) > 0) count()
+            close(ARGV[i])
+        }
+        printf "servers %d\nkernel %d\n", own, kernel
+    }' /proc/[0-9]*/stat

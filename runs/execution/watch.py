@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from runs.execution.asyncio_tasks import end
 from runs.execution.director import Director
-from runs.execution.ending import end
 from runs.execution.errors import Cancelled, Detached
 
 Order = Literal["go_on", "cancel", "detach"]

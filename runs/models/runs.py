@@ -223,7 +223,7 @@ class RunCount(models.Model):
     """How many runs a campaign has in a state, or all campaigns of an origin (`campaign` is 0).
 
     The sum over the rows of the same names. Triggers add rows (migration 0019), and nothing else
-    does; `runs.services.runs.runs` replaces them by their sum.
+    does; `runs.services.runs.transitions` replaces them by their sum.
     """
 
     campaign = models.BigIntegerField()

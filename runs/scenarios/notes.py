@@ -84,7 +84,12 @@ def note_generator_cpu(
     bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
 ) -> None:
     """Add pgbench's processor time, and whether its threads were the bottleneck."""
-    known = [each.cpu_seconds / each.seconds for each in steps if each.cpu_seconds is not None]
+    # One that fails at once takes less than the hundredth of a second that is counted.
+    known = [
+        each.cpu_seconds / each.seconds
+        for each in steps
+        if each.cpu_seconds is not None and each.seconds > 0
+    ]
     if len(known) < len(steps):
         return
     bench.findings.measurements[GENERATOR_CPU.name] = round(sum(known), 3)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
-from runs.execution.ending import together
 from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData
 from runs.scenarios.metrics import LATENCY_PERCENTILES

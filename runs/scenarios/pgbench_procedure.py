@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from runs.execution import listening
+from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.cpus import pinned
-from runs.execution.ending import together
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.guard import GRACE_SECONDS
 from runs.execution.nodes import Node

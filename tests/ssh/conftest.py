@@ -18,7 +18,7 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import facts, privileged, ssh, treating
+from runs.execution import privileged, ssh, target_facts, treating
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
@@ -67,19 +67,48 @@ def binaries(account: Account, test_folder: Path) -> PostgreSQLBinaries:
     )
 
 
-@pytest.fixture
-def openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> Iterator[OpenSSH]:
+def started_openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> OpenSSH:
+    """A server that lets in who has the key."""
     server = OpenSSH(sshd_binary, short_folder(), account)
     server.prepare(key_pair[1])
     server.start()
+    return server
+
+
+@pytest.fixture
+def openssh(sshd_binary: str, key_pair: tuple[str, str], account: Account) -> Iterator[OpenSSH]:
+    """A test's own: it may stop it, configure it, and let others in."""
+    server = started_openssh(sshd_binary, key_pair, account)
+    yield server
+    server.stop()
+    shutil.rmtree(server.folder)
+
+
+@pytest.fixture(scope="session")
+def shared_openssh(
+    sshd_binary: str, key_pair: tuple[str, str], account: Account
+) -> Iterator[OpenSSH]:
+    """For all tests that only connect: to start one takes ten times as long as a command."""
+    server = started_openssh(sshd_binary, key_pair, account)
     yield server
     server.stop()
     shutil.rmtree(server.folder)
 
 
 @pytest.fixture
-def address(openssh: OpenSSH, account: Account) -> Address:
-    return Address("127.0.0.1", openssh.port, login_name(account))
+def target(request: pytest.FixtureRequest) -> Iterator[OpenSSH]:
+    """The server to connect to: the test's own, if it or one of its fixtures asks for it."""
+    if "openssh" in request.fixturenames:
+        yield request.getfixturevalue("openssh")
+        return
+    server = request.getfixturevalue("shared_openssh")
+    yield server
+    server.drop_connections()
+
+
+@pytest.fixture
+def address(target: OpenSSH, account: Account) -> Address:
+    return Address("127.0.0.1", target.port, login_name(account))
 
 
 @pytest.fixture
@@ -101,12 +130,12 @@ Session = Callable[[Callable[[Host], Coroutine[Any, Any, Any]]], Any]
 
 
 @pytest.fixture
-def on_host(openssh: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Session:
+def on_host(target: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Session:
     """Run a coroutine function with an open connection to the target."""
 
     def run(act: Callable[[Host], Coroutine[Any, Any, Any]]) -> Any:
         async def connected() -> Any:
-            host = await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
+            host = await ssh.connect(address, host_key=target.host_key, private_key=key_pair[0])
             async with host:
                 return await act(host)
 
@@ -181,7 +210,7 @@ def governed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., list[str
 
 
 @pytest.fixture
-def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
+def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
     """A director for a plan, as a worker would make it."""
 
     def make(
@@ -192,7 +221,7 @@ def direct(openssh: OpenSSH, address, key_pair) -> Callable[..., Director]:
         privileges: tuple[str, ...] = (),
     ) -> Director:
         async def connect() -> ssh.Host:
-            return await ssh.connect(address, host_key=openssh.host_key, private_key=key_pair[0])
+            return await ssh.connect(address, host_key=target.host_key, private_key=key_pair[0])
 
         scenario = registry.of_cell(plan.scenario, plan.levels)
         return Director(
@@ -237,7 +266,7 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 # What inspections have found in this process, by the folders of programs and the device.
-INSPECTED: dict[tuple[tuple[str, ...], int], facts.Facts] = {}
+INSPECTED: dict[tuple[tuple[str, ...], int], target_facts.Facts] = {}
 
 
 def device_of(base_dir: str) -> int:
@@ -257,7 +286,7 @@ def known_machine(
     """
     if request.node.get_closest_marker("probes"):
         return
-    probe, discover = facts.machine_probe, facts.discover
+    probe, discover = target_facts.machine_probe, target_facts.discover
 
     def known(base_dir: str) -> list[str]:
         told = test_folder / f"machine-{device_of(base_dir)}"
@@ -268,13 +297,13 @@ def known_machine(
             draft.rename(told)
         return ["cat", str(told)]
 
-    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> facts.Facts:
+    async def inspected(host: Host, bindirs: Sequence[str], *, base_dir: str) -> target_facts.Facts:
         key = (tuple(bindirs), device_of(base_dir))
         if key not in INSPECTED:
             INSPECTED[key] = await discover(host, bindirs, base_dir=base_dir)
         return INSPECTED[key]
 
-    monkeypatch.setattr(facts, "machine_probe", known)
+    monkeypatch.setattr(target_facts, "machine_probe", known)
     monkeypatch.setattr(servers, "discover", inspected)
 
 

@@ -36,7 +36,13 @@ case "${{1:-}} $*" in
 esac
 data=$2
 shift 2
-key=$(printf '%s\\n' "$@" "${{LANG:-}}" "${{LC_ALL:-}}" | cksum | tr ' ' -)
+# By the shell itself: each program takes as long as to copy a part of the cluster.
+key=
+for word in "$@" "${{LANG:-}}" "${{LC_ALL:-}}"; do key="$key $word"; done
+case $key in
+*/*) exec "$initdb" -D "$data" "$@" ;;
+esac
+[ ${{#key}} -le 250 ] || exec "$initdb" -D "$data" "$@"
 if [ ! -d "$kept/$key" ]; then
     draft=$(mktemp -d "$kept/draft-XXXXXX")
     "$initdb" -D "$draft/data" "$@"
@@ -45,6 +51,8 @@ if [ ! -d "$kept/$key" ]; then
     mv -T "$draft/kept" "$kept/$key" 2>/dev/null || true
     rm -rf "$draft"
 fi
+# With the permissions that initdb gave it.
+[ -e "$data" ] || [ ! -d "${{data%/*}}" ] || exec cp -a "$kept/$key" "$data"
 mkdir -p "$data"
 [ -z "$(ls -A "$data")" ] || exec "$initdb" -D "$data" "$@"
 chmod 700 "$data"

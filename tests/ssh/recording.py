@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
+from runs.execution.target_facts import Facts
 
 
 @dataclass

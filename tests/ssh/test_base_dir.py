@@ -286,7 +286,7 @@ def mounted(account, base, base_dir) -> Iterator[Path]:
     subprocess.run(["umount", folder / "disk"], check=True)
 
 
-def test_what_is_mounted_in_a_removed_folder_stays(mounted, told, base):
+def test_what_is_mounted_in_a_removed_folder_stays(mounted, openssh, told, base):
     assert told(lambda host: base.remove(host, str(mounted))) == "base_dir_not_writable"
     assert names(mounted / "disk") == ["precious"]
     assert (mounted / ".benchlab").exists()

@@ -330,6 +330,29 @@ def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base,
     assert not on_host(look)
 
 
+@pytest.mark.parametrize(("shell", "is_plain"), [("sh", True), ("bash", False)])
+def test_a_plain_login_shell_executes_scripts_itself(on_host, openssh, shell, is_plain):
+    """Any other may know another language, or have what its user has configured."""
+    openssh.configure(f'ForceCommand exec {shell} -c "$SSH_ORIGINAL_COMMAND"')
+    script = """
+        read -r own </proc/$$/cmdline; read -r line
+        printf '%s %s %s\\n' "$line" "$1" "$#" "$own"
+        exit 3
+    """
+    command = ["sh", "-c", script.strip(), "script", 'it\'s \\n "$1"', ""]
+
+    async def act(host):
+        return [
+            await host.run(command, stdin=b"given\n", in_own_session=detached)
+            for detached in (False, False, True)
+        ]
+
+    for number, answer in enumerate(on_host(act)):
+        said, _end, own = answer.stdout.decode().rpartition(" 2\n")
+        assert (said, answer.exit_status) == ('given it\'s \\n "$1"', 3)
+        assert ("benchlab-begin" in own) == (is_plain and number > 0)
+
+
 def test_a_login_shell_that_greets_is_not_of_what_a_command_prints(on_host, openssh, base):
     shell = 'printf "Welcome\\nbenchlab"; echo; eval "$SSH_ORIGINAL_COMMAND"'
     openssh.configure(f"ForceCommand {shell}")

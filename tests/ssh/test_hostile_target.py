@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
-from runs.execution import clock_skew, facts, ssh, steps
+from runs.execution import clock_skew, ssh, steps, target_facts
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import ConnectionLost, TargetProblem
 from runs.execution.sessions import AnswerTooLong
@@ -125,7 +125,7 @@ def test_a_probe_that_lies_leaves_facts_unknown():
         "== meminfo\nMemTotal: \N{SUPERSCRIPT TWO} kB\n== lscpu\nCPU(s): " + "9" * 400 + "\n"
         "Model name: \x1b[2J\u202eowned\n== no-such\nwhatever\n"
     )
-    found = facts.read(said)
+    found = target_facts.read(said)
     assert found.hardware.memory_bytes is None
     assert found.hardware.threads is None
     assert "\x1b" not in found.hardware.cpu_model

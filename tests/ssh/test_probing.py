@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import clock_skew, explaining, facts, probing, treating
+from runs.execution import clock_skew, explaining, probing, target_facts, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh import Host
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.openssh
 # The facts of a run's machines, reported at its start; failures there do not fail the run.
 
 
-def steady(system: facts.OperatingSystem) -> facts.OperatingSystem:
+def steady(system: target_facts.OperatingSystem) -> target_facts.OperatingSystem:
     """Without the setting that tests of profiles change on this machine meanwhile."""
     kept = {k: v for k, v in system.kernel_settings.items() if k != "kernel.perf_event_paranoid"}
     return replace(system, kernel_settings=kept)
 
 
-def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Facts | None]:
+def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_facts.Facts | None]:
     """Probe the machines of a run that has started; return what was reported."""
 
     async def look() -> None:
@@ -48,7 +48,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, facts.Fact
 @pytest.mark.probes
 def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_host):
     told = probe(direct(plan))["db"]
-    inspected = on_host(lambda host: facts.discover(host, [], base_dir=plan.base_dir))
+    inspected = on_host(lambda host: target_facts.discover(host, [], base_dir=plan.base_dir))
     assert told.hardware.fingerprint == inspected.hardware.fingerprint
     assert steady(told.operating_system) == steady(inspected.operating_system)
 
@@ -57,7 +57,7 @@ def test_a_run_tells_the_same_of_its_machine_as_an_inspection(direct, plan, on_h
 def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, monkeypatch):
     """The run may have set the machine otherwise since."""
     told = probe(direct(plan))
-    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: ["false"])
+    monkeypatch.setattr(target_facts, "machine_probe", lambda base_dir: ["false"])
     assert probe(direct(plan, taken_over=True)) == told
 
 
@@ -70,7 +70,7 @@ def test_who_takes_a_run_over_tells_what_was_told_at_its_begin(direct, plan, mon
 def test_a_probe_that_fails_is_an_event_and_costs_the_run_nothing(
     direct, plan, monkeypatch, argv, base_dir
 ):
-    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: argv)
+    monkeypatch.setattr(target_facts, "machine_probe", lambda base_dir: argv)
     monkeypatch.setattr(probing, "LIMIT_SECONDS", 1)
     director = direct(plan)
     assert probe(director, clean_up=True) == {"db": None}
@@ -99,9 +99,9 @@ def test_the_machine_is_looked_at_before_it_is_treated(direct, treated, monkeypa
 @pytest.mark.usefixtures("prepared")
 def test_the_machine_is_looked_at_before_the_load(direct, plan, monkeypatch):
     """However long that takes."""
-    quick = facts.machine_probe(plan.base_dir)
+    quick = target_facts.machine_probe(plan.base_dir)
     slow = ["sh", "-c", 'sleep 3; exec "$@"', "slow", *quick]
-    monkeypatch.setattr(facts, "machine_probe", lambda base_dir: slow)
+    monkeypatch.setattr(target_facts, "machine_probe", lambda base_dir: slow)
     director = direct(plan)
     seen = {}
 

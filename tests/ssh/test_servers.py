@@ -9,8 +9,7 @@ from benchlab.embedded.embedded_server import free_port
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
-from runs.services.runs import execution, leases, supervision, sweeping
-from runs.services.runs import runs as run_service
+from runs.services.runs import execution, leases, supervision, sweeping, transitions
 from runs.services.servers import host_keys, servers, ssh_keys
 from tests import factories
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -314,7 +313,7 @@ def test_a_result_that_was_stored_survives_the_death_of_its_worker(campaign, rea
     run = Run.objects.get(pk=claim.run_id)
     value = run.measurements.get(metric__name="tps").value
     assert run.state == "collecting"
-    assert run_service.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    assert transitions.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
     again = work(ready)
     assert (again.pk, again.state) == (run.pk, "finished")
     assert again.measurements.get(metric__name="tps").value == value

@@ -17,7 +17,7 @@ from runs.execution import ssh, steps
 from runs.execution.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, runs, supervision, sweeping
+from runs.services.runs import attempts, leases, supervision, sweeping, transitions
 from runs.services.servers import logins, servers, ssh_keys
 from runs.services.servers import logins as ways
 from runs.tasks import execute_next
@@ -288,11 +288,13 @@ def test_a_run_given_up_while_its_server_was_away_is_swept_when_it_is_back(
     campaign = factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=1)
     claim = leases.claim(server_id=server.pk, holder="worker")
     folders(f"runs/{claim.run_id}-1")
-    runs.transition(run_id=claim.run_id, to="lost", code="host_unreachable", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to="lost", code="host_unreachable", token=claim.token
+    )
     Server.objects.filter(pk=server.pk).update(
         state="unreachable", checked_at="2020-01-01T00:00:00Z"
     )
-    runs.cancel(run=Run.objects.get(pk=claim.run_id))
+    transitions.cancel(run=Run.objects.get(pk=claim.run_id))
     assert Campaign.objects.get(pk=campaign.pk).state == "cancelled"
     assert server.pk in supervision._with_work()
 
@@ -435,11 +437,11 @@ def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
 
 def test_a_sweep_that_is_asked_for_while_one_goes_on_is_not_forgotten(server, folders, monkeypatch):
     run = factories.run(server=server, state=Run.State.CANCELLED)
-    runs.sweep_later(run)
+    transitions.sweep_later(run)
     connect = ways.connect_along
 
     def ask():
-        runs.sweep_later(run)
+        transitions.sweep_later(run)
         connection.close()
 
     async def ask_and_connect(way):
@@ -493,8 +495,8 @@ def test_a_generator_is_swept_before_the_next_run_puts_load_on_from_it(server, f
     claim = leases.claim(server_id=database.pk, holder="worker")
     run = Run.objects.get(pk=claim.run_id)
     folders(f"runs/{run.pk}-1")
-    runs.sweep_later(run)
-    runs.transition(run_id=run.pk, to="failed", code="x", token=claim.token)
+    transitions.sweep_later(run)
+    transitions.transition(run_id=run.pk, to="failed", code="x", token=claim.token)
     Server.objects.filter(pk=database.pk).update(needs_sweep=False)
 
     assert leases.claim(server_id=database.pk, holder="worker") is None

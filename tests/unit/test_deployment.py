@@ -115,6 +115,7 @@ def test_the_units_of_systemd_run_what_the_composition_runs():
     image = re.search(r"^CMD (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     words = json.loads(image[1])
     unit = (ROOT / "deploy/systemd/benchlab-web.service").read_text()
+    assert words[2:4] == ["--config", "python:benchlab.worker"]
     assert [word for word in words if word not in unit] == [
         *("0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm")
     ]
@@ -176,19 +177,26 @@ def test_a_web_process_has_everything_loaded_before_its_first_request():
         gc.set_threshold(*thresholds)
 
 
-# What takes memory and has no use in control; a worker of runs loads asyncssh.
-NEEDLESS = ("asyncssh", "duckdb", "fido2", "prompt_toolkit", "rest_framework.views", "scipy")
+# What takes memory and has no use in control; a worker of runs loads asyncssh, and no more of it.
+NEEDLESS = (
+    *("asyncssh", "duckdb", "fido2", "prompt_toolkit", "pygments", "requests"),
+    *("rest_framework.views", "scipy"),
+)
 STARTED = f"""
 import sys
 from benchlab import quick_celery
 from benchlab.celery import app
 quick_celery.load()
 app.loader.import_default_modules()
-print(*sorted(sys.modules.keys() & {{"runs.web.urls", "runs.api.urls", *{NEEDLESS!r}}}))
+needless = {{"runs.web.urls", "runs.api.urls", *{NEEDLESS!r}}}
+print(*sorted(sys.modules.keys() & needless), "in control")
+from runs.execution import ssh
+ssh.load()
+print(*sorted(sys.modules.keys() & needless), "in a worker")
 """
 
 
-def test_control_loads_neither_pages_nor_what_connects_to_targets():
+def test_control_and_workers_load_neither_pages_nor_what_only_they_need():
     keys = {"SECRET_KEY": "only for this", "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
     told = subprocess.run(
         [sys.executable, "-c", STARTED],
@@ -198,7 +206,7 @@ def test_control_loads_neither_pages_nor_what_connects_to_targets():
         text=True,
         check=True,
     )
-    assert told.stdout.split() == []
+    assert told.stdout == "in control\nasyncssh in a worker\n"
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])

@@ -3,6 +3,8 @@
 Of what comes after the last one below: indexes are made concurrently, constraints are added
 unvalidated, new columns have a default in the database or are null, and rows are changed in
 batches by a migration that is not one transaction.
+
+The baseline, which new databases begin with, is as it was written.
 """
 
 from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
@@ -19,12 +21,16 @@ from django.db.migrations.operations import (
     SeparateDatabaseAndState,
 )
 
+from benchlab import baseline
 from benchlab.gentle_migrations import InSteps
+from tests.migrated import digest_of
 
 # Those up to here belong to releases and to the state that this rule found.
 LAST_WITHOUT_RULE = 18
 LAST_WITHOUT_OLD_SERVICES = 37
 LAST_WITHOUT_STEPS = 47
+# Each costs a new database some tenths of a second.
+MOST_AFTER_BASELINE = 15
 # Tables that grow with runs.
 LARGE = frozenset(
     [
@@ -157,3 +163,22 @@ def test_the_rule_knows_what_locks():
         if bool(list(faults(migration))) != locks:
             wrong.append(operation)
     assert wrong == []
+
+
+def test_the_baseline_stands_as_it_was_written():
+    """Neither it nor a migration that it stands for was edited: test_migrations compares them."""
+    text = baseline.BASELINE.read_text()
+    [told] = [line.split()[-1] for line in text.splitlines() if line.startswith("-- Of these")]
+    _head, statements = text.split("check_function_bodies = false;\n\n")
+    names = [name for app, name in baseline.names() if app == "runs"]
+    assert told == digest_of(statements, names)
+
+
+def test_a_new_database_goes_through_few_migrations():
+    """`python -m tests.migrated` writes a baseline of all of them."""
+    disk = set(MigrationLoader(None).disk_migrations)
+    assert baseline.names() - disk == set()
+    after = sorted(name for app, name in disk - baseline.names() if app == "runs")
+    assert len(after) <= MOST_AFTER_BASELINE
+    first = min(after, default="9999")
+    assert max(name for app, name in baseline.names() if app == "runs") < first

@@ -1,18 +1,15 @@
 """What every page must be, at every size and in every theme."""
 
-import pytest
+import os
+
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
 DRAWN = "[data-chart][data-drawn=true]"
 
-# Of a test with the fixture `page`. Size and theme do not depend on each other: each is seen once.
-at_every_size_and_theme = pytest.mark.parametrize(
-    "page",
-    [(1280, "light"), (360, "dark")],
-    indirect=True,
-    ids=["desktop-light", "phone-dark"],
-)
+# Width in pixels and theme. They do not depend on each other: each is seen once.
+LOOKS = ((1280, "light"), (360, "dark"))
+ALL_LOOKS = (*LOOKS, (1280, "dark"), (360, "light"))
 
 
 # The contrast of text takes axe two thirds of its time, and a table has hundreds of texts that look
@@ -61,6 +58,18 @@ def broken_rules(page, **options):
 def assert_accessible(page, **options):
     """No finding of axe."""
     assert broken_rules(page, **options) == [], page.url
+
+
+def assert_faultless_in_every_look(page, address, number):
+    """Open a page in one look, which takes turns by its `number`, and change it to the others."""
+    every = ALL_LOOKS if "BENCHLAB_TEST_ALL" in os.environ else LOOKS
+    first = number % len(every)
+    for width, theme in every[first:] + every[:first]:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=theme)
+        if (width, theme) == every[first]:
+            page.goto(address)
+        assert_faultless(page)
 
 
 def assert_faultless(page):

@@ -54,12 +54,11 @@ def lab(finished_campaign, ready_server):
     return factories.story(finished_campaign.runs.first())
 
 
-@looks.at_every_size_and_theme
 def test_every_page_is_accessible_and_faultless(page, live_server, lab):
     keys = {"run": lab.pk, "hardware": lab.server.hardware_id}
-    for path in PAGES:
-        page.goto(live_server.url + path.format(**keys))
-        looks.assert_faultless(page)
+    for number, path in enumerate(PAGES):
+        address = live_server.url + path.format(**keys)
+        looks.assert_faultless_in_every_look(page, address, number)
 
 
 def test_a_text_of_low_contrast_is_found_among_many_that_look_alike(tab):

@@ -2,15 +2,18 @@
 
 import gzip
 import re
+import signal
 import socket
 import time
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.cache import cache
+from django.db import connections
 from django.template.loader import get_template
 from template_partials.templatetags.partials import TemplateProxy
 
@@ -390,6 +393,25 @@ def test_a_request_that_drips_is_at_its_end(monkeypatch):
             received += 1
             time.sleep(0.02)
     assert 0 < received < 50
+
+
+@pytest.mark.django_db
+def test_the_web_starts_without_waiting_for_a_database_that_says_nothing(monkeypatch):
+    server = SimpleNamespace(cfg=SimpleNamespace(preload_app=True))
+    before = signal.getsignal(signal.SIGALRM)
+    monkeypatch.setattr(worker, "PARENT_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "_is_warm", True)
+    monkeypatch.setattr(worker, "_warmed_at", -worker.PARENT_KEEPS_SECONDS)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        ours = connections["default"]
+        where = dict(zip(("HOST", "PORT"), silent.getsockname(), strict=True))
+        monkeypatch.setattr(ours, "settings_dict", ours.settings_dict | where)
+        began = time.monotonic()
+        worker.pre_fork(server, None)
+        assert 0.2 < time.monotonic() - began < 2
+    worker.on_starting(server)  # nobody listens there any longer
+    assert not worker._is_warm
+    assert signal.getsignal(signal.SIGALRM) == before
 
 
 @pytest.mark.django_db

@@ -2,17 +2,28 @@
 
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations import Migration
+from django.db.migrations.loader import MigrationLoader
 
+from benchlab import baseline
 from benchlab.gentle_migrations import LockWaits, forget_steps, is_wait
+
+# With one of these, somebody only looks, or wants certain migrations.
+_OTHERWISE = frozenset(
+    ("app_label", "check_unapplied", "fake", "fake_initial", "plan", "prune", "run_syncdb")
+)
 
 
 class Command(migrate.Command):
     """Web, control and workers may go on meanwhile: it waits for them, and they not for it."""
 
+    # Those of addresses load all pages, which takes longer than to make all tables.
+    requires_system_checks = (Tags.database, Tags.models, Tags.security)
     _waits: LockWaits
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -27,6 +38,8 @@ class Command(migrate.Command):
 
     def _has_migrated(self, *args: Any, **options: Any) -> bool:
         try:
+            if not any(options[each] for each in _OTHERWISE):
+                self._build(connections[options["database"]], options["verbosity"])
             super().handle(*args, **options)
         except OperationalError as error:
             if not is_wait(error):
@@ -37,6 +50,16 @@ class Command(migrate.Command):
             self._waits.pause(error)
             return False
         return True
+
+    def _build(self, connection: BaseDatabaseWrapper, verbosity: int) -> None:
+        """Give a new database its tables; Django applies what is newer than these."""
+        loader = MigrationLoader(None, load=False)
+        loader.load_disk()
+        if baseline.build(connection, wanted=set(loader.disk_migrations)) and verbosity > 0:
+            number = len(baseline.names())
+            self.stdout.write(
+                f"A new database: its tables are made at once, as {number} migrations leave them."
+            )
 
     def migration_progress_callback(
         self, action: str, migration: Migration | None = None, fake: bool = False

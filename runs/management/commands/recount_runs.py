@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from runs.services.runs import runs
+from runs.services.runs import transitions
 
 
 class Command(BaseCommand):
@@ -14,4 +14,6 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Correct all that differ."""
-        self.stdout.write(f"{runs.recount()} stored numbers of runs were wrong and are corrected")
+        self.stdout.write(
+            f"{transitions.recount()} stored numbers of runs were wrong and are corrected"
+        )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet
 
-from runs.execution.machine import Disk, NetworkCard
+from runs.execution.machine_facts import Disk, NetworkCard
 from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects

@@ -21,8 +21,7 @@ from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.configurations import configurations
 from runs.services.errors import Problem, ServiceError
-from runs.services.runs import attempts, plans
-from runs.services.runs import runs as run_service
+from runs.services.runs import attempts, plans, transitions
 
 __all__ = [
     "Design",
@@ -72,10 +71,10 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
 @transaction.atomic
 def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     """Cancel every unfinished run of a campaign. Raises `campaign_has_ended`."""
-    if not run_service.cancel_all(runs=campaign.runs.all(), by=by):
+    if not transitions.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
     before = campaign.state
-    run_service.refresh_campaign(campaign_id=campaign.pk)
+    transitions.refresh_campaign(campaign_id=campaign.pk)
     _wake_servers(campaign)
     campaign.refresh_from_db()
     told = {"before": {"state": before}, "after": {"state": campaign.state}}
@@ -89,7 +88,7 @@ def retry(*, campaign: Campaign, by: object = None) -> Campaign:
     if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
     before = campaign.state
-    run_service.refresh_campaign(campaign_id=campaign.pk)
+    transitions.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
     told = {"before": {"state": before}, "after": {"state": campaign.state}}
     _record("campaign_queued_again", campaign, **told)

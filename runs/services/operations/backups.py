@@ -19,6 +19,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from psycopg import sql
 
+from benchlab import baseline
 from runs.models import Pack, Run, Server, Token
 from runs.selectors.operations import checks
 from runs.services.access import encryption
@@ -211,6 +212,8 @@ def _prepare(backup: Reader) -> None:
     # One that replaces others makes the same tables: they decide.
     applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
+        if baseline.build(connection, wanted=wanted):
+            executor = MigrationExecutor(connection)
         executor.migrate(_leaves(executor, wanted))
     elif differing := sorted(applied ^ (wanted - set(loader.replacements))):
         _check_empty()

@@ -16,7 +16,7 @@ from runs.models import Artifact, Server
 from runs.selectors.operations import checks, readiness, signs
 from runs.selectors.operations.checks import FAILED, OK, WARNING, Outcome
 from runs.services.access import encryption
-from runs.services.runs import artifacts, runs
+from runs.services.runs import artifacts, transitions
 from runs.services.servers import preflight
 
 # Above this, times from several machines cannot be put in one order.
@@ -171,7 +171,7 @@ def _artifacts() -> Outcome:
 
 def _counts() -> Outcome:
     """Whether the numbers that lists show are those of the rows."""
-    if not (wrong := runs.drift_of_counts()):
+    if not (wrong := transitions.drift_of_counts()):
         return Outcome("counts", OK, _("The stored numbers of runs are those of the rows."))
     text = _("%(number)d stored numbers of runs differ from the rows.") % {"number": wrong}
     return Outcome("counts", WARNING, text, _("Run manage.py recount_runs."))

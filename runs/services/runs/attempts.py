@@ -1,4 +1,9 @@
-"""Further attempts of a run: automatic ones, and those that a person asks for."""
+"""Further attempts of a run: automatic retries, and those that a person asks for.
+
+A run is retried by itself if its target restarted under it, or if it has lost too many workers:
+`start_again`, at most as often as its campaign says. Whatever else ends a run needs a person, who
+asks for `retry`.
+"""
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -7,10 +12,13 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import Measurement, Run, RunEvent
 from runs.services.errors import ServiceError
-from runs.services.runs import runs as run_service
+from runs.services.runs import transitions
+from runs.services.runs.leases import Claim
 
 S = Run.State
 
+# A worker that is lost costs no attempt: another one goes on with it, up to this many times.
+MOST_TAKEOVERS = 20
 # In the history of a run: an automatic attempt.
 BEGUN_AGAIN = "begun_again"
 # What a run that waits for its next attempt no longer shows.
@@ -27,21 +35,40 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
     A run whose cancel was asked for is cancelled instead. It is not queued again if `most` attempts
     were started automatically: the first one, and those that this function queued.
     """
-    if run_service.cancel_where_asked(run_id=run_id, token=token):
+    if transitions.cancel_where_asked(run_id=run_id, token=token):
         return False
     run = Run.objects.defer("plan").get(pk=run_id)
     again = 1 + run.events.filter(code=BEGUN_AGAIN).count() < most
-    if not run_service.transition(
+    if not transitions.transition(
         run_id=run_id, to=S.FAILED, code=code, message=message, token=token, is_passing=again
     ):
         return False
-    if not again or not run_service.transition(
+    if not again or not transitions.transition(
         run_id=run_id, to=S.QUEUED, code=BEGUN_AGAIN, message=message
     ):
         return False
     Measurement.objects.filter(run_id=run_id).delete()
     Run.objects.filter(pk=run_id).update(attempt=run.attempt + 1, **_AS_NEW)
-    run_service.refresh_campaign(campaign_id=run.campaign_id)
+    transitions.refresh_campaign(campaign_id=run.campaign_id)
+    return True
+
+
+def has_lost_too_many_workers(run: Run, claim: Claim) -> bool:
+    """Whether an attempt loses one worker after the other; if so, it is given up and retried.
+
+    The attempt itself may be what ends them. The server is cleaned up before the next attempt.
+    """
+    taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
+    if not claim.taken_over or taken <= MOST_TAKEOVERS:
+        return False
+    transitions.sweep_later(run)
+    start_again(
+        run_id=run.pk,
+        token=claim.token,
+        code="lost_for_good",
+        message=_("This attempt has lost %(number)d workers.") % {"number": taken},
+        most=run.campaign.most_attempts,
+    )
     return True
 
 
@@ -55,9 +82,9 @@ def retry(*, run: Run, by: object = None) -> Run:
             _("Only a run that BenchLab executed and that did not finish can be queued again."),
             remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
         )
-    run_service.refresh_campaign(campaign_id=run.campaign_id)
+    transitions.refresh_campaign(campaign_id=run.campaign_id)
     run.refresh_from_db()
-    run_service.record_act("run_queued_again", run, before=before)
+    transitions.record_act("run_queued_again", run, before=before)
     return run
 
 
@@ -85,7 +112,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
     )
     # Runs kept after an error of BenchLab for a person to look at need not be kept any more.
     for run in Run.objects.filter(pk__in=[run.pk for run in ended], state=S.ERRORED):
-        run_service.sweep_later(run)
+        transitions.sweep_later(run)
     Measurement.objects.filter(run__in=ended).delete()
     Run.objects.filter(pk__in=[run.pk for run in ended]).update(
         state=S.QUEUED, attempt=F("attempt") + 1, cancel_requested_at=None, **_AS_NEW

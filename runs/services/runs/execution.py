@@ -32,7 +32,7 @@ from runs.models import Run, Server
 from runs.scenarios import registry
 from runs.services import database
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, plans, reporting, runs
+from runs.services.runs import attempts, leases, plans, reporting, transitions
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.supervision import held_here
@@ -42,8 +42,6 @@ logger = logging.getLogger(__name__)
 
 # Set when this worker is asked to stop: it hands its runs over instead of waiting for them.
 stopping = threading.Event()
-
-MOST_TAKEOVERS = 20
 
 
 def execute(claim: Claim) -> None:
@@ -59,10 +57,10 @@ def execute(claim: Claim) -> None:
 def _execute(claim: Claim) -> None:
     run = Run.objects.select_related("server__ssh_key", "campaign").get(pk=claim.run_id)
     try:
-        if not _is_lost_for_good(run, claim):
+        if not attempts.has_lost_too_many_workers(run, claim):
             _conclude(run, claim)
     except EndNotSeen as unseen:
-        runs.transition(
+        transitions.transition(
             run_id=run.pk,
             to=Run.State.LOST,
             code="end_not_seen",
@@ -76,7 +74,7 @@ def _execute(claim: Claim) -> None:
         logger.info("run %s goes on elsewhere", run.pk)
     except UnreadablePlan as unreadable:
         problem = plans.other_version(unreadable)
-        runs.transition(
+        transitions.transition(
             run_id=run.pk,
             to=Run.State.ERRORED,
             code=problem.code,
@@ -86,7 +84,7 @@ def _execute(claim: Claim) -> None:
         )
     except Exception:
         logger.exception("run %s ended in an error of BenchLab", run.pk)
-        runs.transition(
+        transitions.transition(
             run_id=run.pk,
             to=Run.State.ERRORED,
             code="internal_error",
@@ -94,25 +92,6 @@ def _execute(claim: Claim) -> None:
             remedy=_("This is a fault of BenchLab: please report it with this text."),
             token=claim.token,
         )
-
-
-def _is_lost_for_good(run: Run, claim: Claim) -> bool:
-    """Whether an attempt loses one worker after the other; if so, it is given up.
-
-    The attempt itself may be what ends them. The server is cleaned up before the next attempt.
-    """
-    taken = run.events.filter(code="taken_over", attempt=run.attempt).count()
-    if not claim.taken_over or taken <= MOST_TAKEOVERS:
-        return False
-    runs.sweep_later(run)
-    attempts.start_again(
-        run_id=run.pk,
-        token=claim.token,
-        code="lost_for_good",
-        message=_("This attempt has lost %(number)d workers.") % {"number": taken},
-        most=run.campaign.most_attempts,
-    )
-    return True
 
 
 def _conclude(run: Run, claim: Claim) -> None:
@@ -141,7 +120,7 @@ def _conclude(run: Run, claim: Claim) -> None:
         )
     except TargetProblem as problem:
         if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
-            runs.sweep_later(run)
+            transitions.sweep_later(run)
         _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
     else:
         _finish(run, claim)
@@ -163,7 +142,7 @@ async def _watched(director: Director, claim: Claim, is_stored: bool) -> None:
 
 def _let_go(claim: Claim) -> Order:
     """Hand a run over: the next claim has it at once."""
-    runs.transition(
+    transitions.transition(
         run_id=claim.run_id, to=Run.State.LOST, code="worker_stopped", token=claim.token
     )
     return "detach"
@@ -173,7 +152,7 @@ def _finish(run: Run, claim: Claim) -> None:
     """Finish the run; its findings were stored before the target was cleaned up."""
 
     def is_now(state: Run.State) -> bool:
-        return runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+        return transitions.transition(run_id=run.pk, to=state, code=state, token=claim.token)
 
     def say() -> None:
         # Whoever only cleaned up has not entered the state before.
@@ -198,7 +177,7 @@ def _end(
         with transaction.atomic():
             found = director.bench.findings
             if findings.keep_partial(run_id=run.pk, token=claim.token, findings=found):
-                runs.transition(
+                transitions.transition(
                     run_id=run.pk,
                     to=state,
                     code=code,
@@ -220,7 +199,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
         servers.record_problem(server=away, problem=problem)
 
     def leave_as(state: Run.State) -> bool:
-        return runs.transition(
+        return transitions.transition(
             run_id=run.pk,
             to=state,
             code=problem.code,
@@ -231,7 +210,7 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
 
     @transaction.atomic
     def leave() -> None:
-        if runs.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
+        if transitions.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
             return
         # A run that was already on the target is lost, not queued: something may still be there.
         if claim.taken_over or not leave_as(Run.State.QUEUED):

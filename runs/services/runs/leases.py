@@ -1,6 +1,7 @@
 """Leases: which worker has which server, and which workers are given up as lost.
 
-All times are from the database's clock, since those of the workers may differ.
+`claim` takes a lease. The transition that ends a run, or lets it wait for another worker, gives
+it back (`transitions`). All times are from the database's clock, since those of workers may differ.
 
 Reservations: a run of several machines that has waited long is not passed over any more.
 
@@ -31,7 +32,7 @@ from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
 from runs.selectors.runs import machines_of, others_of
 from runs.services import database
-from runs.services.runs import runs
+from runs.services.runs import transitions
 
 PATIENCE = timedelta(minutes=10)
 PASSED_OVER = "passed_over"
@@ -63,7 +64,7 @@ def note(run: Run) -> None:
     names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
     message = _("Its turn had come; it waits until it can have %(servers)s as well.")
     text = message % {"servers": ", ".join(names)}
-    runs.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
+    transitions.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
 
 
 def standing(*, loaded: set[int]) -> list[Reservation]:
@@ -136,7 +137,7 @@ def _claim(server_id: int, holder: str) -> Claim | None:
     taken_over = run.state == Run.State.LOST
     code = "taken_over" if taken_over else "claimed"
     # Without the token: the lease is ours since the statement before.
-    claimed = runs.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
+    claimed = transitions.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
     if not claimed:
         raise _TakenMeanwhile
     return Claim(run.pk, server_id, token, taken_over)
@@ -179,7 +180,7 @@ def catch_up(*, run_id: int, token: int, seen: int) -> bool:
     server_ids = list(held.values_list("server_id", flat=True))
     if not server_ids:
         return False
-    runs.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
+    transitions.transition(run_id=run_id, to=Run.State.LOST, code="lease_behind", token=token)
     Lease.objects.filter(server_id__in=server_ids, token__lt=seen).update(token=seen)
     return True
 
@@ -248,7 +249,7 @@ def _give_up(run_id: int, token: int, holder: str) -> bool:
     # A worker that stores results holds these locks, and its own sign of life waits for them.
     if len(locked) < held.count() or not _silent().filter(run_id=run_id, token=token).exists():
         return False
-    return runs.transition(
+    return transitions.transition(
         run_id=run_id,
         to=Run.State.LOST,
         code="no_heartbeat",

@@ -14,13 +14,13 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import Detached
-from runs.execution.facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
+from runs.execution.target_facts import Facts
 from runs.models import Command, PreparedCluster, Run
 from runs.services import database
 from runs.services.runs import results as finding_service
-from runs.services.runs import runs
+from runs.services.runs import transitions
 from runs.services.servers import machines
 
 T = TypeVar("T")
@@ -112,12 +112,14 @@ class DatabaseReporter:
         )
 
     def _keep_event(self, code: str, message: str) -> None:
-        runs.record_event(run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt)
+        transitions.record_event(
+            run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt
+        )
         if code == "cleanup_incomplete":
-            runs.sweep_later(self.run)
+            transitions.sweep_later(self.run)
 
     def _enter(self, phase: Phase) -> bool:
-        return runs.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)
+        return transitions.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)
 
     def _keep_cluster(self, directory: str, prepared_now: bool) -> None:
         cluster, _created = PreparedCluster.objects.get_or_create(
@@ -163,7 +165,7 @@ class DatabaseReporter:
     async def _write_as_holder(self, write: Callable[[], None]) -> None:
         @transaction.atomic
         def write_if_held() -> None:
-            if runs.holds(self.run.pk, self.token):
+            if transitions.holds(self.run.pk, self.token):
                 write()
 
         await self._write(write_if_held)

@@ -10,7 +10,7 @@ from django.db import transaction
 from runs.execution.reporter import Findings, SeriesData
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
 from runs.postgresql_settings import secrets
-from runs.services.runs import artifacts, certificates, leases, runs
+from runs.services.runs import artifacts, certificates, leases, transitions
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
     Whatever an earlier, interrupted attempt left is replaced: a run has each measurement exactly
     once, and no series or artifact that its last attempt does not have.
     """
-    if not runs.holds(run_id, token):
+    if not transitions.holds(run_id, token):
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.series.all().delete()
@@ -44,7 +44,7 @@ def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
 
     Series that were shown up to then belong to this attempt, and stay.
     """
-    if not runs.holds(run_id, token):
+    if not transitions.holds(run_id, token):
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.measurements.all().delete()

@@ -10,7 +10,7 @@ from runs.services import seals
 from runs.services.changes import changes
 from runs.services.database import perform
 from runs.services.errors import ServiceError
-from runs.services.runs import runs
+from runs.services.runs import transitions
 
 MOST_CHARACTERS = 500
 
@@ -48,14 +48,16 @@ def restore(*, run: Run, reason: str) -> Run:
 def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
     code = "withdrawn" if to == Run.State.WITHDRAWN else "restored"
     before = run.state
-    if not runs.transition(run_id=run.pk, to=to, code=code, message=reason, only_from=only_from):
+    if not transitions.transition(
+        run_id=run.pk, to=to, code=code, message=reason, only_from=only_from
+    ):
         if to == Run.State.WITHDRAWN:
             raise ServiceError("not_finished", _("Only a run that has finished can be withdrawn."))
         raise ServiceError("not_withdrawn", _("This run is not withdrawn."))
     perform([changes.noting(cells={(run.campaign_id, run.cell_id)})])
     changes.find_once_committed(campaign_ids=[run.campaign_id])
     run.refresh_from_db()
-    runs.record_act(f"run_{code}", run, before=before, reason=reason)
+    transitions.record_act(f"run_{code}", run, before=before, reason=reason)
 
 
 def _checked(reason: str) -> str:

@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 
 from runs.execution import privileged, sessions
 from runs.execution.errors import TooFewSessions
-from runs.execution.facts import Facts
-from runs.execution.machine import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
+from runs.execution.machine_facts import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.preflight import Target
+from runs.execution.target_facts import Facts
 from runs.execution.treatment import Treatment
 from runs.models import Environment, HardwareProfile, Installation, Run, Server, ServerEvent
 from runs.selectors.runs import at_work_on

@@ -20,7 +20,7 @@ from runs.execution.errors import (
     HostUnreachable,
     TargetProblem,
 )
-from runs.execution.facts import Facts, InstallationFacts, discover
+from runs.execution.target_facts import Facts, InstallationFacts, discover
 from runs.models import (
     Installation,
     Lease,

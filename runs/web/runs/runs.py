@@ -20,7 +20,7 @@ from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
 from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, runs, withdrawals
+from runs.services.runs import artifacts, transitions, withdrawals
 from runs.web import pages
 from runs.web.runs import page as run_page
 
@@ -73,7 +73,7 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     """Cancel a run that has not ended."""
     run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
     try:
-        runs.cancel(run=run, by=request.user)
+        transitions.cancel(run=run, by=request.user)
     except ServiceError as error:
         pages.refused(request, error)
     else:

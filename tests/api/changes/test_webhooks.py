@@ -17,7 +17,7 @@ from runs.models import Webhook, WebhookDelivery
 from runs.services.access import projects
 from runs.services.changes import deliveries, webhooks
 from runs.services.changes.deliveries import PAUSES, Undeliverable
-from runs.services.runs import runs as run_service
+from runs.services.runs import transitions
 from tests import factories
 from tests.api.receiver import Receiver
 
@@ -125,8 +125,8 @@ def test_a_campaign_that_was_queued_here_tells_once_that_it_has_ended(hook):
     campaign = factories.campaign("first", repeats=1)
     for run in campaign.runs.all():
         factories.finish(run, tps=1000)
-        run_service.refresh_campaign(campaign_id=campaign.pk)
-    run_service.refresh_campaign(campaign_id=campaign.pk)
+        transitions.refresh_campaign(campaign_id=campaign.pk)
+    transitions.refresh_campaign(campaign_id=campaign.pk)
 
     (delivery,) = WebhookDelivery.objects.all()
     body = json.loads(delivery.payload)

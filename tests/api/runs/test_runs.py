@@ -12,7 +12,7 @@ from runs.selectors.campaigns import campaigns
 from runs.services import seals
 from runs.services.access import projects
 from runs.services.operations import doctor
-from runs.services.runs import runs
+from runs.services.runs import transitions
 from tests import factories
 from tests.api.upload_bodies import run as upload
 
@@ -254,7 +254,7 @@ def assert_right():
             assert campaigns.run_counts([campaign])[campaign] == counted
         here = Run.objects.filter(origin=Origin.EXECUTED, state=Run.State.FINISHED)
         assert campaigns.finished_here() == here.count()
-        runs.add_up_counts()
+        transitions.add_up_counts()
     names = list(RunCount.objects.values_list("campaign", "origin", "state"))
     assert len(names) == len(set(names))
     assert not RunCount.objects.filter(number=0).exists()
@@ -274,7 +274,7 @@ def test_every_way_of_changing_runs_is_counted(client, bearer):
     assert_right()
 
     first, *rest = one.runs.order_by("pk")
-    assert runs.transition(run_id=first.pk, to=Run.State.CANCELLED, code="cancelled")
+    assert transitions.transition(run_id=first.pk, to=Run.State.CANCELLED, code="cancelled")
     Run.objects.filter(pk__in=[each.pk for each in rest]).update(state=Run.State.FINISHED)
     Run.objects.filter(pk=rest[0].pk).update(message="the state stays")
     assert_right()
@@ -305,7 +305,7 @@ def test_a_request_reads_few_rows_however_many_uploads_came():
         Run.objects.filter(pk=run.pk).update(state=state)
     assert RunCount.objects.filter(campaign=campaign.pk).count() > 20
 
-    runs.add_up_counts()
+    transitions.add_up_counts()
 
     assert RunCount.objects.filter(campaign=campaign.pk).count() == 1
     assert campaigns.run_counts([campaign.pk])[campaign.pk] == {"queued": 2}
@@ -316,14 +316,14 @@ def test_a_request_reads_few_rows_however_many_uploads_came():
 
 def test_a_broken_number_is_reported_and_corrected():
     campaign = factories.campaign("one", factors={"version": ["16.14"]}, repeats=3)
-    runs.add_up_counts()
-    assert runs.drift_of_counts() == runs.recount() == 0
+    transitions.add_up_counts()
+    assert transitions.drift_of_counts() == transitions.recount() == 0
     RunCount.objects.filter(campaign=campaign.pk).update(number=70)
-    assert runs.drift_of_counts() == 1
+    assert transitions.drift_of_counts() == 1
     told = next(each for each in doctor.examine() if each.check == "counts")
     assert (told.status, "recount_runs" in told.remedy) == ("warning", True)
 
     RunCount.objects.filter(campaign=0).delete()
     call_command("recount_runs")
-    assert runs.drift_of_counts() == 0
+    assert transitions.drift_of_counts() == 0
     assert_right()

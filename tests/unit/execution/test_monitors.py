@@ -11,10 +11,10 @@ from itertools import pairwise
 import pytest
 
 from runs.execution import connection, monitors
+from runs.execution.asyncio_tasks import end
 from runs.execution.clock_skew import Skew
 from runs.execution.clocks import is_off
 from runs.execution.connection import Line
-from runs.execution.ending import end
 from runs.execution.errors import ConnectionLost
 from runs.execution.evidence import calls, stacks
 from runs.execution.monitors import Watched, conclude

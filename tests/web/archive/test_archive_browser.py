@@ -53,11 +53,9 @@ def db(archive):
     """What other fixtures ask for: the same."""
 
 
-@looks.at_every_size_and_theme
 def test_every_page_of_the_archive_is_accessible_and_faultless(page, live_server):
-    for path in PAGES:
-        page.goto(live_server.url + path)
-        looks.assert_faultless(page)
+    for number, path in enumerate(PAGES):
+        looks.assert_faultless_in_every_look(page, live_server.url + path, number)
 
 
 def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server):

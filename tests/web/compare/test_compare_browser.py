@@ -24,17 +24,6 @@ PAGES = (
     ("saved/", 0),
     ("cells/?a={a}&b={b}", 0),
 )
-SIZES = pytest.mark.parametrize(
-    "page",
-    [
-        (1280, "light"),
-        (360, "dark"),
-        pytest.param((1280, "dark"), marks=pytest.mark.slow),
-        pytest.param((360, "light"), marks=pytest.mark.slow),
-    ],
-    indirect=True,
-    ids=["desktop-light", "phone-dark", "desktop-dark", "phone-light"],
-)
 
 
 @pytest.fixture
@@ -51,13 +40,12 @@ def lab(db):
     return twelve
 
 
-@SIZES
 def test_every_comparison_is_accessible_and_faultless(page, live_server, lab):
     a, b = lab.cells.values_list("pk", flat=True)[:2]
-    for query, charts in PAGES:
-        page.goto(f"{live_server.url}/compare/{query.format(a=a, b=b)}")
+    for number, (query, charts) in enumerate(PAGES):
+        address = f"{live_server.url}/compare/{query.format(a=a, b=b)}"
+        looks.assert_faultless_in_every_look(page, address, number)
         expect(page.locator(DRAWN)).to_have_count(charts)
-        looks.assert_faultless(page)
 
 
 def test_twelve_versions_have_a_line_and_a_colour_each(page, live_server, lab):

@@ -1,18 +1,23 @@
 """Nine doors say the same of the same cells: verdict, values and interval."""
 
 import json
+import os
 import random
 import re
 import sys
+import threading
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import transaction
+from django.db import connections, transaction
 from django.template.loader import get_template
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from benchlab import worker
 from runs.models import Campaign, CellSummary, Project, Run, Server
 from runs.selectors.archive import version_line
 from runs.selectors.compare import head_and_base, verdicts
@@ -230,13 +235,25 @@ def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
     assert (ask(), ask()) == (True, True)
 
 
+def threads_and_sockets():
+    """What a fork would not take along, and what two processes must not use."""
+    opened = {str(Path(each.path).readlink()) for each in os.scandir("/proc/self/fd")}
+    return set(threading.enumerate()), {each for each in opened if each.startswith("socket:")}
+
+
 @pytest.mark.django_db(transaction=True)
-def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_assert_num_queries):
+def test_pages_of_what_is_finished_are_read_from_what_is_kept(
+    client, django_assert_num_queries, monkeypatch
+):
     lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
     factories.finish_all(lab)
     Campaign.objects.update(state="finished")
-    # As each new process of the web does.
-    home.warm()
+    # gunicorn's processes are forked after this.
+    monkeypatch.setattr(worker, "_is_warm", False)
+    before = (connections["default"], threads_and_sockets())
+    worker.on_starting(SimpleNamespace(cfg=SimpleNamespace(preload_app=True)))
+    assert worker._is_warm
+    assert (connections["default"], threads_and_sockets()) == before
     for language in ("en", "ja"):
         with django_assert_num_queries(9):
             client.get("/", headers={"Accept-Language": language})

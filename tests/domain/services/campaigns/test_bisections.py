@@ -34,7 +34,7 @@ from runs.services.campaigns import (
 from runs.services.campaigns.bisection_questions import Wish
 from runs.services.changes import changes
 from runs.services.errors import Refused, ServiceError
-from runs.services.runs import runs
+from runs.services.runs import transitions
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -104,7 +104,7 @@ def work_off(bisection, speed, noise=0.01):
             value = 1000 * speed(int(sha, 16) - 1) * (1 + chance.gauss(0, noise))
             factories.finish(run, tps=value)
         with transaction.atomic():
-            runs.refresh_campaign(campaign_id=live.campaign_id)
+            transitions.refresh_campaign(campaign_id=live.campaign_id)
     raise AssertionError("it does not end")
 
 
@@ -299,7 +299,7 @@ def test_a_step_with_a_failed_run_gets_no_further_round(lab, nightly, boss):
         factories.finish(run, tps=1000 + 100 * (number % 3))
     Run.objects.filter(pk=failed.pk).update(state=Run.State.FAILED)
     with transaction.atomic():
-        runs.refresh_campaign(campaign_id=step.pk)
+        transitions.refresh_campaign(campaign_id=step.pk)
     step.refresh_from_db()
     assert (step.state, step.runs.count()) == ("incomplete", 6)
 

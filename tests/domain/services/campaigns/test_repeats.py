@@ -9,7 +9,7 @@ from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
 from runs.services.campaigns import campaigns, repeats, scenarios, summaries
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, runs
+from runs.services.runs import attempts, leases, transitions
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -50,7 +50,7 @@ def work_off(server, measured) -> list[Run]:
             (S.FAILED,) if value is None else (S.PREPARING, S.MEASURING, S.COLLECTING, S.FINISHED)
         )
         for state in ends:
-            assert runs.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+            assert transitions.transition(run_id=run.pk, to=state, code=state, token=claim.token)
         done.append(run)
     return done
 
@@ -125,7 +125,7 @@ def test_a_cell_whose_last_run_did_not_finish_gets_none_until_that_is_tried_agai
 def test_a_cancelled_campaign_gets_none(server, draft):
     campaign = campaigns.create(draft=draft)
     claim = leases.claim(server_id=server.pk, holder="worker")
-    runs.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
     campaigns.cancel(campaign=campaign)
     assert campaign.runs.count() == 4
 
@@ -248,7 +248,7 @@ def test_a_plan_of_another_version_is_told_and_ends_no_campaign_in_an_error(draf
 
     # Each cell is still undecided, as nothing was measured; the campaign ends all the same.
     with transaction.atomic():
-        runs.refresh_campaign(campaign_id=campaign.pk)
+        transitions.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
     assert (campaign.state, campaign.runs.count()) == (Campaign.State.FINISHED, 4)
 

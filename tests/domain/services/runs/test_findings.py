@@ -15,7 +15,15 @@ from runs.execution.steps import StepResult
 from runs.management.commands.judge_runs import Command
 from runs.models import Artifact, Campaign, CellSummary, Installation, Lease, Run, RunEvent, Server
 from runs.services.campaigns import repeats, scenarios
-from runs.services.runs import artifacts, attempts, certificates, leases, reporting, results, runs
+from runs.services.runs import (
+    artifacts,
+    attempts,
+    certificates,
+    leases,
+    reporting,
+    results,
+    transitions,
+)
 from runs.services.runs import results as findings
 from runs.services.runs.reporting import DatabaseReporter
 from tests import factories
@@ -38,7 +46,7 @@ def claim():
 def collecting(server) -> leases.Claim:
     claim = leases.claim(server_id=server.pk, holder="worker")
     for state in ("preparing", "measuring", "collecting"):
-        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     return claim
 
 
@@ -57,7 +65,9 @@ def found(tps: float = 1000.0) -> Findings:
 
 def finish(claim, tps=1000.0):
     assert findings.store(run_id=claim.run_id, token=claim.token, findings=found(tps))
-    assert runs.transition(run_id=claim.run_id, to="finished", code="finished", token=claim.token)
+    assert transitions.transition(
+        run_id=claim.run_id, to="finished", code="finished", token=claim.token
+    )
     return Run.objects.get(pk=claim.run_id)
 
 
@@ -96,7 +106,7 @@ def test_equal_settings_are_stored_once(claim):
 
 
 def test_a_worker_that_lost_the_run_stores_nothing(claim):
-    runs.transition(run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token)
     assert not findings.store(run_id=claim.run_id, token=claim.token, findings=found())
     assert not findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=found())
     run = Run.objects.get(pk=claim.run_id)
@@ -122,7 +132,7 @@ def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
 def in_measuring(server) -> leases.Claim:
     claim = leases.claim(server_id=server.pk, holder="worker")
     for state in ("preparing", "measuring"):
-        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     return claim
 
 
@@ -135,7 +145,7 @@ def again(claim) -> leases.Claim:
     )
     assert findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=partial)
     failed = {"run_id": claim.run_id, "to": "failed", "code": "x", "token": claim.token}
-    assert runs.transition(**failed)
+    assert transitions.transition(**failed)
     Run.objects.filter(pk=claim.run_id).update(plan={})
     run = attempts.retry(run=Run.objects.get(pk=claim.run_id))
     return in_measuring(run.server)
@@ -181,7 +191,7 @@ def test_a_late_report_of_a_worker_that_was_given_up_changes_nothing(claim, what
     """As that of one for which the results database was away while another worker went on."""
     run = Run.objects.get(pk=claim.run_id)
     reporter = DatabaseReporter(run=run, token=claim.token)
-    runs.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
+    transitions.transition(run_id=run.pk, to="lost", code="no_heartbeat", token=claim.token)
     finish(collecting(run.server))
     events = run.events.count()
     report(reporter, what)
@@ -269,7 +279,7 @@ def measured(server, usage=None, **changed):
     claim = collecting(server)
     findings = replace(found(), usage={"database": usage} if usage else {}, **changed)
     assert results.store(run_id=claim.run_id, token=claim.token, findings=findings)
-    assert runs.transition(run_id=claim.run_id, to="finished", code="x", token=claim.token)
+    assert transitions.transition(run_id=claim.run_id, to="finished", code="x", token=claim.token)
     return Run.objects.get(pk=claim.run_id)
 
 

@@ -13,7 +13,7 @@ from runs.execution.errors import EndNotSeen
 from runs.execution.reporter import Findings
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
-from runs.services.runs import attempts, execution, leases, results, runs, supervision
+from runs.services.runs import attempts, execution, leases, results, supervision, transitions
 from runs.services.runs.supervision import Pulses
 from runs.services.servers import ssh_keys
 from tests import factories
@@ -58,7 +58,7 @@ def test_a_lost_run_goes_before_the_queue_and_its_taker_knows():
     server = make_server()
     make_campaign(server)
     first = leases.claim(server_id=server.pk, holder="a")
-    runs.transition(run_id=first.run_id, to=Run.State.LOST, code="x", token=first.token)
+    transitions.transition(run_id=first.run_id, to=Run.State.LOST, code="x", token=first.token)
     again = leases.claim(server_id=server.pk, holder="b")
     assert (again.run_id, again.taken_over) == (first.run_id, True)
     assert again.token > first.token
@@ -173,7 +173,7 @@ def test_a_run_that_no_longer_asks_for_orders_is_shown_no_more_signs_of_life(set
     pulses.beat()
     assert first < second == seen.get()
     assert pulses.order_for(claim) == "go_on"
-    runs.transition(run_id=claim.run_id, to=Run.State.LOST, code="x", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to=Run.State.LOST, code="x", token=claim.token)
     settings.HEARTBEAT_TIMEOUT_SECONDS = 5
     pulses.beat()
     assert pulses.order_for(claim) == "detach"
@@ -208,7 +208,7 @@ def taken_over(host, campaign) -> leases.Claim:
     """The claim of a run that another worker had on its target."""
     claim = claimed(host)
     for state in (S.PREPARING, S.MEASURING, S.LOST):
-        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     return claimed(host)
 
 
@@ -258,7 +258,7 @@ def test_a_failure_of_benchlab_itself_ends_the_run_and_lets_the_server_go(host, 
 @pytest.mark.parametrize("claim_it", [lambda host, campaign: claimed(host), taken_over])
 def test_a_cancel_is_kept_to_though_the_server_is_away(host, campaign, claim_it):
     claim = claim_it(host, campaign)
-    runs.cancel(run=campaign.runs.get(), by="ann")
+    transitions.cancel(run=campaign.runs.get(), by="ann")
     execution.execute(claim)
     run = campaign.runs.get()
     assert (run.state, run.code) == (S.CANCELLED, "cancelled")
@@ -274,7 +274,7 @@ def test_a_cancel_is_kept_to_though_the_server_is_away(host, campaign, claim_it)
 
 def test_a_cancelled_run_gets_no_further_attempt(host, campaign):
     claim = claimed(host)
-    runs.cancel(run=campaign.runs.get(), by="ann")
+    transitions.cancel(run=campaign.runs.get(), by="ann")
     again = attempts.start_again(
         run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=3
     )
@@ -312,7 +312,7 @@ def claim():
     factories.campaign(on=server, factors={"version": ["16.14"], "clients": [1]}, repeats=1)
     claim = leases.claim(server_id=server.pk, holder="a")
     for state in (S.PREPARING, S.MEASURING):
-        runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     return claim
 
 
@@ -349,7 +349,7 @@ def test_a_worker_that_shows_signs_of_life_keeps_its_run(claim):
 
 
 def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(claim, asked_to_stop):
-    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     again = leases.claim(server_id=claim.server_id, holder="b")
     assert execution._let_go(claim) == "detach"
     assert Run.objects.get(pk=claim.run_id).state == S.CLAIMED

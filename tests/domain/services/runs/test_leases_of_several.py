@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from runs.models import Lease, Run, Server
-from runs.services.runs import leases, runs, supervision
+from runs.services.runs import leases, supervision, transitions
 from runs.services.servers import maintenance
 from tests import factories
 
@@ -66,7 +66,7 @@ def test_the_end_of_a_run_frees_all_its_servers():
     database, generator = make_server(), make_server()
     run = make_run(database, generator)
     claim = leases.claim(server_id=database.pk, holder="a")
-    runs.transition(run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token)
+    transitions.transition(run_id=run.pk, to=Run.State.FAILED, code="x", token=claim.token)
     assert held_by(run) == set()
 
 
@@ -106,7 +106,7 @@ def test_a_worker_that_was_given_up_lets_nobody_catch_up():
     database = make_server()
     run = make_run(database)
     first = leases.claim(server_id=database.pk, holder="a")
-    runs.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=first.token)
+    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=first.token)
     leases.claim(server_id=database.pk, holder="b")
     assert not leases.catch_up(run_id=run.pk, token=first.token, seen=57)
 
@@ -140,7 +140,7 @@ def test_two_that_want_each_others_servers_end_with_one_of_them():
 def lost(run):
     """The run of the first machine has lost its worker."""
     claim = leases.claim(server_id=run.server_id, holder="a")
-    runs.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
+    transitions.transition(run_id=run.pk, to=Run.State.LOST, code="x", token=claim.token)
     return run
 
 
@@ -183,7 +183,7 @@ def test_a_lost_run_whose_generator_is_away_can_be_cancelled_and_all_its_machine
     database, generator = make_server(), make_server()
     run = lost(make_run(database, generator))
     Server.objects.filter(pk=generator.pk).update(state=Server.State.UNREACHABLE)
-    assert runs.cancel(run=run).state == Run.State.CANCELLED
+    assert transitions.cancel(run=run).state == Run.State.CANCELLED
     assert set(Server.objects.values_list("needs_sweep", flat=True)) == {True}
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.services.campaigns import campaigns
-from runs.services.runs import leases, runs
+from runs.services.runs import leases, transitions
 from runs.services.servers import maintenance
 from tests import factories
 from tests.domain.services.runs.test_leases_of_several import lost, make_run, make_server
@@ -41,7 +41,7 @@ def begun_on(server) -> Run | None:
 
 def end(run) -> None:
     token = Lease.objects.get(run=run, server=run.server_id).token
-    assert runs.transition(run_id=run.pk, to=S.FAILED, code="x", token=token)
+    assert transitions.transition(run_id=run.pk, to=S.FAILED, code="x", token=token)
 
 
 def long_ago() -> None:
@@ -376,7 +376,7 @@ def test_the_locks_of_a_frozen_worker_end():
         claim = leases.claim(server_id=server.pk, holder="a")
         assert longest_idle() == "30s"
     with transaction.atomic():
-        assert runs.holds(run.pk, claim.token)
+        assert transitions.holds(run.pk, claim.token)
         assert longest_idle() == "30s"
     assert longest_idle() == "0"
 

@@ -21,7 +21,7 @@ from runs.models import Campaign, Lease, Measurement, Run, RunEvent
 from runs.selectors.operations import checks, readiness, signs
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, execution, leases, runs, supervision
+from runs.services.runs import attempts, execution, leases, supervision, transitions
 from runs.services.servers import maintenance, ssh_keys
 from tests import factories
 from tests.migrated import ROOT
@@ -44,8 +44,17 @@ def worker(queue: str, folder: Path):
         "PGAPPNAME": f"test-{queue}",
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
     }
-    argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue, "--pool", "threads")
-    argv += ("--concurrency", "40", "--hostname", f"{queue}@test", "--loglevel", "info")
+    argv = ("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue)
+    argv += (
+        "--pool",
+        "threads",
+        "--concurrency",
+        "40",
+        "--hostname",
+        f"{queue}@test",
+        "--loglevel",
+        "info",
+    )
     with (folder / f"{queue}.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, *argv], cwd=ROOT, env=environment, stdout=log, stderr=log
@@ -201,7 +210,7 @@ def test_the_run_in_progress_of_a_paused_campaign_goes_on_even_with_another_work
     claim = leases.claim(server_id=server.pk, holder="worker")
     campaigns.pause(campaign=campaign)
     assert factories.pulse(claim.run_id, claim.token) == "go_on"
-    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     assert leases.claim(server_id=server.pk, holder="other").run_id == claim.run_id
 
 
@@ -278,9 +287,9 @@ def test_all_unsuccessful_runs_of_a_campaign_are_queued_again(server):
 def test_an_attempt_that_loses_every_worker_is_begun_anew_up_to_the_limit(server, most, state):
     campaign = queued(server, most_attempts=most)
     claim = leases.claim(server_id=server.pk, holder="worker")
-    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     RunEvent.objects.bulk_create(
-        RunEvent(run_id=claim.run_id, code="taken_over") for _ in range(execution.MOST_TAKEOVERS)
+        RunEvent(run_id=claim.run_id, code="taken_over") for _ in range(attempts.MOST_TAKEOVERS)
     )
     execution.execute(leases.claim(server_id=server.pk, holder="worker"))
     run = campaign.runs.get(pk=claim.run_id)

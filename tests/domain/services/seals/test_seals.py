@@ -35,7 +35,7 @@ from runs.services import exchange, seals
 from runs.services.access import projects
 from runs.services.database import perform
 from runs.services.errors import ServiceError
-from runs.services.runs import artifacts, runs, withdrawals
+from runs.services.runs import artifacts, transitions, withdrawals
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -282,7 +282,7 @@ def test_each_project_has_a_chain_of_its_own(sealed):
 
 def test_a_run_that_finishes_waits_to_be_sealed(campaign):
     run = factories.run(campaign.cells.first(), repeat=9, state=Run.State.COLLECTING)
-    assert runs.transition(run_id=run.pk, to=Run.State.FINISHED, code="finished")
+    assert transitions.transition(run_id=run.pk, to=Run.State.FINISHED, code="finished")
 
     assert SealRequest.objects.filter(run=run.pk, kind="sealed").count() == 1
 

@@ -14,10 +14,10 @@ from runs.execution.reporter import Findings
 from runs.execution.steps import StepResult
 from runs.models import Campaign, Lease, Run
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, leases, reporting, runs
+from runs.services.runs import attempts, leases, reporting, transitions
 from runs.services.runs import results as findings
 from runs.services.runs.reporting import DatabaseReporter
-from runs.services.runs.runs import TRANSITIONS
+from runs.services.runs.transitions import TRANSITIONS
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -46,23 +46,27 @@ def claimed(server) -> leases.Claim:
 
 def to_measuring(claim: leases.Claim) -> None:
     for state in (S.PREPARING, S.MEASURING):
-        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
 
 
 def test_a_finished_run_stays_finished_unless_it_is_withdrawn(campaign, server):
     claim = claimed(server)
     to_measuring(claim)
     for state in (S.COLLECTING, S.FINISHED):
-        assert runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        assert transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     for state in set(S.values) - {S.WITHDRAWN}:
-        assert not runs.transition(run_id=claim.run_id, to=state, code="late")
+        assert not transitions.transition(run_id=claim.run_id, to=state, code="late")
     assert Run.objects.get(pk=claim.run_id).state == S.FINISHED
 
 
 def test_a_run_cannot_skip_a_phase(campaign, server):
     claim = claimed(server)
-    assert not runs.transition(run_id=claim.run_id, to=S.MEASURING, code="", token=claim.token)
-    assert not runs.transition(run_id=claim.run_id, to=S.FINISHED, code="", token=claim.token)
+    assert not transitions.transition(
+        run_id=claim.run_id, to=S.MEASURING, code="", token=claim.token
+    )
+    assert not transitions.transition(
+        run_id=claim.run_id, to=S.FINISHED, code="", token=claim.token
+    )
 
 
 def test_each_change_leaves_an_event_with_both_states(campaign, server):
@@ -78,15 +82,15 @@ def test_each_change_leaves_an_event_with_both_states(campaign, server):
 
 def test_a_worker_that_was_given_up_changes_nothing_any_more(campaign, server):
     old = claimed(server)
-    runs.transition(run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token)
+    transitions.transition(run_id=old.run_id, to=S.LOST, code="no_heartbeat", token=old.token)
     new = claimed(server)
     assert new.run_id == old.run_id
-    assert not runs.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
-    assert runs.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
+    assert not transitions.transition(run_id=old.run_id, to=S.PREPARING, code="", token=old.token)
+    assert transitions.transition(run_id=new.run_id, to=S.PREPARING, code="", token=new.token)
 
 
 def test_a_waiting_run_is_cancelled_at_once(campaign):
-    run = runs.cancel(run=campaign.runs.first(), by="ann")
+    run = transitions.cancel(run=campaign.runs.first(), by="ann")
     assert run.state == S.CANCELLED
     assert "ann" in run.events.get().message
 
@@ -94,7 +98,7 @@ def test_a_waiting_run_is_cancelled_at_once(campaign):
 def test_an_active_run_is_asked_to_stop_and_its_worker_told(campaign, server):
     claim = claimed(server)
     to_measuring(claim)
-    run = runs.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
+    run = transitions.cancel(run=Run.objects.get(pk=claim.run_id), by="ann")
     # From the table an active run might go straight to cancelled; only its worker may do that.
     assert run.state == S.MEASURING
     assert factories.pulse(claim.run_id, claim.token) == "cancel"
@@ -102,17 +106,17 @@ def test_an_active_run_is_asked_to_stop_and_its_worker_told(campaign, server):
 
 def test_a_run_that_has_ended_cannot_be_cancelled(campaign):
     run = campaign.runs.first()
-    runs.cancel(run=run)
+    transitions.cancel(run=run)
     with pytest.raises(ServiceError) as told:
-        runs.cancel(run=run)
+        transitions.cancel(run=run)
     assert told.value.code == "run_has_ended"
 
 
 def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(campaign, server):
     claim = claimed(server)
     to_measuring(claim)
-    runs.cancel(run=Run.objects.get(pk=claim.run_id))
-    runs.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
+    transitions.cancel(run=Run.objects.get(pk=claim.run_id))
+    transitions.transition(run_id=claim.run_id, to=S.LOST, code="no_heartbeat", token=claim.token)
     again = claimed(server)
     assert again.run_id == claim.run_id
     assert factories.pulse(again.run_id, again.token) == "cancel"
@@ -121,10 +125,12 @@ def test_a_lost_run_whose_cancel_was_asked_for_is_stopped_by_the_next_worker(cam
 def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
     claim = claimed(server)
     to_measuring(claim)
-    runs.transition(run_id=claim.run_id, to=S.LOST, code="host_unreachable", token=claim.token)
+    transitions.transition(
+        run_id=claim.run_id, to=S.LOST, code="host_unreachable", token=claim.token
+    )
     server.state = "unreachable"
     server.save()
-    run = runs.cancel(run=Run.objects.get(pk=claim.run_id))
+    run = transitions.cancel(run=Run.objects.get(pk=claim.run_id))
     assert run.state == S.CANCELLED
     assert "may be left there" in run.events.last().message
 
@@ -146,7 +152,7 @@ def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign
         claim = claimed(server)
         to_measuring(claim)
         Run.objects.filter(pk=claim.run_id).update(plan={})
-        runs.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+        transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
         attempts.retry(run=Run.objects.get(pk=claim.run_id))
     claim = claimed(server)
     to_measuring(claim)
@@ -165,7 +171,7 @@ def test_cancelling_many_does_not_look_for_each_among_all_others(campaign, serve
         for number in range(3, 301)
     )
     monkeypatch.setattr(Run, "__eq__", lambda self, other: comparisons.append(1) or self is other)
-    assert runs.cancel_all(runs=campaign.runs.all()) == 300
+    assert transitions.cancel_all(runs=campaign.runs.all()) == 300
     assert len(comparisons) < 1000
 
 
@@ -192,11 +198,11 @@ def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
     ],
 )
 def test_a_campaigns_state_follows_from_its_runs(states, expected):
-    assert runs.campaign_state(Counter(states)) == expected
+    assert transitions.campaign_state(Counter(states)) == expected
 
 
 def test_every_state_has_its_transitions():
-    assert set(runs.TRANSITIONS) == set(S.values)
+    assert set(transitions.TRANSITIONS) == set(S.values)
 
 
 @pytest.mark.parametrize("state", [S.FAILED, S.ERRORED, S.CANCELLED])
@@ -235,12 +241,12 @@ def test_a_retried_run_has_each_measurement_once(campaign, server):
         found = Findings(measurements={"tps": value})
         assert findings.store(run_id=claim.run_id, token=claim.token, findings=found)
         if value == 1.0:
-            runs.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
+            transitions.transition(run_id=claim.run_id, to=S.FAILED, code="x", token=claim.token)
             Run.objects.filter(pk=claim.run_id).update(plan={})
             campaign.runs.filter(state=S.QUEUED).update(state=S.FAILED)
             attempts.retry(run=Run.objects.get(pk=claim.run_id))
     for state in (S.COLLECTING, S.FINISHED):
-        runs.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
+        transitions.transition(run_id=claim.run_id, to=state, code=state, token=claim.token)
     run = Run.objects.get(pk=claim.run_id)
     assert (run.attempt, [each.value for each in run.measurements.all()]) == (2, [2.0])
     assert run.cell.summaries.get().n == 1
@@ -250,8 +256,8 @@ def test_what_is_kept_is_in_english_whoever_asks(campaign):
     campaign.runs.update(plan={})
     first, second = campaign.runs.order_by("pk")[:2]
     with override("ja"):
-        runs.cancel(run=first, by="ichiro")
-        runs.cancel(run=second)
+        transitions.cancel(run=first, by="ichiro")
+        transitions.cancel(run=second)
         attempts.retry(run=second, by="ichiro")
     assert first.events.get(code="cancelled").message == "Cancelled by ichiro."
     assert second.events.get(code="queued_again").message == "Queued again by ichiro."

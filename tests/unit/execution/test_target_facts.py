@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runs.analysis import fact_readers
-from runs.execution import cpus, facts
+from runs.execution import cpus, target_facts
 from runs.execution.cores import Thread, choose, read
 from runs.execution.errors import TargetProblem
 
@@ -102,8 +102,8 @@ psql\t
 
 
 @pytest.fixture
-def found() -> facts.Facts:
-    return facts.read(REPORT)
+def found() -> target_facts.Facts:
+    return target_facts.read(REPORT)
 
 
 def test_cores_are_those_of_all_sockets(found):
@@ -183,21 +183,21 @@ def test_each_extension_is_named_once(found):
 
 
 def test_a_silent_machine_gives_unknown_facts_and_no_error():
-    nothing = facts.read("")
+    nothing = target_facts.read("")
     assert nothing.hardware.cores is None
     assert nothing.hardware.memory_bytes is None
     assert nothing.installations == ()
 
 
 def test_the_same_hardware_has_the_same_fingerprint_and_more_memory_another(found):
-    assert facts.read(REPORT).hardware.fingerprint == found.hardware.fingerprint
-    more = facts.read(REPORT.replace("131933080", "263866160"))
+    assert target_facts.read(REPORT).hardware.fingerprint == found.hardware.fingerprint
+    more = target_facts.read(REPORT.replace("131933080", "263866160"))
     assert more.hardware.fingerprint != found.hardware.fingerprint
     assert more.operating_system.fingerprint == found.operating_system.fingerprint
 
 
 def test_free_memory_and_the_clock_do_not_change_the_fingerprint(found):
-    later = facts.read(REPORT.replace("MemFree:        1 kB", "MemFree:        9 kB"))
+    later = target_facts.read(REPORT.replace("MemFree:        1 kB", "MemFree:        9 kB"))
     assert later.hardware.fingerprint == found.hardware.fingerprint
 
 
@@ -212,7 +212,7 @@ def test_free_memory_and_the_clock_do_not_change_the_fingerprint(found):
     ids=["some pages of memory", "a disk's name", "a card's name", "a volume's number"],
 )
 def test_what_changes_by_itself_changes_no_fingerprint(found, told, later):
-    again = facts.read(REPORT.replace(told, later))
+    again = target_facts.read(REPORT.replace(told, later))
     assert again != found
     assert again.hardware.fingerprint == found.hardware.fingerprint
     assert again.operating_system.fingerprint == found.operating_system.fingerprint
@@ -229,7 +229,7 @@ def test_what_changes_by_itself_changes_no_fingerprint(found, told, later):
     ],
 )
 def test_what_somebody_changed_is_another_environment(found, told, later):
-    again = facts.read(REPORT.replace(told, later))
+    again = target_facts.read(REPORT.replace(told, later))
     assert again.hardware.fingerprint == found.hardware.fingerprint
     assert again.operating_system.fingerprint != found.operating_system.fingerprint
 
@@ -247,12 +247,12 @@ def test_what_somebody_changed_is_another_environment(found, told, later):
     ],
 )
 def test_versions_become_numbers_as_in_server_version_num(printed, number):
-    assert facts.version_num(printed) == number
+    assert target_facts.version_num(printed) == number
 
 
-def probe(*arguments: str) -> facts.Facts:
-    command = facts.machine_probe(*(arguments or ("/",)))
-    return facts.of_machine(
+def probe(*arguments: str) -> target_facts.Facts:
+    command = target_facts.machine_probe(*(arguments or ("/",)))
+    return target_facts.of_machine(
         subprocess.run(command, capture_output=True, text=True, check=True).stdout
     )
 
@@ -281,9 +281,9 @@ def test_every_shell_reads_settings_whole(shell):
     """A shell that reads byte by byte gets only the first one of /proc/sys."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is missing")
-    _sh, *rest = facts.machine_probe("/")
+    _sh, *rest = target_facts.machine_probe("/")
     printed = subprocess.run([shell, *rest], capture_output=True, text=True, check=True).stdout
-    told = facts.of_machine(printed).operating_system.kernel_settings
+    told = target_facts.of_machine(printed).operating_system.kernel_settings
     assert len(told) > 10
     for name, value in told.items():
         path = Path("/proc/sys", *name.split("."))
@@ -293,13 +293,13 @@ def test_every_shell_reads_settings_whole(shell):
 @pytest.mark.parametrize("cut", ["", "== uname\n\n== end\n", REPORT.partition("== end")[0]])
 def test_a_report_that_is_not_whole_is_not_taken_for_another_machine(cut):
     with pytest.raises(TargetProblem) as told:
-        facts.of_machine(cut)
+        target_facts.of_machine(cut)
     assert told.value.code == "facts_unknown"
 
 
 def test_a_fact_that_the_probe_prints_by_name_is_stored_and_can_be_compared():
     """What docs/adding-a-condition.md promises: nothing between the probe and the list knows it."""
-    system = facts.read(f"{REPORT}\n== more\nclocksource\ttsc\nmitigations\toff\nsilent\t\n")
+    system = target_facts.read(f"{REPORT}\n== more\nclocksource\ttsc\nmitigations\toff\nsilent\t\n")
     stored = asdict(system.operating_system)
 
     assert stored["more"] == {"clocksource": "tsc", "mitigations": "off"}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
-from runs.execution.machine import (
+from runs.execution.machine_facts import (
     Disk,
     Hardware,
     OperatingSystem,
