@@ -116,11 +116,11 @@ class Campaign(models.Model):
     def __str__(self) -> str:
         return self.title
 
-    def get_state_display(self) -> str:
+    def get_state_display(self) -> str:  # type: ignore[no-redef]  # by django-stubs
         """As Django's, which asks for the words of all states to find those of one."""
         return str(CampaignState(self.state).label)
 
-    def get_origin_display(self) -> str:
+    def get_origin_display(self) -> str:  # type: ignore[no-redef]  # by django-stubs
         """As get_state_display."""
         return str(Origin(self.origin).label)
 

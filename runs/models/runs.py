@@ -193,7 +193,7 @@ class Run(models.Model):
     def __str__(self) -> str:
         return f"{self.pk}: {self.state}"
 
-    def get_state_display(self) -> str:
+    def get_state_display(self) -> str:  # type: ignore[no-redef]  # by django-stubs
         """As Django's, which asks for the words of all states to find those of one."""
         return str(RunState(self.state).label)
 

@@ -132,7 +132,7 @@ class Server(models.Model):
     def __str__(self) -> str:
         return self.name
 
-    def get_state_display(self) -> str:
+    def get_state_display(self) -> str:  # type: ignore[no-redef]  # by django-stubs
         """As Django's, which asks for the words of all states to find those of one."""
         return str(ServerState(self.state).label)
 
