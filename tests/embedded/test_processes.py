@@ -163,13 +163,13 @@ def test_programs_share_what_their_parent_has_loaded_and_outlive_it(
     assert "/no/such/file" in wrong.last_words()
 
     server = forked(parent, tmp_path, "server", "-m", "http.server", "0", "--bind", "127.0.0.1")
+    while "Serving" not in server.log.read_text():
+        time.sleep(0.01)
     status = Path(f"/proc/{server.pid}/status").read_text().split()
     assert status[status.index("Name:") + 1] == "server"
     assert int(status[status.index("PPid:") + 1]) == parent.pid
     assert status[status.index("Threads:") + 1] == "1"
     assert os.getsid(server.pid or 0) == os.getpgid(server.pid or 0) == server.pid
-    while "Serving" not in server.log.read_text():
-        time.sleep(0.01)
     loaded = Path(f"/proc/{server.pid}/maps").read_text()
     assert "psycopg" in loaded
     assert len(list(Path(f"/proc/{server.pid}/fd").iterdir())) == 4  # three, and what it listens on
