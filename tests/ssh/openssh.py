@@ -153,8 +153,11 @@ class OpenSSH:
 
 
 def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
+    # A connection may end meanwhile.
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        tasks = Path(f"/proc/{pid}/task/{pid}/children")
+        return [int(child) for child in tasks.read_text().split()]
+    return []
 
 
 # script/test has temporary files in memory.

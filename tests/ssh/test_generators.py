@@ -179,7 +179,8 @@ def test_the_load_of_two_machines_is_added_up(measured):
     counted = [read_histogram(printed[f"latencies-{name}.txt"]) for name in ("load1", "load2")]
     assert sum(each.transactions for each in counted) == found.measurements["transactions"]
     medians = [each.percentile_ms(50) for each in counted]
-    assert min(medians) <= found.measurements["latency_p50"] <= max(medians)
+    # A bucket of latencies is at most 1 % wide.
+    assert 0.99 * min(medians) <= found.measurements["latency_p50"] <= 1.01 * max(medians)
     assert "generators_combined" in {note.code for note in found.notes}
     clients = [
         arguments(director, f"pgbench-{name}")[
