@@ -116,7 +116,7 @@ def _weights(design: Floats, covariance: Floats) -> Floats:
 
 def _inverse(covariance: Floats) -> Floats:
     variances = np.diag(covariance)
-    if np.count_nonzero(covariance) == np.count_nonzero(variances):
+    if np.count_nonzero(covariance) == len(variances) and np.all(variances > 0):
         # Readings of one machine: nothing is shared, and no eigenvalues have to be found.
         return np.diag(1 / variances)
     return np.asarray(np.linalg.pinv(covariance, hermitian=True), dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.db.models import Count, Exists, F, OuterRef, QuerySet, Value
 from django.db.models.functions import Concat
@@ -26,6 +26,10 @@ class NodeRow:
     server: Server | None
     hardware: HardwareProfile | None
     software: tuple[str, ...] = ()
+
+
+# Role, name, hardware profile.
+_Printed = tuple[str, str, int | None]
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ def listed(*, to: Reader, kind: str = "") -> QuerySet[Topology]:
 
 
 def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
-    """These topologies with nodes, and campaigns counted. Three queries, whatever their number."""
+    """These topologies with nodes, and campaigns counted. Four queries, whatever their number."""
     keys = [each.pk for each in found]
     own, printed, counts = _own(keys), _printed(keys), _campaigns(keys, to)
     return [
@@ -86,20 +90,29 @@ def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
 
 def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
     """The nodes that publications print, each once for all its tables and versions."""
+    # Most nodes are printed by many tables. Of each, what is shown is read, and a machine once.
     nodes = (
         PublishedNode.objects.filter(table__campaign__topology__in=keys)
-        .select_related("hardware", "table__campaign")
-        .defer("table__grid", "table__columns", "table__search", "table__method")
         .order_by("table", "ordinal")
+        .values_list("table__campaign__topology", "role", "name", "software", "hardware")
     )
-    found: dict[int, dict[object, NodeRow]] = defaultdict(dict)
-    for node in nodes:
-        known = found[node.table.campaign.topology_id or 0]
-        key = (node.role, str(node.name), node.hardware_id)
-        row = known.get(key) or NodeRow(node.role, node.name, None, node.hardware)
-        software = dict.fromkeys((*row.software, *filter(None, [node.software])))
-        known[key] = replace(row, software=tuple(software))
-    return defaultdict(list, {key: list(each.values()) for key, each in found.items()})
+    found: dict[int, dict[_Printed, tuple[dict[str, str], dict[str, None]]]] = defaultdict(dict)
+    for topology, role, name, software, hardware in nodes:
+        key = (role, str(name), hardware)
+        _name, programs = found[topology].setdefault(key, (name, {}))
+        programs |= dict.fromkeys(filter(None, [software]))
+    wanted = {hardware for each in found.values() for _role, _name, hardware in each}
+    machines = HardwareProfile.objects.in_bulk(wanted - {None})
+    return defaultdict(
+        list,
+        {
+            topology: [
+                NodeRow(role, name, None, machines.get(hardware), tuple(programs))
+                for (role, _text, hardware), (name, programs) in each.items()
+            ]
+            for topology, each in found.items()
+        },
+    )
 
 
 def _campaigns(keys: Sequence[int], to: Reader) -> dict[int, int]:

@@ -342,7 +342,7 @@ def test_the_lists_queries_do_not_grow(client, archive, number, django_assert_nu
     for each in range(number):
         topology = topologies.topology_of(server=factories.server(f"s{each}"))
         factories.campaign(topology=topology, repeats=0)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get("/topologies/")
 
 
