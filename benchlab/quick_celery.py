@@ -5,6 +5,7 @@ python -m benchlab.quick_celery -A benchlab worker --queues runs --pool threads
 
 import argparse
 import gc
+from importlib import import_module
 
 # Loaded once and never freed: collections pass over it, so they may come often. What a run leaves
 # in cycles then goes before it takes memory of its own.
@@ -13,8 +14,8 @@ THRESHOLDS = (5_000, 10, 10)
 
 def load() -> None:
     """Import the worker and its pool."""
-    import celery.apps.worker  # noqa: PLC0415
-    import celery.concurrency.thread  # noqa: F401, PLC0415
+    for module in ("celery.apps.worker", "celery.concurrency.thread"):
+        import_module(module)
 
 
 def main() -> None:
