@@ -16,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -56,6 +57,18 @@ class QuickPostgreSQL(EmbeddedPostgreSQL):
         with self._connect() as connection:
             connection.execute("GRANT SET ON PARAMETER session_replication_role TO benchlab")
         return is_there
+
+
+@contextmanager
+def own_postgresql() -> Iterator[QuickPostgreSQL]:
+    """A running one of the caller's own, without anything in its database; gone afterwards."""
+    account = service_account()
+    with tempfile.TemporaryDirectory(prefix="bl-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        bindir = postgresql_binaries(folder, account).postgresql18
+        with QuickPostgreSQL(bindir, folder / "pg", account=account) as postgresql:
+            yield postgresql
 
 
 def migrated_postgresql(bindir: Path, folder: Path, account: Account) -> EmbeddedPostgreSQL:
@@ -232,14 +245,9 @@ def digest_of(statements: str, names: list[str]) -> str:
 
 def main() -> None:
     """Write the baseline anew, of all migrations that there are."""
-    account = service_account()
-    with tempfile.TemporaryDirectory(prefix="bl-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        bindir = postgresql_binaries(folder, account).postgresql18
-        with QuickPostgreSQL(bindir, folder / "pg", account=account) as postgresql:
-            migrate_one_by_one(postgresql.url)
-            BASELINE.write_text(baseline_of(bindir, postgresql.url))
+    with own_postgresql() as postgresql:
+        migrate_one_by_one(postgresql.url)
+        BASELINE.write_text(baseline_of(postgresql.bindir, postgresql.url))
 
 
 if __name__ == "__main__":

@@ -14,9 +14,7 @@ import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from benchlab.embedded.account import service_account
-from benchlab.embedded.binaries import postgresql_binaries
-from tests.migrated import ROOT, QuickPostgreSQL, create_database
+from tests.migrated import ROOT, create_database, own_postgresql
 
 HEADING = re.compile(r"^## (?P<version>\S+)(?: \((?P<date>\d{4}-\d\d-\d\d)\))?$", re.MULTILINE)
 
@@ -58,21 +56,17 @@ def problems_of_migrations(base: str | None) -> list[str]:
 
 def _migrated_from(base: str | None) -> list[str]:
     """Migrate an empty database by the code of `base` and then by ours."""
-    account = service_account()
-    with tempfile.TemporaryDirectory(prefix="bl-") as name:
-        folder = Path(name)
-        folder.chmod(0o711)
-        bindir = postgresql_binaries(folder, account).postgresql18
-        with QuickPostgreSQL(bindir, folder / "pg", account=account) as postgresql:
-            url = create_database(postgresql.url, "release")
-            if base is not None:
-                _extract(base, folder / "before")
-                if failed := _manage(folder / "before", url, "migrate"):
-                    return [f"{base} cannot be migrated itself: {failed}"]
-            failed = _manage(ROOT, url, "migrate") or _manage(
-                ROOT, url, "makemigrations", "--check", "--dry-run"
-            )
-            return [f"Migrating from {base or 'nothing'} fails: {failed}"] if failed else []
+    with own_postgresql() as postgresql, tempfile.TemporaryDirectory(prefix="bl-") as folder:
+        url = create_database(postgresql.url, "release")
+        if base is not None:
+            before = Path(folder) / "before"
+            _extract(base, before)
+            if failed := _manage(before, url, "migrate"):
+                return [f"{base} cannot be migrated itself: {failed}"]
+        failed = _manage(ROOT, url, "migrate") or _manage(
+            ROOT, url, "makemigrations", "--check", "--dry-run"
+        )
+        return [f"Migrating from {base or 'nothing'} fails: {failed}"] if failed else []
 
 
 def _extract(ref: str, folder: Path) -> None:
