@@ -27,11 +27,11 @@ from benchlab.embedded.places import REPOSITORY
 SERVERS = frozenset({POSTGRESQL_WHEEL, *REDIS_WHEELS})
 NOT_OF_THE_CODE = frozenset({"tests", "var", "node_modules"})
 NOT_OF_PYTHON = shutil.ignore_patterns(
-    "site-packages", "test", "idlelib", "lib2to3", "ensurepip", "config-*", "*.a"
+    "site-packages", "dist-packages", "test", "idlelib", "lib2to3", "ensurepip", "config-*", "*.a"
 )
 PACKAGES = ("benchlab", "runs")
 # What a copy consists of; another name when that changes, so that older copies are made again.
-FORM = "without extras"
+FORM = "packages under both names"
 TRIED = "import asyncssh, celery, cryptography, django, gunicorn, psycopg, benchlab.embedded"
 # What one account can import the others can read: that is enough to see that they get there.
 TRIED_BY_OTHERS = "import django, benchlab.embedded"
@@ -202,6 +202,8 @@ def _fill(
     )
     own = standard / "site-packages"
     own.mkdir()
+    # Debian's Python looks for packages under this name, unless it is in a virtual environment.
+    (standard / "dist-packages").symlink_to(own.name)
     for package in packages:
         _take(package, None if places else own, draft / "bin")
     (own / "places.pth").write_text("".join(f"{place}\n" for place in places))

@@ -10,6 +10,8 @@ have() {
 # Prints those without which tests take longer: the shell needs two thirds of chromium's processor time.
 helpful_packages() {
     have chromium-headless-shell || echo chromium-headless-shell
+    # Without it the environment is built with another Python, if there is one: see environment.sh.
+    [ ! -x /usr/bin/python3.11 ] || /usr/bin/python3.11 -c "import ensurepip" 2>/dev/null || echo python3.11-venv
 }
 
 # Prints the Debian packages that some test needs and that are missing.

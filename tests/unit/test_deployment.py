@@ -107,6 +107,24 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     assert (tmp_path / "environment").stat().st_mode & 0o77 == 0
 
 
+def test_the_environment_is_built_with_the_systems_python_unless_another_is_named(tmp_path):
+    (tmp_path / "python3.11").symlink_to(sys.executable)
+    script = f"root={ROOT}; . {ROOT}/script/lib/environment.sh; find_python"
+
+    def found(**variables: str) -> str:
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"} | variables
+        answer = subprocess.run(
+            ["sh", "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        return answer.stdout.strip()
+
+    makes = [shutil.which("python3.11", path="/usr/bin") or "false", "-c", "import ensurepip, venv"]
+    has_own = subprocess.run(makes, check=False, capture_output=True).returncode == 0
+    assert found() == ("/usr/bin/python3.11" if has_own else "python3.11")
+    named = str(tmp_path / "python3.11")
+    assert found(BENCHLAB_PYTHON=named) == named
+
+
 def test_the_units_of_systemd_run_what_the_composition_runs():
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in ("control", "worker"):
