@@ -37,6 +37,7 @@ from runs.selectors.campaigns.metrics import by_use
 from runs.selectors.compare import cell_runs, comparability, known_noise
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
@@ -274,6 +275,10 @@ class Judge:
         return replace(found, despite=judged.despite, differing=judged.differing, doubtful=doubtful)
 
 
+# Of the scopes of a question, in their order.
+_cells: Kept[dict[int, StoredCell]] = Kept(most=8)
+
+
 def of_cells(
     cells: Collection[int],
     metrics: Collection[str] = (),
@@ -291,7 +296,9 @@ def of_cells(
     """
     if scopes is None:
         scopes = _scopes(cells)
-    found = {cell.pk: cell for cell in _within(scopes, among)}
+    owners = [scope.campaign.pk for scope in scopes]
+    asked = tuple((scope.campaign.pk, scope.revisions) for scope in scopes)
+    found = _cells.part(asked, owners, lambda: {cell.pk: cell for cell in _within(scopes, among)})
     measured = _metrics(found, metrics)
     chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
     made = cell_runs.of_cells(cells) if runs is None else runs
@@ -300,7 +307,9 @@ def of_cells(
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
         metrics_of=_metrics_of(found, measured),
         runs=made,
-        comparability=comparability.of_cells(cells, made) if under is None else under,
+        comparability=comparability.of_cells(cells, made, campaigns=owners)
+        if under is None
+        else under,
         stored=_stored(found, chosen.values()),
         noise=known_noise.of_scopes(scopes, chosen),
     )
