@@ -1,9 +1,11 @@
-"""What a first start of an instance makes in ten seconds of a processor, made once for all tests.
+"""What takes long to make and is made once for all tests: what a first start of an instance makes,
+and the lab's versions.
 
 That the product makes these itself is tested by those that are about it.
 """
 
 import fcntl
+import os
 from pathlib import Path
 
 from benchlab.embedded.accounts import Accounts
@@ -24,6 +26,13 @@ def prepare(var: Path, test_folder: Path, *, is_migrated: bool) -> None:
         (services / made.relative_to(test_folder)).symlink_to(made)
     if is_migrated:
         copy_cluster(services / "postgresql")
+
+
+def wait_for_lab() -> None:
+    """Until script/lab has made what it can, which script/test has started in the background."""
+    if lock := os.environ.get("BENCHLAB_TEST_LAB"):
+        with Path(lock).open() as held:
+            fcntl.flock(held, fcntl.LOCK_SH)
 
 
 def _made(test_folder: Path) -> list[Path]:

@@ -1,10 +1,16 @@
 """Components with a body of their own; those without are plain includes of `components/`."""
 
+import re
+import threading
+from collections.abc import Hashable
 from typing import Any
 
 from django import template
+from django.template.base import FilterExpression, Node, NodeList, Parser, Token
+from django.template.context import Context
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 
 register = template.Library()
 
@@ -35,3 +41,44 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
         "components.html#confirm",
         {"content": content, "label": label, "action": action, **arguments},
     )
+
+
+# Of each `same`, in all languages together; a row has some hundred bytes.
+MOST_ROWS = 1024
+_INDENTS = re.compile(r"\n\s+")
+
+
+@register.tag
+def same(parser: Parser, token: Token) -> Node:
+    """`{% same row sprite %}...{% endsame %}`: written once for the same values of these variables.
+
+    The body knows only them, and nothing else of the page. They are texts and whole numbers, or
+    tuples and frozen dataclasses of those. Indents are left out: they are half of a large page.
+    """
+    names = token.split_contents()[1:]
+    body = parser.parse(("endsame",))
+    parser.delete_first_token()
+    return _Same({name: parser.compile_filter(name) for name in names}, body)
+
+
+class _Same(Node):
+    """Rows that were written before. For all threads of a process; the oldest are forgotten."""
+
+    child_nodelists = ("body",)
+
+    def __init__(self, values: dict[str, FilterExpression], body: NodeList) -> None:
+        self.values, self.body = values, body
+        self._known: dict[Hashable, SafeString] = {}
+        self._lock = threading.Lock()
+
+    def render(self, context: Context) -> SafeString:
+        values = {name: each.resolve(context) for name, each in self.values.items()}
+        key = (get_language(), context.autoescape, *values.values())
+        found = self._known.get(key)
+        if found is None:
+            found = SafeString(_INDENTS.sub("\n", self.body.render(context.new(values)).strip()))
+            with self._lock:
+                while len(self._known) >= MOST_ROWS:
+                    del self._known[next(iter(self._known))]
+                self._known[key] = found
+        return found

@@ -51,9 +51,8 @@ make_environment() {
 }
 
 install_requirements() {
-    stamp=$venv/.installed-$(echo "$*" | tr -c 'A-Za-z0-9\n' '-')
-    sum=$(cd "$root" && cat requirements.txt requirements.lock "$@" | cksum)
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ] && "$python" -c '' 2>/dev/null; then
+    stamp=$(stamp_of "$@")
+    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sum_of "$@")" ] && "$python" -c '' 2>/dev/null; then
         return
     fi
     [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
@@ -66,7 +65,18 @@ install_requirements() {
     for file in "$@"; do
         install_packages -r "$root/$file" || fail "pip could not install $file; its message is above"
     done
-    echo "$sum" >"$stamp"
+    sum_of "$@" >"$stamp"
+    # The other files ask for all of that one, so script/server finds nothing to do.
+    sum_of requirements.txt >"$(stamp_of requirements.txt)"
+}
+
+# Files of requirements, and what they said when they were installed.
+stamp_of() {
+    echo "$venv/.installed-$(echo "$*" | tr -c 'A-Za-z0-9\n' '-')"
+}
+
+sum_of() {
+    (cd "$root" && cat requirements.txt requirements.lock "$@" | cksum)
 }
 
 # uv takes a third of pip's processor time, and downloads several packages at once. Tests bring it. Elsewhere
@@ -75,10 +85,11 @@ bring_uv() {
     [ -x "$venv/bin/uv" ] || install_by_pip uv==0.13.9 2>/dev/null || true
 }
 
+# uv compiles nothing, unlike pip: Python does that for the fifth of all files that is ever imported.
 # Where uv fails pip tries, for it reads other settings, and its message is the one that people know.
 install_packages() {
     uv=$venv/bin/uv
-    { [ -x "$uv" ] && "$uv" pip install --quiet --compile-bytecode --python "$python" "$@" 2>/dev/null; } ||
+    { [ -x "$uv" ] && "$uv" pip install --quiet --python "$python" "$@" 2>/dev/null; } ||
         install_by_pip "$@"
 }
 

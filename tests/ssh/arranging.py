@@ -15,6 +15,7 @@ from runs.execution.target_facts import version_num
 from runs.scenarios import registry
 from tests.ssh.directing import left_running, names
 from tests.ssh.initialised import quick_bindir
+from tests.started import wait_for_lab
 
 # The wheels have no contrib.
 DEBIAN = Path("/usr/lib/postgresql/15/bin")
@@ -55,6 +56,7 @@ def with_contrib(plan: RunPlan, account: Account, version: str = "16.10") -> Run
 
     CI fails where neither is there, a laptop skips.
     """
+    wait_for_lab()
     lab = folders.versions_folder(Places(var_from_environment({})), account) / version / "bin"
     found = next((each for each in (lab, DEBIAN) if (each / "postgres").exists()), None)
     if found is None:

@@ -13,6 +13,7 @@ from runs.scenarios import registry
 from runs.services.configurations.configurations import FIXED_POINT
 from tests.ssh.directing import execute, left_running
 from tests.ssh.initialised import quick_bindir
+from tests.started import wait_for_lab
 
 pytestmark = pytest.mark.openssh
 
@@ -28,6 +29,7 @@ RELEASES = [
 @pytest.fixture(params=RELEASES)
 def bindir(request, account, test_folder) -> Path:
     """The binaries that script/lab made; skipped where it could not."""
+    wait_for_lab()
     places = Places(var_from_environment({}))
     found = folders.versions_folder(places, account) / request.param.version / "bin"
     if not (found / "postgres").exists():

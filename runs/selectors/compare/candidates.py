@@ -1,11 +1,13 @@
 """What can be compared: campaigns of every origin that match a search, with their series."""
 
+import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
+from django.db import connections, router
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from runs.models import (
@@ -145,20 +147,31 @@ def _with_runs(**under: QuerySet[Any]) -> Q:
     return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
 
 
+# In PostgreSQL's words, and one text a campaign: to read thousands of cells one by one takes three
+# times as long. In histories each series counts once, not each revision.
+_LEVELS = """
+SELECT campaign_id, json_agg(json_build_array(version, levels) ORDER BY ordinal, id)::text
+FROM (
+    SELECT DISTINCT ON (campaign_id, series_key, CASE WHEN series_key = '' THEN id END)
+        id, ordinal, campaign_id, version, levels
+    FROM runs_cell cell
+    WHERE campaign_id = ANY(%s) AND EXISTS (SELECT FROM runs_cellsummary WHERE cell_id = cell.id)
+    ORDER BY campaign_id, series_key, CASE WHEN series_key = '' THEN id END, ordinal, id
+) AS once
+GROUP BY campaign_id
+"""
+
+
 def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
-    """The levels of each campaign's cells; in histories each series once, not each revision."""
-    measured = Cell.objects.filter(
-        Exists(CellSummary.objects.filter(cell=OuterRef("pk"))), campaign__in=campaigns
-    )
-    series = ("campaign_id", "series_key")
-    once = measured.exclude(series_key="").order_by(*series, "ordinal", "pk").distinct(*series)
-    cells = measured.filter(Q(series_key="") | Q(pk__in=once.values("pk"))).order_by(
-        "ordinal", "pk"
-    )
-    listed = cells.values_list("campaign_id", "version", "levels")
+    """The levels of each campaign's measured cells, in the order of the cells. One query."""
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for campaign, version, levels in listed:
-        found[campaign].append(({series_cells.VERSION: version} if version else {}) | levels)
+    with connections[router.db_for_read(Cell)].cursor() as cursor:
+        cursor.execute(_LEVELS, [[campaign.pk for campaign in campaigns]])
+        for campaign, listed in cursor.fetchall():
+            found[campaign] = [
+                ({series_cells.VERSION: version} if version else {}) | levels
+                for version, levels in json.loads(listed)
+            ]
     return found
 
 

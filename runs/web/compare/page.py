@@ -56,7 +56,7 @@ class Place:
     size: str
     tone: str
     verdict: str
-    record: Sequence[str]
+    record: tuple[str, ...]
     doubt: str
 
 
@@ -196,7 +196,7 @@ def _columns(page: ComparedPage, words: Wording) -> list[str]:
     return [name for _text, name in _levels(page, words)] if page.loaded.x else [""]
 
 
-def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Place | None]]]:
+def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, tuple[Place | None, ...]]]:
     """For each series its label, whether it is the baseline, and its cells by column."""
     compared = {row.head_cell.id: row.comparison for row in page.rows}
     levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
@@ -204,12 +204,12 @@ def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, list[Pl
     found = []
     for each, label in zip(page.loaded.series, page.labels, strict=True):
         at = {level_text(cell.x): cell for cell in each.cells}
-        places = [
+        places = tuple(
             _place(at[level], f"{label} {names[level]}", compared, page.loaded.provenance)
             if level in at
             else None
             for level in levels
-        ]
+        )
         found.append((label, each is page.base, places))
     return found
 
@@ -231,7 +231,7 @@ def _place(
         size=(size(found) or str(VERDICTS[found.verdict])) if found else "",
         tone=tone(found.verdict) if found else "",
         verdict=str(VERDICTS[found.verdict]) if found else "",
-        record=provenance.get(cell.id, ()),
+        record=tuple(provenance.get(cell.id, ())),
         doubt=doubtful_runs(cell.runs.doubtful) if cell.runs.doubtful else "",
     )
 
@@ -296,14 +296,14 @@ def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
     return [(tone(code), str(VERDICTS[code]), number) for code, number in ordered]
 
 
-def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, list[HeatPlace]]]:
+def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[HeatPlace, ...]]]:
     """For each series its label and its ratio to each other."""
     if page.heat is None:
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
     found = []
     for label, row in zip(page.labels, page.heat.rows, strict=True):
-        found.append((label, [_heat_place(each, better, page, words) for each in row]))
+        found.append((label, tuple(_heat_place(each, better, page, words) for each in row)))
     return found
 
 

@@ -23,6 +23,7 @@ from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.places import REPOSITORY
 from benchlab.lab.folders import bindirs
 from runs.postgresql_settings.conf_file import quoted, write
+from tests.started import wait_for_lab
 
 DEBIAN = Path("/usr/lib/postgresql")
 ACCOUNT = service_account()
@@ -142,6 +143,7 @@ def started_often() -> list[Server]:
 @functools.cache
 def installed() -> list[Server]:
     """All servers that the servers' account can run, oldest first."""
+    wait_for_lab()
     embedded = postgresql_binaries(Path(os.environ["BENCHLAB_TEST_FOLDER"]), ACCOUNT)
     found = [embedded.postgresql16, embedded.postgresql18, *sorted(DEBIAN.glob("*/bin"))]
     found += bindirs(Path(os.environ.get("BENCHLAB_LAB") or REPOSITORY / "var" / "lab"))
