@@ -108,11 +108,18 @@ class LimitStatements:
         if settings.PGBOUNCER:
             return self._get_response(request)
         limit = seconds(request)
+        # A transaction that was open before the request ends after it: one setting holds in it.
+        outer = {each.alias for each in connections.all() if each.in_atomic_block}
+        held: set[str] = set()
 
         def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-            # A transaction that has failed takes nothing else.
-            if not str(sql).startswith("ROLLBACK"):
-                _set(limit * 1000, context["connection"])
+            of = context["connection"]
+            if str(sql).startswith("ROLLBACK"):
+                # A transaction that has failed takes nothing else; the setting may be taken back.
+                held.discard(of.alias)
+            elif of.alias not in held:
+                _set(limit * 1000, of)
+                held.update(outer & {of.alias})
             return proceed(sql, params, many, context)
 
         with ExitStack() as wrapped:

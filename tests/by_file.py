@@ -2,6 +2,7 @@
 
 By itself each process collects all tests, which takes eight seconds of a processor six times. With
 `--collect-late` a process takes each file for one item, and collects the file when its turn comes.
+Of a test that passes it then sends one message instead of five.
 """
 
 import gc
@@ -13,8 +14,9 @@ from xdist.scheduler import LoadFileScheduling
 
 # Files of tests that share what is costly to start: one process runs them one after the other.
 TOGETHER = {
-    "tests/instance/test_accounts.py": "quiet instance",
-    "tests/instance/test_losses.py": "quiet instance",
+    "tests/instance/test_accounts.py": "instance",
+    "tests/instance/test_losses.py": "instance",
+    "tests/instance/test_main_job.py": "instance",
     "tests/client/test_campaign_run.py": "server of clients",
     "tests/client/test_ci_docs.py": "server of clients",
     "tests/client/test_comment.py": "server of clients",
@@ -45,6 +47,34 @@ class Scheduling(LoadFileScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
     """What `--dist loadfile` of script/test does."""
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def is_needed(event: str, report: dict[str, Any]) -> bool:
+    """Whether the process that prints needs this message: not that all is well before and after."""
+    if event in {"logstart", "logfinish"}:
+        return False
+    return event != "testreport" or report["when"] == "call" or report["outcome"] != "passed"
+
+
+def send_only_needed(interactor: Any) -> None:
+    """Let what sends messages for pytest-xdist leave out the others."""
+    send = interactor.sendevent
+
+    def sent(event: str, **values: Any) -> None:
+        if is_needed(event, values.get("data", {})):
+            send(event, **values)
+
+    interactor.sendevent = sent
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a process of pytest-xdist: what sends is there now."""
+    if session.config.getoption("collect_late"):
+        for plugin in session.config.pluginmanager.get_plugins():
+            # By name: pytest-xdist runs its file there, and does not import it.
+            if type(plugin).__name__ == "WorkerInteractor":
+                send_only_needed(plugin)
 
 
 class File(pytest.Item):

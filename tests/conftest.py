@@ -3,9 +3,10 @@
 import gc
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -107,21 +108,32 @@ def own_artifacts(settings, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def whole_archive(django_db_setup, django_db_blocker):
-    """Every publication, stored once for a module, whose tests roll back only what they add."""
+def stored_throughout(django_db_setup, django_db_blocker) -> Iterator[Callable[[Any], Any]]:
+    """`stored_throughout(make)` stores once what the tests of a module share; what `make` gives.
+
+    Each test rolls back only what it adds; all is rolled back after the module's last test.
+    """
+    stored = transaction.atomic()
+
+    def store(make: Callable[[], Any]) -> Any:
+        with django_db_blocker.unblock():
+            return make()
+
+    store(stored.__enter__)
+    yield store
+    store(lambda: transaction.set_rollback(True))
+    store(lambda: stored.__exit__(None, None, None))
+
+
+@pytest.fixture(scope="module")
+def whole_archive(stored_throughout):
+    """Every publication, stored once for a module."""
     from runs.published import reading  # needs Django's settings
     from runs.services import archive
     from runs.services.campaigns import scenarios
 
-    stored = transaction.atomic()
-    with django_db_blocker.unblock():
-        stored.__enter__()
-        scenarios.sync()
-        archive.load(files=reading.files())
-    yield
-    with django_db_blocker.unblock():
-        transaction.set_rollback(True)
-        stored.__exit__(None, None, None)
+    stored_throughout(scenarios.sync)
+    stored_throughout(lambda: archive.load(files=reading.files()))
 
 
 @pytest.fixture(scope="session")

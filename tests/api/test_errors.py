@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connection, connections, transaction
 from django.http import Http404
 from psycopg import errors
 from psycopg_pool import PoolTimeout
@@ -196,6 +196,24 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
     assert b"This takes too long" in page.content
     assert rows.count(b"\n") == 2  # an export has more time
     assert again == ("10min",)
+
+
+@pytest.mark.django_db
+def test_the_limit_is_set_once_in_an_outer_transaction_and_again_after_a_savepoint(monkeypatch):
+    really, times = statement_limits._set, []
+    monkeypatch.setattr(statement_limits, "_set", lambda *of: times.append(of) or really(*of))
+    found = []
+
+    def view(_request):
+        for _time in range(2):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT 1")
+                found.append((cursor.execute("SHOW statement_timeout").fetchone(), len(times)))
+            transaction.savepoint_rollback(transaction.savepoint())
+
+    statement_limits.LimitStatements(view)(REQUESTS.get("/"))
+    statement_limits.LimitStatements(view)(REQUESTS.get("/api/v1/runs/"))
+    assert found == [(("10s",), 1), (("10s",), 2), (("15s",), 3), (("15s",), 4)]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -39,6 +40,18 @@ def test_the_documentation_lists_what_can_be_set(read):
 
     assert len(read) > 20
     assert documented == read
+
+
+def test_the_description_of_the_code_names_what_is_there():
+    text = (ROOT / "docs/architecture.md").read_text()
+    layers = "analysis|charts|dispatch|execution|scenarios|selectors|services|tools"
+    named = set(re.findall(rf"(?<![./\w`])(?:{layers})(?:\.[a-z_]+)+\b(?<!\.md)", text))
+    assert "services.runs.leases.claim" in named
+
+    def check(name: str) -> None:
+        pkgutil.resolve_name(f"runs.{name}")
+
+    check_each(sorted(named), check)
 
 
 def test_the_composition_passes_on_what_can_be_set(read):

