@@ -30,6 +30,10 @@ _ORDER = {
     for place, fact in enumerate((*FACTS, *SETTINGS.values()))
     if fact.weight != "ignored"
 }
+_OF_KIND: dict[Kind, list[Fact]] = {
+    kind: [fact for fact in FACTS if fact.kind == kind and fact.weight != "ignored"]
+    for kind in KINDS
+}
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,11 @@ def conditions(
 ) -> Conditions:
     """Read all facts from the stored rows of each kind, and from snapshots of `pg_settings`."""
     found: dict[Fact, set[Value]] = {}
-    for fact in FACTS:
-        for row in rows.get(fact.kind, ()):
-            if fact.weight != "ignored" and (value := fact.read(row)) is not None:
-                found.setdefault(fact, set()).add(value)
+    for kind, listed in rows.items():
+        for row in listed:
+            for fact in _OF_KIND[kind]:
+                if (value := fact.read(row)) is not None:
+                    found.setdefault(fact, set()).add(value)
     defaults: dict[str, bool] = {}
     for snapshot in settings:
         for name, fact in SETTINGS.items():
@@ -98,6 +103,15 @@ def conditions(
         facts={fact: frozenset(each) for fact, each in found.items()},
         defaults=frozenset(name for name, is_default in defaults.items() if is_default),
         levels=dict(levels or {}),
+    )
+
+
+def together(one: Conditions, other: Conditions) -> Conditions:
+    """What is known of both, which are of different kinds."""
+    return Conditions(
+        facts={**one.facts, **other.facts},
+        defaults=one.defaults | other.defaults,
+        levels={**one.levels, **other.levels},
     )
 
 
@@ -118,11 +132,15 @@ def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> J
 
 
 def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
-    common = sorted(_ORDER.keys() & base.facts.keys() & head.facts.keys(), key=_ORDER.__getitem__)
-    told_by = {fact.kind for fact in common if not fact.last_resort}
-    for fact in common:
-        is_moot = fact.last_resort and fact.kind in told_by
-        if is_moot or _is_same(fact, base.facts[fact], head.facts[fact]):
+    apart = [
+        fact
+        for fact, one in base.facts.items()
+        if (other := head.facts.get(fact)) is not None
+        and fact in _ORDER
+        and not _is_same(fact, one, other)
+    ]
+    for fact in sorted(apart, key=_ORDER.__getitem__):
+        if fact.last_resort and _is_told_otherwise(fact, base, head):
             continue
         if fact.kind == "settings" and fact.name in base.defaults & head.defaults:
             continue  # Two versions, each with its own default: that is part of the versions.
@@ -134,6 +152,14 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
             _listed(head.facts[fact]),
             _is_declared(fact, base, head),
         )
+
+
+def _is_told_otherwise(fact: Fact, base: Conditions, head: Conditions) -> bool:
+    """Whether both state another fact of its kind, which is no last resort."""
+    return any(
+        each.kind == fact.kind and not each.last_resort and each in head.facts and each in _ORDER
+        for each in base.facts
+    )
 
 
 def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool:

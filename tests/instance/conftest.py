@@ -25,6 +25,8 @@ from tests.started import prepare
 
 REPOSITORY = Path(__file__).parents[2]
 START_SECONDS = 240
+# What these runs measure is doubtful. How long they are by themselves is asserted elsewhere.
+SHARED_FIRST_RUN_SECONDS = 1
 # Each of the first campaign's cells is measured once, and as often as by default before a release.
 FIRST_REPEATS = 3 if "BENCHLAB_TEST_ALL" in os.environ else 1
 OF_THE_TESTS = {
@@ -172,21 +174,21 @@ def _running(
 
 
 @pytest.fixture(scope="package")
-def quiet_instance(test_folder: Path) -> Iterator[Instance]:
-    """One for all files that need nothing else. One process runs them: tests/conftest.py."""
-    with _running(test_folder) as running:
+def shared_instance(test_folder: Path) -> Iterator[Instance]:
+    """For all files that need nothing else. One process runs them: tests/by_file.py."""
+    with _running(test_folder, first_run_seconds=SHARED_FIRST_RUN_SECONDS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def instance(request: pytest.FixtureRequest, test_folder: Path) -> Iterator[Instance]:
     """An instance of its own for modules on disk, and for those that set FIRST_RUN_SECONDS."""
-    seconds = getattr(request.module, "FIRST_RUN_SECONDS", 0)
+    seconds = getattr(request.module, "FIRST_RUN_SECONDS", None)
     on_disk = request.node.get_closest_marker("on_disk") is not None
-    if not seconds and not on_disk:
-        yield request.getfixturevalue("quiet_instance")
+    if seconds is None and not on_disk:
+        yield request.getfixturevalue("shared_instance")
         return
-    with _running(test_folder, first_run_seconds=seconds, on_disk=on_disk) as running:
+    with _running(test_folder, first_run_seconds=seconds or 0, on_disk=on_disk) as running:
         yield running
 
 

@@ -33,8 +33,8 @@ def token(instance: Instance) -> str:
 
 
 @pytest.fixture
-def queue(instance: Instance, token: str):
-    """Queue a campaign of PostgreSQL 18 over the API; its slug."""
+def queue(instance: Instance, token: str, first_campaign: dict[str, Any]):
+    """Queue a campaign of PostgreSQL 18 over the API, alone on its server; its slug."""
 
     def post(title: str, *, duration: int, repeats: int) -> str:
         [server] = instance.get("servers/")["results"]

@@ -14,8 +14,6 @@ from benchmarks.processes import counted, running
 from tests.instance.conftest import FIRST_REPEATS, Instance
 
 pytestmark = [pytest.mark.instance, pytest.mark.browser, pytest.mark.timeout(900)]
-# What these runs measure is doubtful. How long they are by themselves is asserted elsewhere.
-FIRST_RUN_SECONDS = 1
 
 
 def test_the_first_campaign_finishes_with_every_run_measured(instance: Instance, first_campaign):

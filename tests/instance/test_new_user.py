@@ -16,6 +16,8 @@ from tests.client.test_comment import PULL, Actions
 pytestmark = [
     pytest.mark.instance, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)
 ]  # fmt: skip
+# An instance of its own, without a first campaign: the minutes are counted.
+FIRST_RUN_SECONDS = 0
 # Each measurement of a minute is replayed at once.
 LIMIT_SECONDS = 600 - 6 * 60
 

@@ -1,19 +1,20 @@
 """Whether cells can be compared: the one judgement for all pages, programs and gates."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connection
 
 from runs.analysis.comparability_facts import SETTINGS
-from runs.analysis.comparability_judgement import Conditions, Judgement, conditions, judge
+from runs.analysis.comparability_judgement import Conditions, Judgement, conditions, judge, together
 from runs.execution.treatment import UNTREATED
 from runs.models.campaigns import Origin
 from runs.scenarios import duet
 from runs.selectors.compare import cell_runs
 from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.kept import Kept
 
 # pgbench's defaults, which apply to every scenario that sets none of them.
 _EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}
@@ -69,14 +70,40 @@ class Comparability:
         return self._judged[asked]
 
 
+# With what is judged of their pairs. Some hundred kB each, of two campaigns.
+_kept: Kept[Comparability] = Kept(most=8)
+
+
 def of_cells(
-    cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
+    cell_ids: Collection[int],
+    runs: Mapping[int, CellRuns] | None = None,
+    *,
+    campaigns: Collection[int] = (),
 ) -> Comparability:
-    """The conditions of these cells. One query, and one more if the `runs` are not given."""
+    """The conditions of these cells. One query, and one more if the `runs` are not given.
+
+    `campaigns` are all to which the cells belong: with them it is kept as part of an answer, until
+    the runs have other conditions.
+    """
     found = cell_runs.of_cells(cell_ids) if runs is None else runs
-    rows = _rows(cell_ids, found)
+    if not campaigns:
+        return _read(cell_ids, found)
+    under = tuple((cell, _keys(found.get(cell, _NO_RUNS))) for cell in cell_ids)
+    return _kept.part(under, campaigns, lambda: _read(cell_ids, found))
+
+
+_NO_RUNS = CellRuns()
+
+
+def _keys(runs: CellRuns) -> Hashable:
+    return runs.hardware, runs.environment, runs.settings
+
+
+def _read(cell_ids: Collection[int], runs: Mapping[int, CellRuns]) -> Comparability:
+    rows = _rows(cell_ids, runs)
+    machines: dict[Hashable, Conditions] = {}
     return Comparability(
-        {cell: _conditions(rows, cell, found.get(cell, CellRuns())) for cell in cell_ids}
+        {cell: _conditions(rows, cell, runs.get(cell, _NO_RUNS), machines) for cell in cell_ids}
     )
 
 
@@ -103,26 +130,42 @@ def _loaded(content: Any) -> dict[str, Any]:
 
 
 def _conditions(
-    rows: Mapping[tuple[str, int], dict[str, Any]], cell: int, runs: CellRuns
+    rows: Mapping[tuple[str, int], dict[str, Any]],
+    cell: int,
+    runs: CellRuns,
+    machines: dict[Hashable, Conditions],
 ) -> Conditions:
-    def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
-        return [rows[kind, key] for key in keys if (kind, key) in rows]
-
+    """Those of a cell. Most cells have the machine of another one, which is read once."""
     about = rows.get(("cell", cell), {})
+    build, version = about.get("build") or {}, about.get("version", "")
+    governor = about.get("treatment", {}).get("governor")
+    on = (_keys(runs), governor, build.get("id"), version)
+    if on not in machines:
+        machines[on] = _machine(rows, runs, about)
     levels = about.get("levels", {})
     if about.get("origin") == Origin.UPLOADED:
         # These are read from the output; nobody chose them as something to compare.
         levels = {name: level for name, level in levels.items() if name not in about["workload"]}
+    work = conditions({"workload": [_workload(about)]}, levels=levels)
+    return together(machines[on], work)
+
+
+def _machine(
+    rows: Mapping[tuple[str, int], dict[str, Any]], runs: CellRuns, about: Mapping[str, Any]
+) -> Conditions:
+    """All of them but the workload: the machine, its system, the build and the settings."""
+
+    def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
+        return [rows[kind, key] for key in keys if (kind, key) in rows]
+
     return conditions(
         {
             "hardware": of("hardware", runs.hardware),
             "environment": [_treated(each, about) for each in of("environment", runs.environment)],
             "build": [about["build"]] if about.get("build") else [],
-            "workload": [_workload(about)],
         },
         settings=of("settings", runs.settings),
         version=about.get("version", ""),
-        levels=levels,
     )
 
 

@@ -43,6 +43,8 @@ def _of_all(*tables: str) -> str:
     return "\n    UNION ALL ".join(asked)
 
 
+RUNS = "run"  # what the statement calls the finished runs of a campaign
+
 # Added up table by table: rows that went through one GROUP BY of all took a quarter longer.
 _STAMP = f"""
 WITH newest AS MATERIALIZED ({NEWEST}), printed AS MATERIALIZED (
@@ -78,7 +80,7 @@ ORDER BY of, campaign
 class _Stamps:
     """Of each campaign, of what all share, and of the campaigns that say how machines scatter."""
 
-    of: Mapping[int, Hashable]
+    of: Mapping[int, tuple[tuple[str, int, int], ...]]
     executed: frozenset[int]
     shared: Hashable
     noise: Hashable
@@ -91,6 +93,11 @@ class _Stamps:
             self.shared,
             self.noise if is_judged else None,
         )
+
+    def without_runs(self, campaigns: Sequence[int]) -> Hashable:
+        """Of what no run of these changes that finishes. KeyError if unknown."""
+        own = (tuple(row for row in self.of[each] if row[0] != RUNS) for each in campaigns)
+        return (*own, self.shared)
 
 
 # Of the answer that is being made: its parts ask PostgreSQL no more.
@@ -155,6 +162,22 @@ class Kept(Generic[T]):
                     found[each] = made[each]
                     self._keep((key, (each,)), stamps.whole((each,)), made[each])
         return found
+
+    def part(self, key: Hashable, campaigns: Iterable[int], make: Callable[[], T]) -> T:
+        """A part of an answer about these campaigns that stays when a run of them finishes.
+
+        `make` may read their cells, and what the runs had that `key` names, but not which there
+        are. It is made each time outside of an answer that is kept.
+        """
+        asked, stamps = tuple(sorted(set(campaigns))), _now.get()
+        if stamps is None or not asked or not stamps.of.keys() >= set(asked):
+            return make()
+        stamp = stamps.without_runs(asked)
+        if (known := self._known((key, asked), stamp)) is not None:
+            return known[0]
+        made = make()
+        self._keep((key, asked), stamp, made)
+        return made
 
     def _found(self, key: Hashable, asked: Sequence[int], stamps: _Stamps) -> dict[int, T]:
         known = {each: self._known((key, (each,)), stamps.whole((each,))) for each in asked}
@@ -230,7 +253,7 @@ def _stamps(campaigns: Collection[int]) -> _Stamps | None:
 
 
 def _read(found: Iterable[tuple[str, int, int, int]], asked: Collection[int]) -> _Stamps | None:
-    of: dict[int, list[Hashable]] = {campaign: [] for campaign in asked}
+    of: dict[int, list[tuple[str, int, int]]] = {campaign: [] for campaign in asked}
     known, executed, newest = set(), set(), set()
     shared, runs = [], {}
     for kind, campaign, count, version in found:
@@ -241,7 +264,7 @@ def _read(found: Iterable[tuple[str, int, int, int]], asked: Collection[int]) ->
             known.add(campaign)
             if kind.endswith(Origin.EXECUTED.value):
                 executed.add(campaign)
-        elif kind == "run":
+        elif kind == RUNS:
             runs[campaign] = (count, version)
         if not campaign:
             shared.append((kind, count, version))

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
@@ -27,6 +26,7 @@ from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SeriesKey, level_text
 
 # Fields of a published table that a comparison has no use for.
@@ -42,6 +42,7 @@ class SeriesCell:
     levels: Mapping[str, Any]
     summary: Summary
     runs: CellRuns
+    revision: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,15 @@ class Series:
 
 @dataclass(frozen=True)
 class _Row:
-    """A summary that was found, and the levels of its cell."""
+    """A cell with its levels, and its summary."""
 
-    summary: CellSummary
+    cell: Cell
     levels: Mapping[str, Any]
+    summary: Summary
 
     @property
     def campaign_id(self) -> int:
-        return self.summary.cell.campaign_id
+        return self.cell.campaign_id
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ class _Maker:
         )
 
     def _cell(self, row: _Row) -> SeriesCell:
-        cell_id = row.summary.cell_id
         return SeriesCell(
-            id=cell_id,
+            id=row.cell.pk,
             x=row.levels.get(self.axis) if self.axis else None,
             levels=row.levels,
-            summary=metrics.summary_of(row.summary),
-            runs=self.runs.get(cell_id, CellRuns()),
+            summary=row.summary,
+            runs=self.runs.get(row.cell.pk, CellRuns()),
+            revision=row.cell.revision_id,
         )
 
 
@@ -145,15 +147,19 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
     known = [key for key in keys if key.slug in campaigns]
     if not known:
         return Loaded(faults=tuple(faults))
-    cells = series_cells.wanted(known, campaigns, x)
-    found = _metrics(cells)
+    cells = _cells.part(
+        (tuple(known), x),
+        [each.pk for each in campaigns.values()],
+        lambda: _wanted(known, campaigns, x),
+    )
+    found = _metrics(cell.pk for cell, _levels in cells)
     chosen = next((each for each in found if each.name == metric), found[0] if found else None)
     if metric and (chosen is None or chosen.name != metric):
         faults.append(_("None of these series has the metric %(name)s.") % {"name": metric})
     rows = _rows(cells, chosen)
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
-    cell_ids = [row.summary.cell_id for row in rows]
+    cell_ids = [row.cell.pk for row in rows]
     make = _Maker(axis, cell_runs.of_cells(cell_ids))
     series = _series(known, campaigns, rows, make, faults)
     return Loaded(
@@ -177,19 +183,33 @@ def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]
     return {campaign.slug: campaign for campaign in related}
 
 
-def _metrics(cells: QuerySet[Cell]) -> list[Metric]:
+_Cells = Sequence[tuple[Cell, Mapping[str, Any]]]
+# The cells that keys name, with their levels.
+_cells: Kept[_Cells] = Kept(most=8)
+
+
+def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
+    found = series_cells.wanted(keys, campaigns, x).select_related("revision")
+    ordered = found.order_by("campaign_id", "ordinal", "pk")
+    return [(cell, series_cells.levels_of(cell)) for cell in ordered]
+
+
+def _metrics(cells: Iterable[int]) -> list[Metric]:
     """The metrics of the cells, the most useful first: tps, then those with a better direction."""
-    summarised = CellSummary.objects.filter(cell__in=cells).order_by()
+    summarised = CellSummary.objects.filter(cell__in=list(cells)).order_by()
     return metrics.by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
 
 
-def _rows(cells: QuerySet[Cell], metric: Metric | None) -> list[_Row]:
+def _rows(cells: _Cells, metric: Metric | None) -> list[_Row]:
     if metric is None:
         return []
-    found = CellSummary.objects.filter(cell__in=cells, metric=metric)
-    related = found.select_related("cell__revision")
-    ordered = related.order_by("cell__campaign_id", "cell__ordinal", "cell_id")
-    return [_Row(summary, series_cells.levels_of(summary.cell)) for summary in ordered]
+    measured = CellSummary.objects.filter(cell__in=[cell.pk for cell, _levels in cells])
+    fields = ("cell_id", *metrics.FIELDS)
+    found = {
+        cell: Summary(*row)
+        for cell, *row in measured.filter(metric=metric).order_by().values_list(*fields)
+    }
+    return [_Row(cell, levels, found[cell.pk]) for cell, levels in cells if cell.pk in found]
 
 
 def _factors(
@@ -273,16 +293,30 @@ def _version(fixed: tuple[tuple[str, str], ...]) -> str:
     return dict(fixed).get(series_cells.VERSION, "")
 
 
+# Hardware, environments and settings, each by its key.
+_stored: Kept[dict[str, Any]] = Kept(most=8)
+
+
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
     """The stored conditions of series, as fields of Loaded: one query per kind."""
     by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
+    campaigns = {each.campaign.pk for each in series}
     runs = list(by_cell.values())
-    snapshots = SettingsSnapshot.objects.in_bulk(_keys(each.settings for each in runs))
-    return {
-        "hardware": HardwareProfile.objects.in_bulk(_keys(each.hardware for each in runs)),
-        "environments": Environment.objects.in_bulk(_keys(each.environment for each in runs)),
-        "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
-        "comparability": comparability.of_cells(by_cell, by_cell),
+    hardware = _keys(each.hardware for each in runs)
+    environments = _keys(each.environment for each in runs)
+    settings = _keys(each.settings for each in runs)
+
+    def read() -> dict[str, Any]:
+        snapshots = SettingsSnapshot.objects.in_bulk(settings)
+        return {
+            "hardware": HardwareProfile.objects.in_bulk(hardware),
+            "environments": Environment.objects.in_bulk(environments),
+            "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
+        }
+
+    asked = (*map(tuple, (hardware, environments, settings)),)
+    return _stored.part(asked, campaigns, read) | {
+        "comparability": comparability.of_cells(by_cell, by_cell, campaigns=campaigns)
     }
 
 

@@ -126,6 +126,8 @@ class Shown:
 
 # Some hundred kB each.
 _comparisons: Kept[Shown] = Kept(most=8)
+# The names of factors and levels, by language.
+_wordings: Kept[Factors] = Kept(most=8)
 
 
 @require_safe
@@ -210,9 +212,12 @@ def compare_save(request: HttpRequest) -> HttpResponse:
 def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
     may_queue = permissions.may(reader, Right.QUEUE)
+    slugs = frozenset(key.slug for key in state.series)
+    campaigns: list[int] = []
 
     def make() -> Shown:
-        words = series_labels.wording({key.slug for key in state.series})
+        asked = (slugs, get_language())
+        words = _wordings.part(asked, campaigns, lambda: series_labels.wording(slugs))
         page = compared(state, reader=reader, wording=words)
         if not page.loaded.series:
             return Shown(SafeString(), page.state, page.loaded.faults)
@@ -222,8 +227,8 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
 
     if not state.series:
         return make()
-    named = Campaign.objects.filter(slug__in={key.slug for key in state.series}).order_by()
-    campaigns = projects.visible(named, to=reader).values_list("pk", flat=True)
+    named = Campaign.objects.filter(slug__in=slugs).order_by()
+    campaigns += projects.visible(named, to=reader).values_list("pk", flat=True)
     return _comparisons.get((state, get_language(), may_queue), campaigns, make)
 
 

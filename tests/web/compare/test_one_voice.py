@@ -13,6 +13,8 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connections, transaction
+from django.template import Context, Template
+from django.template.defaulttags import ForNode
 from django.template.loader import get_template
 from django.utils import timezone, translation
 from django.utils.translation import gettext
@@ -24,6 +26,7 @@ from runs.selectors.compare import head_and_base, verdicts
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
+from runs.templatetags.components import MOST_ROWS, _Same
 from runs.web import home
 from runs.web.archive import versions
 from tests import factories
@@ -233,6 +236,64 @@ def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
         assert (ask(), ask()) == (True, True)
     Campaign.objects.update(origin="uploaded")
     assert (ask(), ask()) == (True, True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_part_of_an_answer_stays_when_a_run_finishes():
+    lab = factories.campaign("lab", repeats=3, on=factories.server())
+    factories.finish_all(lab)
+    answers, parts, made = Kept(most=2), Kept(most=2), []
+
+    def part():
+        return parts.part("cells", [lab.pk], lambda: made.append("a part"))
+
+    def ask():
+        answers.get("key", [lab.pk], part)
+        answers._answers.clear()
+        return len(made)
+
+    assert [ask(), ask()] == [1, 1]
+    for change, count in (
+        (lambda: lab.runs.filter(repeat=1).update(validity="doubtful"), 1),
+        (lab.runs.filter(repeat=2)[0].delete, 1),
+        (lambda: lab.cells.update(version_num=1), 2),
+        (lambda: Campaign.objects.filter(pk=lab.pk).update(title="Another"), 3),
+        (lambda: Server.objects.update(name="Renamed"), 4),
+    ):
+        change()
+        assert ask() == count
+    part()
+    part()
+    assert len(made) == 6, "outside of an answer nobody has looked whether anything changed"
+
+
+def test_a_row_is_written_once_for_the_same_values():
+    page = Template(
+        "{% load components i18n %}{% for row in rows %}{% same row sprite %}"
+        "<b>{{ row.0 }}</b>\n      {% translate 'undecided' %} {{ sprite }}{{ hidden }}"
+        "{% endsame %}{% endfor %}"
+    )
+    (of_rows,) = page.nodelist.get_nodes_by_type(ForNode)
+    (same,) = of_rows.nodelist_loop.get_nodes_by_type(_Same)
+    written = []
+    body = same.body
+    same.body = SimpleNamespace(
+        render=lambda context: written.append(context["row"]) or body.render(context)
+    )
+
+    def shown(rows, sprite="s", language="en"):
+        with translation.override(language):
+            return page.render(Context({"rows": rows, "sprite": sprite, "hidden": "!"}))
+
+    assert shown([("<",), ("<",), ("1",)]) == (
+        "<b>&lt;</b>\nundecided s<b>&lt;</b>\nundecided s<b>1</b>\nundecided s"
+    )
+    assert written == [("<",), ("1",)]
+    assert shown([("1",)], sprite="t") == "<b>1</b>\nundecided t"
+    assert gettext("undecided") not in shown([("1",)], language="ja")
+    assert len(written) == 4
+    shown([(str(number),) for number in range(MOST_ROWS + 1)])
+    assert len(same._known) == MOST_ROWS
 
 
 def threads_and_sockets():

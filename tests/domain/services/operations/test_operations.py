@@ -39,7 +39,7 @@ from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption, projects
 from runs.services.database import perform
-from runs.services.operations import backups, doctor, signs
+from runs.services.operations import backup_files, backups, doctor, signs
 from runs.services.runs import artifacts
 from tests import factories
 from tests.migrated import ROOT, create_database
@@ -54,6 +54,12 @@ PASSPHRASE = "correct horse"
 def kept_apart(settings, tmp_path):
     settings.BACKUP_PASSPHRASE = PASSPHRASE
     settings.SEAL_KEY = str(tmp_path / "seals" / "ed25519.pem")
+
+
+@pytest.fixture
+def cheap_key(monkeypatch):
+    """A passphrase that costs little to guess, where nothing else has to open the backup."""
+    monkeypatch.setitem(backup_files.COST, "n", 2)
 
 
 @pytest.fixture
@@ -131,6 +137,7 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path):
     factories.finish_all(factories.campaign("next", on=factories.server("db2")))
 
 
+@pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
 def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
@@ -171,6 +178,7 @@ def with_migrations(made, change):
     return copy
 
 
+@pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
@@ -179,6 +187,7 @@ def test_a_backup_of_a_newer_version_is_refused(filled, tmp_path):
     assert "9999_future" in refused(newer)
 
 
+@pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
 def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(filled, tmp_path):
     """As when BENCHLAB_RESTORE is still set at the next start: the version is not at fault."""
@@ -189,6 +198,7 @@ def test_what_is_there_is_named_also_where_the_backup_is_of_an_older_version(fil
     assert "other tables" in refused(older)
 
 
+@pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
 def test_a_full_disk_leaves_nothing_behind(filled, tmp_path):
     if os.geteuid() != 0:
@@ -227,6 +237,7 @@ def artifacts_of_a_large_one(made):
 LARGE = base64.b64encode(os.urandom(100_000))
 
 
+@pytest.mark.usefixtures("cheap_key")
 @pytest.mark.django_db(transaction=True)
 def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(db, tmp_path, settings):
     for year in (2021, 2022, 2023):
