@@ -34,7 +34,7 @@ from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
 from runs.selectors.campaigns.metrics import by_use
-from runs.selectors.compare import cell_runs, comparability, known_noise
+from runs.selectors.compare import cell_runs, comparability, kept, known_noise
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.kept import Kept
@@ -394,26 +394,54 @@ def _stored(
             strict=True,
         )
     )
-    values = _values(cells, metrics) if sum(row[2] or 1 for row in rows) <= MOST_VALUES else {}
-    found = {}
-    for cell, metric, printed, log_mean, log_variance, mean in rows:
-        # A printed value of unknown repeats is one value without spread.
-        n = printed or 1
-        runs = values.get((cell, metric), ())
-        if len(runs) != n:
-            # A printed summary may represent repeats that are not printed.
-            runs = ()
-        counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
-        found[cell, metric] = _cell(
-            cells[cell],
-            n,
-            log_mean,
-            log_variance,
-            runs,
-            counted if is_count(metrics[metric]) else (),
-            repeats_known=printed is not None,
-        )
-    return found
+    has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
+
+    def of(campaigns: Collection[int]) -> dict[int, dict[tuple[int, int], Cell]]:
+        own = {key: cell for key, cell in cells.items() if cell.campaign_id in campaigns}
+        values = _values(own, metrics) if has_values else {}
+        found: dict[int, dict[tuple[int, int], Cell]] = {each: {} for each in campaigns}
+        for row in rows:
+            if row[0] in own:
+                found[own[row[0]].campaign_id][row[:2]] = _of_row(row, own, metrics, values)
+        return found
+
+    owners = {cell.campaign_id for cell in cells.values()}
+    # Of two campaigns only the one with another run is read again.
+    is_kept = kept.is_known() and len(owners) > 1 and has_values
+    key = (tuple(metrics), tuple(cells))
+    parts = _cells_of.each(key, owners, of) if is_kept else of(owners)
+    known = {key: cell for part in parts.values() for key, cell in part.items()}
+    return {row[:2]: known[row[:2]] for row in rows if row[:2] in known}
+
+
+# Of the cells and metrics of a question, by campaign. Some hundred kB each.
+_cells_of: Kept[dict[tuple[int, int], Cell]] = Kept(most=8)
+
+
+def _of_row(
+    row: Sequence[Any],
+    cells: Mapping[int, StoredCell],
+    metrics: Mapping[int, Metric],
+    values: Mapping[tuple[int, int], Sequence["Value"]],
+) -> Cell:
+    """One cell and metric, from what is stored and the values of its runs."""
+    cell, metric, printed, log_mean, log_variance, mean = row
+    # A printed value of unknown repeats is one value without spread.
+    n = printed or 1
+    runs = values.get((cell, metric), ())
+    if len(runs) != n:
+        # A printed summary may represent repeats that are not printed.
+        runs = ()
+    counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
+    return _cell(
+        cells[cell],
+        n,
+        log_mean,
+        log_variance,
+        runs,
+        counted if is_count(metrics[metric]) else (),
+        repeats_known=printed is not None,
+    )
 
 
 Value = tuple[float, Hashable]

@@ -1,6 +1,7 @@
 """Head against base for a CI job: every condition of both, a verdict, and where rows come from."""
 
 import math
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -14,6 +15,7 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories import revisions
@@ -95,12 +97,12 @@ Pair = tuple[Levels, int | None, int | None]
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
-    """Compare two sides, their cells paired by equal levels. Ten queries, whatever the size."""
+    """Compare two sides, their cells paired by equal levels. Nine queries, whatever the size."""
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     summaries = _summaries(ids, asked.metrics)
     runs = cell_runs.of_cells(ids)
-    judge = judging.of_cells(ids, asked.metrics, runs=runs)
+    judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=_scopes((base, head), ids))
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
     found = metrics.by_use({metric for metric, _cell in summaries})
@@ -132,6 +134,15 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             for (levels, one, other), comparison in zip(measured, judged, strict=True)
         ]
     return SideVerdict(base, head, tuple(rows), asked.effect, together)
+
+
+def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
+    """The campaigns of these cells, with the revisions of the cells."""
+    campaigns = {side.campaign.pk: side.campaign for side in sides}
+    revisions: dict[int, set[int | None]] = defaultdict(set)
+    for cell in (cell for side in sides for cell in side.cells if cell.pk in ids):
+        revisions[cell.campaign_id].add(cell.revision_id)
+    return [Scope(campaigns[key], frozenset(of)) for key, of in sorted(revisions.items())]
 
 
 def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
