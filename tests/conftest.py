@@ -24,6 +24,8 @@ CHROMIUM_OPTIONS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A page lives for a second: compilers that optimize cost more than they spare.
+    "--js-flags=--no-opt,--no-maglev",
 )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from runs.postgresql_settings import hidden, values
+from runs.postgresql_settings import unlisted, values
 from runs.postgresql_settings.catalogue import Setting, setting
 
 
@@ -15,7 +15,7 @@ class Effective:
     def __init__(self, settings: Mapping[str, str], major: str) -> None:
         self.major = major
         self.given = {
-            (hidden.alias(name, major) or name).lower(): value for name, value in settings.items()
+            (unlisted.alias(name, major) or name).lower(): value for name, value in settings.items()
         }
 
     def number(self, name: str) -> float | None:

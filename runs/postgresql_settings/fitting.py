@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from runs.postgresql_settings import comparability_warnings, hidden, translation
+from runs.postgresql_settings import comparability_warnings, translation, unlisted
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
+from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding
-from runs.postgresql_settings.together import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.translation import Change, Impossible, Note
 from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
@@ -191,7 +191,7 @@ def _archiving_nothing(
     """What takes the place of an archive_command that was left out, where archiving is on."""
     effective = Effective(settings, major)
     mode = effective.word("archive_mode")
-    if not effective.is_on("archive_mode") and mode not in {*hidden.ON, "always"}:
+    if not effective.is_on("archive_mode") and mode not in {*unlisted.ON, "always"}:
         return ()
     return tuple(
         Change(each.name, each.value, "archive_command", _ARCHIVES_NOTHING, _NOTHING_ARCHIVED)

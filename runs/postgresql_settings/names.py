@@ -4,7 +4,7 @@ import difflib
 import functools
 import re
 
-from runs.postgresql_settings import hidden, history
+from runs.postgresql_settings import history, unlisted
 from runs.postgresql_settings.catalogue import (
     Setting,
     all_names,
@@ -48,17 +48,17 @@ def is_extension(name: str) -> bool:
 
 def known(name: str, major: str) -> Setting | None:
     """The setting that the version takes under that name, an old name included."""
-    return setting(name, major) or setting(hidden.alias(name, major) or "", major)
+    return setting(name, major) or setting(unlisted.alias(name, major) or "", major)
 
 
 def problem(name: str, value: str, major: str) -> Finding | None:
     """What is wrong with the name in that version, or None. Raises UnknownVersion."""
     found = known(name, major)
-    if hidden.may_be_backported(name, major):
+    if unlisted.may_be_backported(name, major):
         return _minor_release(canonical(name), major)
     if found is not None:
         return _preset(found) if found.is_preset else _old_name(name, found)
-    if hidden.is_hollow(name, value, major):
+    if unlisted.is_hollow(name, value, major):
         return _without_effect(name, major)
     if _NAME.fullmatch(name) is None:
         return None if is_extension(name) else _no_name(name, major)
@@ -78,7 +78,7 @@ def _alike(name: str) -> tuple[str, ...]:
 
 
 def _missing(name: str, major: str) -> Finding:
-    if name.lower() in hidden.SESSION_ONLY:
+    if name.lower() in unlisted.SESSION_ONLY:
         return _finding(
             "session_only", name, major, _("%(name)s belongs to a session, not to a configuration.")
         )

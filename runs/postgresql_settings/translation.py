@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runs.postgresql_settings import hidden, history, units, values
+from runs.postgresql_settings import history, units, unlisted, values
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
@@ -19,9 +19,9 @@ from runs.postgresql_settings.catalogue import (
     position,
     setting,
 )
+from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.comparability_warnings import felt_newcomers
 from runs.postgresql_settings.rules import RULES, Context, Rule
-from runs.postgresql_settings.together import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.values import BadValue
 from runs.wording import gettext_noop as _
 
@@ -118,7 +118,7 @@ class _Journey:
         self.lost: list[Impossible] = []
         self.signal_file = ""
         for name, value in settings.items():
-            today = canonical(hidden.alias(name, major) or name)
+            today = canonical(unlisted.alias(name, major) or name)
             reason = "" if today == canonical(name) else _("Another name of the same setting.")
             self.live[today] = _Live(value, name, value, reason)
 
@@ -204,7 +204,7 @@ class _Journey:
             else live
             for name, live in self.live.items()
         }
-        if mode is not None and mode.value.lower() in hidden.ON:
+        if mode is not None and mode.value.lower() in unlisted.ON:
             self.signal_file = "standby.signal"
         elif any(name in history.RECOVERY_CONF for name in self.live):
             self.signal_file = "recovery.signal"
@@ -243,7 +243,7 @@ def _has_file(major: str) -> bool:
 
 def _exists(name: str, major: str) -> bool:
     """Whether the version knows the name, in postgresql.conf or in recovery.conf."""
-    if setting(name, major) is not None or hidden.may_be_backported(name, major):
+    if setting(name, major) is not None or unlisted.may_be_backported(name, major):
         return True
     if name == "pause_at_recovery_target":
         return before(major, "9.5")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from runs.postgresql_settings import comparability_warnings, names, ownership, together, values
+from runs.postgresql_settings import combinations, comparability_warnings, names, ownership, values
 from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
@@ -24,7 +24,7 @@ def check(
     majors: Sequence[str],
     *,
     memory_bytes: int | None = None,
-    wal_segment_bytes: int = together.WAL_SEGMENT_BYTES,
+    wal_segment_bytes: int = combinations.WAL_SEGMENT_BYTES,
     for_run: bool = True,
 ) -> tuple[Finding, ...]:
     """All that is to be said about the settings for those major versions: errors first.
@@ -37,9 +37,9 @@ def check(
     for major in sorted(majors, key=position):
         found += _alone(settings, major)
         effective = Effective(settings, major)
-        found += together.findings(effective, wal_segment_bytes)
+        found += combinations.findings(effective, wal_segment_bytes)
         if memory_bytes is not None:
-            found += together.memory_findings(effective, memory_bytes)
+            found += combinations.memory_findings(effective, memory_bytes)
         if for_run:
             found += ownership.findings(effective.given, major)
             found += comparability_warnings.findings(effective)

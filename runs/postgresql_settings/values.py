@@ -6,7 +6,7 @@ Source: `parse_bool`, `parse_int`, `parse_real` and `config_enum_lookup_by_name`
 import re
 from collections.abc import Mapping
 
-from runs.postgresql_settings import hidden, units
+from runs.postgresql_settings import units, unlisted
 from runs.postgresql_settings.catalogue import Setting, before
 from runs.wording import gettext_noop as _
 
@@ -74,7 +74,7 @@ def allowed(setting: Setting) -> str:
     if setting.minimum is not None and setting.maximum is not None:
         ends = (units.rounded(end, setting.unit) for end in (setting.minimum, setting.maximum))
         return " … ".join(ends)
-    return ", ".join(word or "''" for word in (*setting.values, *hidden.build_words(setting)))
+    return ", ".join(word or "''" for word in (*setting.values, *unlisted.build_words(setting)))
 
 
 def in_bytes(text: str, setting: Setting) -> int | None:
@@ -107,10 +107,10 @@ def _boolean(text: str, setting: Setting) -> bool:
 
 def _enum(text: str, setting: Setting) -> str:
     word = text.lower()
-    for value in (*setting.values, *hidden.build_words(setting)):
+    for value in (*setting.values, *unlisted.build_words(setting)):
         if value.lower() == word:
             return value
-    if word in hidden.words(setting):
+    if word in unlisted.words(setting):
         return _shown(word, setting)
     raise BadValue(
         "invalid_choice",
@@ -127,9 +127,9 @@ def _shown(word: str, setting: Setting) -> str:
         return shown
     if word == "debug":
         return "debug2"
-    if word in hidden.ON:
+    if word in unlisted.ON:
         return "pglz" if setting.name == "wal_compression" else "on"
-    return "off" if word in hidden.OFF else word
+    return "off" if word in unlisted.OFF else word
 
 
 def _number(text: str, setting: Setting) -> float:
@@ -206,7 +206,7 @@ def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
 
 def _within_range(number: float, text: str, setting: Setting) -> float:
     low, high = setting.minimum, setting.maximum
-    least = hidden.LEAST_BUT_ZERO.get(setting.name)
+    least = unlisted.LEAST_BUT_ZERO.get(setting.name)
     if least is not None and number != 0:
         low = least
     if low is None or high is None or low <= number <= high:
@@ -225,7 +225,7 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
 
 
 def _in_whole_banks(number: float, text: str, setting: Setting) -> float:
-    bank = hidden.MULTIPLE_OF.get(setting.name)
+    bank = unlisted.MULTIPLE_OF.get(setting.name)
     if bank is None or number % bank == 0:
         return number
     raise BadValue(

@@ -12,47 +12,71 @@ LOOKS = ((1280, "light"), (360, "dark"))
 ALL_LOOKS = (*LOOKS, (1280, "dark"), (360, "light"))
 
 
-# The contrast of text takes axe two thirds of its time, and a table has hundreds of texts that look
+# The contrast of text takes axe two thirds of its time, and pages have thousands of texts that look
 # alike. What has passed is not computed again for a text whose elements, up to the page, all have
-# the same look.
+# the same look: neither on its page nor on those that come after it.
 ONCE_A_LOOK = """() => {
-    const looks = new WeakMap(), numbers = new Map(), passed = new Set();
+    let looks, passed;
     const attributes = ["class", "style", "type"];
     const styles = ["color", "backgroundColor", "backgroundImage", "opacity", "fontSize",
         "fontWeight", "position"];
+    const number = text => {
+        let high = 0xdeadbeef, low = 0x41c6ce57;
+        for (let place = 0; place < text.length; place++) {
+            high = Math.imul(high ^ text.charCodeAt(place), 2654435761);
+            low = Math.imul(low ^ text.charCodeAt(place), 1597334677);
+        }
+        return (high >>> 0) * 2097152 + (low >>> 11);
+    };
     const look = element => {
         if (element && !looks.has(element)) {
             const style = getComputedStyle(element);
             const own = attributes.map(name => element.getAttribute(name));
-            const all = [look(element.parentElement), element.tagName, ...own,
-                ...styles.map(name => style[name])].join("|");
-            looks.set(element, numbers.get(all) ?? numbers.size);
-            numbers.set(all, looks.get(element));
+            looks.set(element, number([look(element.parentElement), element.tagName, ...own,
+                ...styles.map(name => style[name])].join("|")));
         }
         return looks.get(element);
     };
-    const check = axe._audit.checks["color-contrast"], computed = check.evaluate;
-    check.evaluate = function (element, ...rest) {
+    const seen = element => {
         const isShown = element.checkVisibility({visibilityProperty: true});
         // Of a single letter axe says nothing for certain.
-        const seen = [look(element), isShown, element.textContent.trim().length > 1].join();
-        const result = passed.has(seen) || computed.call(this, element, ...rest);
-        if (result === true) passed.add(seen);
+        return number([look(element), isShown, element.textContent.trim().length > 1].join());
+    };
+    const rule = axe._audit.rules.find(each => each.id === "color-contrast");
+    const matches = rule.matches;
+    rule.matches = function (element, ...rest) {
+        return !passed.has(seen(element)) && matches.call(this, element, ...rest);
+    };
+    const check = axe._audit.checks["color-contrast"], computed = check.evaluate;
+    check.evaluate = function (element, ...rest) {
+        const result = passed.has(seen(element)) || computed.call(this, element, ...rest);
+        if (result === true) passed.add(seen(element));
         return result;
+    };
+    axe.lookFor = async ({known, ...options}) => {
+        looks = new WeakMap();
+        passed = new Set(known);
+        const found = await axe.run({resultTypes: ["violations"], ...options});
+        // The first element that breaks each rule. The full answer names every element of the page,
+        // which takes as long to send as to find.
+        const broken = found.violations.map(
+            rule => `${rule.id} ${rule.nodes[0].html.slice(0, 160)}`);
+        return [broken, [...passed].slice(known.length)];
     };
 }"""
 
-# The rules of axe that are broken, each with the first element that breaks it. The full answer
-# names every element of the page, which takes as long to send as to find.
-BROKEN = """options => axe.run({resultTypes: ["violations"], ...options}).then(
-    found => found.violations.map(rule => `${rule.id} ${rule.nodes[0].html.slice(0, 160)}`))"""
+# The looks of text whose contrast has passed, on any page.
+passed: list[int] = []
 
 
 def broken_rules(page, **options):
-    """The findings of axe."""
-    page.evaluate(AXE_SCRIPT)
-    page.evaluate(ONCE_A_LOOK)
-    return page.evaluate(BROKEN, options)
+    """The findings of axe: the rules that are broken, each with the first element."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+        page.evaluate(ONCE_A_LOOK)
+    broken, more = page.evaluate("options => axe.lookFor(options)", {"known": passed, **options})
+    passed.extend(more)
+    return broken
 
 
 def assert_accessible(page, **options):

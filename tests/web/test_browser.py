@@ -1,12 +1,15 @@
 """The pages in a real browser: accessible, without faults, at every size, in every theme."""
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from runs.models import Campaign, Run
+from runs.models import Campaign, Configuration, Run
 from runs.services import archive
+from runs.services.configurations import configurations
+from runs.services.configurations.configurations import Content
 from tests import factories
 from tests.web import looks
 from tests.web.looks import DRAWN
@@ -159,3 +162,155 @@ def test_pages_work_without_javascript(chromium, log_in, live_server, lab):
     page.goto(f"{live_server.url}/campaigns/finished/")
     expect(page.locator("#cells")).to_contain_text("4,400")
     context.close()
+
+
+# One question of many factors, asked in one form, and its answer by facets.
+
+
+@pytest.fixture
+def two_configurations():
+    return [
+        factories.configuration("small", name="Small", settings={"shared_buffers": "64MB"}),
+        factories.configuration("large", name="Large", settings={"shared_buffers": "256MB"}),
+    ]
+
+
+def test_versions_and_configurations_are_queued_in_one_form(
+    page, live_server, ready_server, two_configurations
+):
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.get_by_label("Clients").fill("1, 2, 4, 8")
+    page.get_by_label("PostgreSQL configuration").select_option(label="Small")
+    page.locator(".vary summary", has_text="Configuration").click()
+    page.get_by_label("Large").check()
+    matrix = page.locator(".matrix")
+    expect(matrix.locator("tbody tr")).to_have_count(4)
+    expect(page.locator("#preflight")).not_to_be_empty(
+        timeout=20_000
+    )  # below the estimate, not instead of it
+    expect(matrix).to_contain_text("PostgreSQL 16.14 · Large")
+    expect(page.locator("#estimate .stat").first).to_contain_text("48")
+    page.get_by_role("button", name="Queue the campaign").click()
+    expect(page.locator("h1")).to_contain_text("Fixed-point read on db1")
+
+    campaign = Campaign.objects.get()
+    assert campaign.runs.count() == 2 * 2 * 4 * 3
+    assert campaign.factors["configuration"] == ["small", "large"]
+    expect(page.locator("body")).to_contain_text("16.14 · Large")
+
+    factories.finish_all(campaign, gain={"18.4": 1.1})
+    page.goto(f"{live_server.url}/compare/?s={campaign.slug}&facet=configuration")
+    expect(page.locator("body")).to_contain_text("by configuration")
+    charts = page.locator("[data-figure], .chart")
+    expect(charts.first).to_be_visible()
+    expect(page.locator("body")).to_contain_text("Small")
+    expect(page.locator("body")).to_contain_text("Large")
+    assert page.complaints == []
+
+
+def test_a_setting_that_a_version_lacks_is_shown_in_the_matrix(page, live_server, ready_server):
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.locator(".vary summary", has_text="Setting").click()
+    page.get_by_label("Settings that vary").fill("io_method: sync, worker")
+    matrix = page.locator(".matrix")
+    expect(matrix.locator("tbody tr")).to_have_count(4)
+    expect(matrix.locator("tbody tr", has_text="PostgreSQL 16.14").first).to_contain_text("✕")
+    expect(matrix.locator("tbody tr", has_text="PostgreSQL 18.4").first).not_to_contain_text("✕")
+    assert page.complaints == []
+
+
+def test_cores_and_arrangements_are_drawn_and_queued_with_the_rest(page, live_server, ready_server):
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{live_server.url}/campaigns/new/")
+    page.get_by_label("Clients").fill("2, 4")
+    page.locator(".vary summary", has_text="CPU cores").click()
+    page.get_by_label("CPU cores").fill("1, 2")
+    page.locator(".vary summary", has_text="Arrangement").click()
+    for name in ("one cluster", "one synchronous standby", "a connection pool in front"):
+        page.get_by_label(name).check()
+    expect(page.locator(".matrix tbody tr")).to_have_count(2 * 2 * 3)
+    drawings = page.locator(".arrangement__figure")
+    expect(drawings).to_have_count(3)
+    expect(drawings.nth(1)).to_contain_text("standby1")
+    expect(drawings.nth(1)).to_contain_text("Several clusters share db1")
+    expect(drawings.nth(2)).to_contain_text("PgBouncer")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.get_by_role("button", name="Queue the campaign").click()
+    expect(page.locator("h1")).to_contain_text("Fixed-point read on db1")
+    campaign = Campaign.objects.get()
+    assert campaign.runs.count() == 2 * 2 * 3 * 2 * 3
+    factories.finish_all(campaign, gain={"18.4": 1.1})
+    page.goto(f"{live_server.url}/compare/?s={campaign.slug}&facet=arrangement&x=clients")
+    expect(page.locator("body")).to_contain_text("by arrangement")
+    assert page.complaints == []
+
+
+# Configurations: their pages, and what the editor does.
+
+
+@pytest.fixture
+def stored(transactional_db):
+    """Built-in configurations, and an old one with a history."""
+    configurations.sync()
+    made = configurations.create(
+        name="Fixed-point observation 2013",
+        description="In the words of 9.3.",
+        content=Content({"checkpoint_segments": "16", "shared_buffers": "4GB"}, (), "9.3"),
+    )
+    return configurations.edit(
+        configuration=made,
+        name=made.name,
+        description=made.description,
+        content=Content(
+            {"checkpoint_segments": "32", "shared_buffers": "4GB", "autovacuum": "off"},
+            ("--data-checksums",),
+            "9.3",
+        ),
+    )
+
+
+OLD = "fixed-point-observation-2013"
+CONFIGURATIONS = [
+    "/configurations/",
+    f"/configurations/{OLD}/?version=18",
+    f"/configurations/{OLD}/edit/",
+    f"/configurations/diff/?a=configuration:fixed-point-small&b=configuration:{OLD}",
+]
+
+
+def test_every_page_of_configurations_is_accessible_and_faultless(page, live_server, stored):
+    factories.server("db1", name="db1", versions=("9.3.25", "18.4"))
+    for number, path in enumerate(CONFIGURATIONS):
+        looks.assert_faultless_in_every_look(page, live_server.url + path, number)
+        expect(page.locator("h1")).to_be_visible()
+
+
+def test_a_name_is_completed_checked_and_stored(page, live_server, known):
+    page.goto(f"{live_server.url}/configurations/new/")
+    text = page.get_by_label("Settings", exact=False).first
+    text.click()
+    page.keyboard.type("shared_bu")
+    expect(page.locator("#setting-names [aria-selected=true]")).to_contain_text("shared_buffers")
+    page.keyboard.press("Tab")
+    page.keyboard.type("1kB")
+    expect(page.locator("#check")).to_contain_text("shared_buffers = 1kB is outside the range")
+    expect(page.locator("#check")).to_contain_text("Line 1")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("shared_buffers = 1GB")
+    expect(page.locator("#check")).to_contain_text("These versions start with the settings.")
+    page.get_by_label("Name", exact=True).fill("By hand")
+    page.get_by_role("button", name="Store").click()
+    expect(page).to_have_url(re.compile("/configurations/by-hand/$"))
+    assert Configuration.objects.get().settings == {"shared_buffers": "1GB"}
+    assert not page.complaints
+
+
+@pytest.mark.parametrize("key", ["Escape", "Enter"])
+def test_a_line_goes_on_as_it_was_typed(page, live_server, known, key):
+    page.goto(f"{live_server.url}/configurations/new/")
+    page.locator("#id_text").click()
+    page.keyboard.type("work")
+    expect(page.locator("#setting-names")).to_be_visible()
+    page.keyboard.press(key)
+    page.keyboard.type("er")
+    expect(page.locator("#id_text")).to_have_value("worker" if key == "Escape" else "work\ner")

@@ -8,7 +8,7 @@ from runs.analysis.inference import critical
 from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
-from runs.analysis.inference.together import judge_together
+from runs.analysis.inference.overall_effect import judge_together
 from runs.analysis.inference.verdicts import (
     MINIMUM_EFFECT,
     PROVEN,

@@ -27,8 +27,8 @@ from runs.api.uploads.raw import Files
 from runs.selectors.archive import versions
 from runs.selectors.servers import servers
 from runs.services.uploads import GivenRun
-from runs.services.uploads.parting import NAMES, with_workload
 from runs.services.uploads.uploaded_run import Status
+from runs.services.uploads.workload_split import NAMES, with_workload
 
 T = TypeVar("T")
 FIELDS = frozenset(

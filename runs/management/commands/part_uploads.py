@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand
 
 from runs.models import Campaign
 from runs.models.campaigns import Origin
-from runs.services.uploads import parting
+from runs.services.uploads import workload_split
 
 
 class Command(BaseCommand):
@@ -17,5 +17,5 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Go through all campaigns of uploads."""
         for campaign in Campaign.objects.filter(origin=Origin.UPLOADED).order_by("pk"):
-            if moved := parting.part(campaign=campaign):
+            if moved := workload_split.part(campaign=campaign):
                 self.stdout.write(f"{campaign.slug}: {moved} runs moved to cells of their own")

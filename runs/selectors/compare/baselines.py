@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
-from runs.analysis.inference.against import LEAST_POINTS, Point, judge_against
+from runs.analysis.inference.against_history import LEAST_POINTS, Point, judge_against
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Change, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics

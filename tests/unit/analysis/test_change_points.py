@@ -11,7 +11,7 @@ import pytest
 from benchmarks import verdicts
 from runs.analysis import change_points
 from runs.analysis.inference import Model, Pair, cell_of
-from runs.analysis.inference.against import Point, judge_against
+from runs.analysis.inference.against_history import Point, judge_against
 from runs.analysis.inference.kernel import judge
 from runs.analysis.monitoring import Known, expected_range, news, single_run_alarm
 from runs.analysis.noise import estimate

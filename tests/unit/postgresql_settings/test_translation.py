@@ -11,9 +11,9 @@ import yaml
 from runs.postgresql_settings import conf_file, fitting, history, rules, values
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, majors, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
-from runs.postgresql_settings.hidden import BACKPORTED
 from runs.postgresql_settings.rules import RULES
 from runs.postgresql_settings.translation import translate
+from runs.postgresql_settings.unlisted import BACKPORTED
 from runs.postgresql_settings.validation import check, errors
 from runs.services.configurations.contents import FIXED_POINT
 from tests.unit.postgresql_settings.servers import Server, one_of_each_major, started_often

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
@@ -310,70 +310,6 @@ def test_every_scenario_that_runs_has_a_page(client, known, slug):
     assert client.get(f"/scenarios/{slug}/").status_code == 200
 
 
-@pytest.fixture
-def wide(known):
-    """Two versions x 10 clients x 30 fill factors x 1 run, all finished."""
-    factors = {
-        "version": ["16.14", "18.4"],
-        "clients": list(range(1, 11)),
-        "fillfactor": list(range(70, 100)),
-    }
-    return factories.finish_all(factories.campaign("wide", factors=factors, repeats=1))
-
-
-def runs_on(page):
-    return set(re.findall(r"/runs/(\d+)/", page.split('id="cells"')[1].split('id="order"')[0]))
-
-
-def test_a_wide_campaign_is_paged_and_all_of_its_cells_are_reached(client, wide):
-    pages = [client.get(f"/campaigns/wide/?cells={n}").content.decode() for n in (1, 2)]
-
-    assert "cells=2#cells" in pages[0]
-    assert max(map(len, pages)) < 500_000
-    assert runs_on(pages[0]) | runs_on(pages[1]) == {str(run.pk) for run in wide.runs.all()}
-    assert not runs_on(pages[0]) & runs_on(pages[1])
-
-
-def test_the_last_page_of_a_table_has_its_last_row(client, wide):
-    pages = [
-        client.get(f"/campaigns/wide/?ratios={number}&order={number}").content.decode()
-        for number in (1, 999)
-    ]
-    for name, until, wanted in (
-        ("ratios", "cells", "Clients 10"),
-        ("order", "take", "600: finished"),
-    ):
-        first, last = (page.split(f'id="{name}"')[1].split(f'id="{until}"')[0] for page in pages)
-        assert wanted not in first, name
-        assert wanted in last, name
-
-
-def test_the_chart_of_a_wide_campaign_has_the_lines_of_the_rows_shown(client, wide):
-    second = client.get("/campaigns/wide/?cells=2").content.decode()
-    (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', second)
-    names = [trace["name"] for trace in json.loads(figure)["data"]]
-
-    assert names[0] == "16.14 · fillfactor 85"
-    assert len(names) == 30
-
-
-def test_a_poll_and_a_table_keep_the_pages_of_the_others(client, wide):
-    page = client.get(
-        "/campaigns/wide/?cells=2&ratios=3", headers={"HX-Request": "true"}
-    ).content.decode()
-
-    assert 'hx-get="/campaigns/wide/?cells=2&amp;ratios=3"' in page
-    assert "cells=1&amp;ratios=3#cells" in page
-    assert "cells=2&amp;ratios=4#ratios" in page
-
-
-def test_a_strange_page_is_no_error(client, wide):
-    queries = ("cells=x&ratios=-1&order=999999&troubled=", "cells=0")
-    statuses = {query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries}
-
-    assert statuses == dict.fromkeys(queries, 200)
-
-
 def test_a_campaigns_queries_do_not_grow_with_its_cells(
     client, finished_campaign, django_assert_max_num_queries
 ):
@@ -465,3 +401,82 @@ def test_levels_that_are_names_are_drawn_as_bars(client, ready_server):
 )
 def test_levels_are_ticked_whose_names_have_blanks(given, ticked):
     assert ChoicesField().prepare_value(given) == ticked
+
+
+# A campaign of more cells than one page shows.
+
+
+@pytest.fixture(scope="module")
+def wide(django_db_setup, django_db_blocker):
+    """Two versions x 10 clients x 30 fill factors x 1 run, all finished.
+
+    It is there until the end of the module, so its tests are the last ones, and only read it.
+    """
+    factors = {
+        "version": ["16.14", "18.4"],
+        "clients": list(range(1, 11)),
+        "fillfactor": list(range(70, 100)),
+    }
+    stored = transaction.atomic()
+    with django_db_blocker.unblock():
+        stored.__enter__()
+        scenarios.sync()
+        made = factories.campaign("wide", factors=factors, repeats=1)
+        factories.finish_all(made)
+    yield made
+    with django_db_blocker.unblock():
+        transaction.set_rollback(True)
+        stored.__exit__(None, None, None)
+
+
+def runs_on(page):
+    return set(re.findall(r"/runs/(\d+)/", page.split('id="cells"')[1].split('id="order"')[0]))
+
+
+def test_a_wide_campaign_is_paged_and_all_of_its_cells_are_reached(client, wide):
+    pages = [client.get(f"/campaigns/wide/?cells={n}").content.decode() for n in (1, 2)]
+
+    assert "cells=2#cells" in pages[0]
+    assert max(map(len, pages)) < 500_000
+    assert runs_on(pages[0]) | runs_on(pages[1]) == {str(run.pk) for run in wide.runs.all()}
+    assert not runs_on(pages[0]) & runs_on(pages[1])
+
+
+def test_the_last_page_of_a_table_has_its_last_row(client, wide):
+    pages = [
+        client.get(f"/campaigns/wide/?ratios={number}&order={number}").content.decode()
+        for number in (1, 999)
+    ]
+    for name, until, wanted in (
+        ("ratios", "cells", "Clients 10"),
+        ("order", "take", "600: finished"),
+    ):
+        first, last = (page.split(f'id="{name}"')[1].split(f'id="{until}"')[0] for page in pages)
+        assert wanted not in first, name
+        assert wanted in last, name
+
+
+def test_the_chart_of_a_wide_campaign_has_the_lines_of_the_rows_shown(client, wide):
+    second = client.get("/campaigns/wide/?cells=2").content.decode()
+    (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', second)
+    names = [trace["name"] for trace in json.loads(figure)["data"]]
+
+    assert names[0] == "16.14 · fillfactor 85"
+    assert len(names) == 30
+
+
+def test_a_poll_and_a_table_keep_the_pages_of_the_others(client, wide):
+    page = client.get(
+        "/campaigns/wide/?cells=2&ratios=3", headers={"HX-Request": "true"}
+    ).content.decode()
+
+    assert 'hx-get="/campaigns/wide/?cells=2&amp;ratios=3"' in page
+    assert "cells=1&amp;ratios=3#cells" in page
+    assert "cells=2&amp;ratios=4#ratios" in page
+
+
+def test_a_strange_page_is_no_error(client, wide):
+    queries = ("cells=x&ratios=-1&order=999999&troubled=", "cells=0")
+    statuses = {query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries}
+
+    assert statuses == dict.fromkeys(queries, 200)

@@ -45,10 +45,10 @@ def offline(chromium):
     context.close()
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(request, offline):
-    """That page in a theme, which keeps what it asks for and what the browser complains about."""
-    offline.emulate_media(color_scheme=request.param, media="screen")
+@pytest.fixture
+def page(offline):
+    """That page, which keeps what it asks for and what the browser complains about."""
+    offline.emulate_media(color_scheme="light", media="screen")
     offline.asked, offline.complaints = [], []
     listeners = {
         "request": lambda request: offline.asked.append(request.url),
@@ -67,13 +67,15 @@ def page(request, offline):
 def test_a_report_of_twelve_versions_opens_offline_is_accessible_and_prints(page, report):
     assert report.stat().st_size < MOST_BYTES
     page.goto(report.as_uri())
-    expect(page.locator(DRAWN)).to_have_count(1)
-    expect(page.locator(".chart__plot .scatterlayer .trace")).to_have_count(12)
+    assert page.locator("blockquote").inner_text().startswith("<b>18</b> & more")
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        expect(page.locator(DRAWN)).to_have_count(1)
+        expect(page.locator(".chart__plot .scatterlayer .trace")).to_have_count(12)
+        assert_accessible(page, rules={"scrollable-region-focusable": {"enabled": True}})
     assert [url for url in page.asked if not url.startswith(("file:", "data:"))] == []
     assert len([url for url in page.asked if url.startswith("file:")]) == 1
     assert page.complaints == []
-    assert page.locator("blockquote").inner_text().startswith("<b>18</b> & more")
-    assert_accessible(page, rules={"scrollable-region-focusable": {"enabled": True}})
 
     # Paper gets the still pictures.
     page.emulate_media(media="print")

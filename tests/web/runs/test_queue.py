@@ -1,15 +1,12 @@
 """The queue, and the plans of its runs."""
 
-import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from django.test import Client
-from playwright.sync_api import expect
 
 import runs.published
-from runs.execution import evidence
 from runs.execution.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Lease, Project, Run, Server
@@ -273,49 +270,6 @@ def test_evidence_of_a_run_is_shown_as_tables(client, kept):
     assert '<td class="is-number">40000</td>' in page
     assert "futex&lt;b&gt;" in page
     assert "Wait events" not in page
-
-
-STATEMENTS = [["9", "812.5", "0.1", "9", "SELECT count(*) FROM pgbench_accounts WHERE aid = 1"]]
-IO = [["client backend", "relation", "normal", "120", "3", "0", "90000", "0"]]
-
-
-@pytest.fixture
-def explained(kept):
-    """A run with what the server said of its statements and its I/O."""
-    told = {
-        "statements": (["calls", "total_ms", "mean_ms", "rows", "query"], STATEMENTS),
-        "io": ([*evidence._IO_COLUMNS], IO),
-        "waits": (["type", "event", "samples", "share"], [["LWLock", "WALWrite", "75", "75.0"]]),
-    }
-    for name, (columns, rows) in told.items():
-        text = json.dumps({"columns": columns, "rows": rows})
-        data = ArtifactData(f"evidence-{name}.json", text.encode())
-        artifacts.store(run=kept[0], data=data)
-    return kept[0]
-
-
-def test_statements_io_and_waits_are_shown_as_charts(client, explained):
-    tables = client.get(f"/runs/{explained.pk}/").context["evidence"]
-    figures = {each.name: each.figure for each in tables}
-    statements, io = figures["statements"]["data"], figures["io"]["data"]
-    assert [(each["name"], each["x"]) for each in statements] == [("Total (ms)", [812.5])]
-    assert statements[0]["customdata"] == [STATEMENTS[0][-1]]
-    assert statements[0]["y"][0].endswith("…")
-    assert {each["name"]: each["x"] for each in io} == {
-        "Hits": [90000.0], "Reads": [120.0], "Writes": [3.0], "Extends": [0.0],
-    }  # fmt: skip
-    assert figures["waits"]["data"][0]["y"] == ["1. LWLock · WALWrite"]
-
-
-@pytest.mark.browser
-@pytest.mark.django_db(transaction=True)
-def test_what_explains_a_run_is_drawn(page, live_server, explained):
-    page.goto(f"{live_server.url}/runs/{explained.pk}/")
-    for name in ("statements", "io", "waits"):
-        chart = page.locator(f"#{name} .chart__plot")
-        chart.scroll_into_view_if_needed()
-        expect(chart.locator("path").first).to_be_attached()
-    assert page.complaints == []
 
 
 @pytest.fixture

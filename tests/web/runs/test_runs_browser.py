@@ -1,11 +1,15 @@
-"""Series and failures of runs, as a browser shows them."""
+"""Series, evidence and failures of runs, as a browser shows them."""
 
+import json
 from itertools import pairwise
 
 import pytest
 from playwright.sync_api import expect
 
+from runs.execution import evidence
+from runs.execution.reporter import ArtifactData
 from runs.models import Campaign, Series
+from runs.services.runs import artifacts
 from tests import factories
 
 # Series of 48 hours: little is sent for all of it, and every second of a part.
@@ -77,6 +81,54 @@ def test_a_reader_zooms_from_two_days_to_single_seconds(page, live_server, long_
     shown = page.evaluate("document.querySelector('.js-plotly-plot').data[0].x")
     assert 10 <= len(shown) <= 20
     assert {after - before for before, after in pairwise(shown)} == {1}
+    assert page.complaints == []
+
+
+# Where a run's time went.
+
+
+STATEMENTS = [["9", "812.5", "0.1", "9", "SELECT count(*) FROM pgbench_accounts WHERE aid = 1"]]
+IO = [["client backend", "relation", "normal", "120", "3", "0", "90000", "0"]]
+
+
+@pytest.fixture
+def explained(db):
+    """A run with what the server said of its statements and its I/O."""
+    run = factories.run()
+    told = {
+        "statements": (["calls", "total_ms", "mean_ms", "rows", "query"], STATEMENTS),
+        "io": ([*evidence._IO_COLUMNS], IO),
+        "waits": (["type", "event", "samples", "share"], [["LWLock", "WALWrite", "75", "75.0"]]),
+    }
+    for name, (columns, rows) in told.items():
+        text = json.dumps({"columns": columns, "rows": rows})
+        data = ArtifactData(f"evidence-{name}.json", text.encode())
+        artifacts.store(run=run, data=data)
+    return run
+
+
+@pytest.mark.django_db
+def test_statements_io_and_waits_are_shown_as_charts(client, explained):
+    tables = client.get(f"/runs/{explained.pk}/").context["evidence"]
+    figures = {each.name: each.figure for each in tables}
+    statements, io = figures["statements"]["data"], figures["io"]["data"]
+    assert [(each["name"], each["x"]) for each in statements] == [("Total (ms)", [812.5])]
+    assert statements[0]["customdata"] == [STATEMENTS[0][-1]]
+    assert statements[0]["y"][0].endswith("…")
+    assert {each["name"]: each["x"] for each in io} == {
+        "Hits": [90000.0], "Reads": [120.0], "Writes": [3.0], "Extends": [0.0],
+    }  # fmt: skip
+    assert figures["waits"]["data"][0]["y"] == ["1. LWLock · WALWrite"]
+
+
+@pytest.mark.browser
+@pytest.mark.django_db(transaction=True)
+def test_what_explains_a_run_is_drawn(page, live_server, explained):
+    page.goto(f"{live_server.url}/runs/{explained.pk}/")
+    for name in ("statements", "io", "waits"):
+        chart = page.locator(f"#{name} .chart__plot")
+        chart.scroll_into_view_if_needed()
+        expect(chart.locator("path").first).to_be_attached()
     assert page.complaints == []
 
 
