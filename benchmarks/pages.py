@@ -174,6 +174,7 @@ def _keep_nothing() -> None:
     mock.patch.object(Kept, "get", lambda _self, _key, _campaigns, make: make()).start()
     made = lambda _self, _key, campaigns, make: make(sorted(set(campaigns)))  # noqa: E731
     mock.patch.object(Kept, "each", made).start()
+    mock.patch.object(Kept, "part", lambda _self, _key, _campaigns, make: make()).start()
 
 
 def _newest_executed() -> int:

@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.urls import resolve
@@ -166,7 +167,8 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
     client.force_login(django_user_model.objects.create_superuser("hanako", password="x"))
     campaign = factories.campaign("one", on=ready_server, project=projects.default())
     factories.finish_all(campaign)
-    return campaign
+    yield campaign
+    cache.clear()  # django-allauth counts logins that fail, and would refuse those of other tests
 
 
 # Forms without a text of their own: buttons, choices and numbers, or the text of a form that is met

@@ -139,7 +139,7 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     """How alike the cells scatter, as the degrees of freedom of a common prior."""
     from scipy.special import psi, zeta  # noqa: PLC0415 (slow to import)
 
-    # trigamma(x) is zeta(2, x): polygamma() takes ten times as long for one number.
+    # trigamma(x) is zeta(2, x): polygamma() does more for the same bits.
     expected = zeta(2.0, USUAL_PRIOR / 2) * PRIOR_CELLS
     cells = PRIOR_CELLS
     if len(variances) > 1 and pooled > 0:

@@ -105,7 +105,7 @@ def standing(campaign: Campaign) -> list[Change]:
     return list(found[:MOST_STANDING])
 
 
-# Of the rows next to a change, what histories show of them: to read them whole takes twice as long.
+# Of the rows next to a change, what histories show of them: to read them whole takes longer.
 _SHOWN = (
     *("cell__campaign_id", "cell__levels", "cell__series_key"),
     *(f"cell__revision__{name}" for name in ("sha", "ref", "url")),
