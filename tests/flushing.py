@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.commands import flush
+from django.db import OperationalError
+from django.db.backends.postgresql.creation import DatabaseCreation
 from django.db.backends.postgresql.operations import DatabaseOperations
 from psycopg import sql
 
@@ -54,7 +56,24 @@ def _flush(_self: DatabaseOperations, _style: Any, tables: Iterable[str], **_how
     return [empty(tables)]
 
 
+def _drop(self: DatabaseCreation, name: str, _verbosity: int) -> None:
+    """Drop a test's database; where somebody has not left it, say who."""
+    with self._nodb_cursor() as cursor:
+        try:
+            cursor.execute(f"DROP DATABASE {self.connection.ops.quote_name(name)}")
+        except OperationalError as error:
+            cursor.execute(SESSIONS, [name])
+            raise OperationalError(f"{error}\n{cursor.fetchall()}") from error
+
+
+SESSIONS = """
+SELECT application_name, client_port, backend_start::text, state, state_change::text, query
+FROM pg_stat_activity WHERE datname = %s
+"""
+
+
 def install() -> None:
     """Let the command `flush`, and with it each test that commits, empty tables in this way."""
+    DatabaseCreation._destroy_test_db = _drop
     DatabaseOperations.sql_flush = _flush
     flush.emit_post_migrate_signal = lambda *_said: None
