@@ -24,7 +24,8 @@ MOST_READ = 2300
 # at work is not among the newest: each of its runs would change what is said of all others. Tables
 # are read by lists of keys that follow each other: a large one costs what a small one does.
 # Each machine has a scatter: its join is FULL since that is never made by nested loops. The planner
-# expects ten rows of a list of any length, and compared each of 2,300 cells with each machine.
+# expects ten rows of a list of any length, and compared each of 2,300 cells with each machine. For
+# that reason IN is asked whether it IS TRUE, which is looked up in a hash table and never joined.
 _ON_SERVERS = f"""
 WITH newest AS MATERIALIZED ({kept.NEWEST}), cell AS MATERIALIZED (
     SELECT id, campaign_id, campaign_id IN (SELECT id FROM newest) AS is_newest FROM runs_cell
@@ -34,10 +35,11 @@ WITH newest AS MATERIALIZED ({kept.NEWEST}), cell AS MATERIALIZED (
     WHERE cell_id = ANY(ARRAY(SELECT id FROM cell)) AND metric_id = ANY(%(metrics)s)
         AND log_variance IS NOT NULL
 ), scatter AS MATERIALIZED (
-    (SELECT * FROM stored WHERE cell_id IN (SELECT id FROM cell WHERE is_newest)
+    (SELECT * FROM stored WHERE (cell_id IN (SELECT id FROM cell WHERE is_newest)) IS TRUE
         ORDER BY cell_id DESC LIMIT %(most)s)
     UNION
-    SELECT * FROM stored WHERE cell_id IN (SELECT id FROM cell WHERE campaign_id = ANY(%(asked)s))
+    SELECT * FROM stored
+    WHERE (cell_id IN (SELECT id FROM cell WHERE campaign_id = ANY(%(asked)s))) IS TRUE
 ), machine AS MATERIALIZED (
     SELECT cell_id, (array_agg(server_id ORDER BY repeat))[1] AS server,
         (array_agg(hardware_id ORDER BY repeat))[1] AS hardware,
