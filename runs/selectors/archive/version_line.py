@@ -18,10 +18,9 @@ from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, series_cells
+from runs.selectors.compare import judging, known_noise, series_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.kept import Kept
-from runs.selectors.compare.known_noise import Scope
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
@@ -320,7 +319,10 @@ def pairs(found: Material, *, clients: int | None = None) -> list[Pair]:
     if not chosen:
         return []
     asked = [(base.cell, head.cell) for _campaign, base, head in chosen]
-    cells, scopes = {cell for pair in asked for cell in pair}, _scopes(chosen)
+    cells = {cell for pair in asked for cell in pair}
+    scopes = known_noise.scopes(
+        (campaign, side.revision) for campaign, *pair in chosen for side in pair
+    )
     judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=found.cells)
     metric = next(each for of in judge.metrics_of.values() for each in of if each.name == METRIC)
     judged = judge.judge(asked, metric)
@@ -328,14 +330,6 @@ def pairs(found: Material, *, clients: int | None = None) -> list[Pair]:
         _pair(campaign, base, head, comparison, judge, metric)
         for (campaign, base, head), comparison in zip(chosen, judged, strict=True)
     ]
-
-
-def _scopes(chosen: Iterable[tuple[Campaign, Measured, Measured]]) -> list[Scope]:
-    """The campaigns of the pairs, with the revisions of their cells."""
-    revisions: dict[Campaign, set[int | None]] = defaultdict(set)
-    for campaign, base, head in chosen:
-        revisions[campaign] |= {base.revision, head.revision}
-    return [Scope(campaign, frozenset(of)) for campaign, of in revisions.items()]
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:

@@ -8,13 +8,11 @@ from typing import Any
 
 from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
-from runs.models import Campaign
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import judging
+from runs.selectors.compare import judging, known_noise
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import PlainWording, Wording, facet, labels
@@ -143,7 +141,9 @@ def compared(
         [loaded.metric.name],
         runs={cell.id: cell.runs for each in loaded.series for cell in each.cells},
         under=loaded.comparability,
-        scopes=_scopes(loaded.series),
+        scopes=known_noise.scopes(
+            (each.campaign, cell.revision) for each in loaded.series for cell in each.cells
+        ),
     )
     rows = _rows(state, loaded, names, base, judge)
     return ComparedPage(
@@ -159,15 +159,6 @@ def compared(
         facets=_facets(state, loaded, wording or PlainWording()),
         fits=_fits(state, loaded, names),
     )
-
-
-def _scopes(series: Sequence[Series]) -> list[Scope]:
-    """The campaigns, each with the revisions of its cells."""
-    revisions: dict[Campaign, set[int | None]] = defaultdict(set)
-    for each in series:
-        revisions[each.campaign] |= {cell.revision for cell in each.cells}
-    listed = sorted(revisions, key=lambda campaign: campaign.pk)
-    return [Scope(campaign, frozenset(revisions[campaign])) for campaign in listed]
 
 
 def _base(state: CompareState, loaded: Loaded) -> Series:

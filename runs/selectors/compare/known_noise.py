@@ -103,6 +103,15 @@ class Scope:
     revisions: frozenset[int | None]
 
 
+def scopes(cells: Iterable[tuple[Campaign, int | None]]) -> list[Scope]:
+    """Of cells that are given as campaign and revision: the scope of each campaign, by its key."""
+    revisions: dict[Campaign, set[int | None]] = defaultdict(set)
+    for campaign, revision in cells:
+        revisions[campaign].add(revision)
+    listed = sorted(revisions, key=lambda campaign: campaign.pk)
+    return [Scope(campaign, frozenset(revisions[campaign])) for campaign in listed]
+
+
 def of_scopes(
     scopes: Sequence[Scope], metrics: Mapping[int, Metric]
 ) -> dict[tuple[int, int], Noise]:

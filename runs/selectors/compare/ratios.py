@@ -14,7 +14,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, series_cells
+from runs.selectors.compare import judging, known_noise, series_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import RatioPair, ratio_pairs
@@ -71,7 +71,12 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         campaign: _pairs(cells[campaign.pk], summaries, name, None)
         for campaign, name in campaigns.items()
     }
-    scopes = [Scope(each, _revisions(of)) for each, of in pairs.items() if of]
+    scopes = known_noise.scopes(
+        (campaign, side.revision_id)
+        for campaign, of in pairs.items()
+        for pair in of
+        for side in (pair.base, pair.head)
+    )
     among = [each for of_campaign in cells.values() for each in of_campaign]
     judge = _judge(set(campaigns.values()), pairs.values(), scopes, among)
     return {
@@ -89,10 +94,6 @@ def _pairs(
         for pair in ratio_pairs(cells, baseline_version)
         if (pair.base.pk, metric) in summaries and (pair.head.pk, metric) in summaries
     ]
-
-
-def _revisions(pairs: Iterable[RatioPair]) -> frozenset[int | None]:
-    return frozenset(side.revision_id for pair in pairs for side in (pair.base, pair.head))
 
 
 def _judge(

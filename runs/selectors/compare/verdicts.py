@@ -1,7 +1,6 @@
 """Head against base for a CI job: every condition of both, a verdict, and where rows come from."""
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -12,7 +11,7 @@ from runs.analysis.summary import Summary
 from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, judging, series_cells
+from runs.selectors.compare import cell_runs, judging, known_noise, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.known_noise import Scope
@@ -139,10 +138,8 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
 def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
     """The campaigns of these cells, with the revisions of the cells."""
     campaigns = {side.campaign.pk: side.campaign for side in sides}
-    revisions: dict[int, set[int | None]] = defaultdict(set)
-    for cell in (cell for side in sides for cell in side.cells if cell.pk in ids):
-        revisions[cell.campaign_id].add(cell.revision_id)
-    return [Scope(campaigns[key], frozenset(of)) for key, of in sorted(revisions.items())]
+    cells = (cell for side in sides for cell in side.cells if cell.pk in ids)
+    return known_noise.scopes((campaigns[cell.campaign_id], cell.revision_id) for cell in cells)
 
 
 def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
