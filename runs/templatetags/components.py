@@ -50,15 +50,17 @@ _INDENTS = re.compile(r"\n\s+")
 
 @register.tag
 def same(parser: Parser, token: Token) -> Node:
-    """`{% same row sprite %}...{% endsame %}`: written once for the same values of these variables.
+    """`{% same row of=rows.first %}...{% endsame %}`: written once for the same of these values.
 
     The body knows only them, and nothing else of the page. They are texts and whole numbers, or
     tuples and frozen dataclasses of those. Indents are left out: they are half of a large page.
     """
-    names = token.split_contents()[1:]
+    # A variable keeps its name; a value with a path or a filter gets one.
+    named = (each.rpartition("=") for each in token.split_contents()[1:])
+    values = {name or value: parser.compile_filter(value) for name, _equals, value in named}
     body = parser.parse(("endsame",))
     parser.delete_first_token()
-    return _Same({name: parser.compile_filter(name) for name in names}, body)
+    return _Same(values, body)
 
 
 class _Same(Node):

@@ -48,19 +48,19 @@ def home(request: HttpRequest) -> HttpResponse:
     newest, finished = campaigns.recent_and_finished(limit=NEWEST, to=request.user)
     running, latest = run_selectors.now_and_latest(NEWEST, to=request.user)
     context = {
-        "running": running,
-        "campaigns": newest,
-        "latest": latest,
-        "servers": overview,
+        "running": tuple(running),
+        "campaigns": tuple(newest),
+        "latest": tuple(latest),
+        "servers": tuple(overview),
         "silences": silences(),
         "finished": finished,
         "waiting": sum(row.queued for row in overview),
-        "versions": len({each.version_num for row in overview for each in row.installations}),
+        "versions": len({each for row in overview for each in row.version_numbers}),
     }
     if getattr(request, "htmx", False):
         return render(request, "home/index.html#live", context)
     context |= {
-        "asked": list(archive.asked()),
+        "asked": tuple(archive.asked()),
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
         "finished_things": _finished_things(request.user),
@@ -71,7 +71,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def _finished_things(to: projects.Reader) -> SafeString:
     """The newest findings and the line through versions, the same for all who may see both."""
     used = version_line.used(version_line.READ, to=to)
-    newest = tuple(_newest(to))
+    newest = tuple(key for (key,) in projects.rows("findings", lambda: _newest(to), to=to))
 
     template, language = "home/index.html#finished", get_language()
 

@@ -15,6 +15,7 @@ from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Link, Trend, trend
 from runs.models import BisectionStep, Campaign, Cell, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
+from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
@@ -164,11 +165,15 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
 
     A dozen say as much as all, and the work does not grow with the lab.
     """
-    published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published, to=to).order_by().values_list("pk", "origin")
-    # One more than is used: it says that there are others.
-    executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
-    found = sorted(listed.union(executed, all=True), reverse=True)
+
+    def make() -> QuerySet[Campaign, Any]:
+        published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
+        listed = visible(published, to=to).order_by().values_list("pk", "origin")
+        # One more than is used: it says that there are others.
+        executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
+        return listed.union(executed, all=True)
+
+    found = sorted(projects.rows(("line", theme, MOST_EXECUTED), make, to=to), reverse=True)
     newest = [pk for pk, origin in found if origin == Origin.EXECUTED]
     printed = [pk for pk, origin in found if origin == Origin.PUBLISHED]
     return Used(theme, tuple(newest[:MOST_EXECUTED]), tuple(printed), len(newest) > MOST_EXECUTED)

@@ -4,14 +4,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any
 
-from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet, Sum
+from django.db import connections, router
+from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.models import Campaign, Cell, CellSummary, Run, RunCount, Topology
 from runs.models.campaigns import Origin
+from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
@@ -21,6 +25,7 @@ from runs.selectors.compare import series_cells
 from runs.selectors.compare.ratios import RatioRow, ratios
 
 __all__ = [
+    "CampaignLine",
     "CampaignRow",
     "Grid",
     "GridCell",
@@ -31,6 +36,7 @@ __all__ = [
     "can_retry",
     "finished_here",
     "grid",
+    "in_lines",
     "lines",
     "listed",
     "of_origin",
@@ -55,6 +61,27 @@ class CampaignRow:
     run_counts: Mapping[str, int]
     runs_total: int
     ended: int
+
+
+@dataclass(frozen=True)
+class CampaignLine:
+    """What a line of a list of campaigns shows: texts and numbers. `ended` counts runs."""
+
+    slug: str
+    title: str
+    title_ja: str
+    scenario: str
+    origin: str
+    state: str
+    is_paused: bool
+    created_at: datetime
+    ended: int
+    total: int
+    failed: int
+
+    def get_state_display(self) -> str:
+        """In the reader's language."""
+        return str(Campaign.State(self.state).label)
 
 
 @dataclass(frozen=True)
@@ -95,12 +122,50 @@ def recent(*, limit: int, origin: str | None = None, to: Reader = NOBODY) -> lis
     return rows(visible(of_origin(origin), to=to)[:limit])
 
 
-def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignRow], int]:
+def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], int]:
     """What `recent` and `finished_here` say, for the first page. Two queries."""
-    newest = list(visible(of_origin(), to=to)[:limit])
-    counts = run_counts([*(campaign.pk for campaign in newest), EXECUTED_HERE])
+
+    def make() -> QuerySet[Campaign, Any]:
+        return visible(of_origin(), to=to).values_list(*_SHOWN)[:limit]
+
+    newest = projects.rows(("campaigns", limit), make, to=to)
+    counts = run_counts([*(key for key, *_rest in newest), EXECUTED_HERE])
     finished = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
-    return [_row(campaign, counts[campaign.pk]) for campaign in newest], finished
+    return [_line(counts[key], *shown) for key, *shown in newest], finished
+
+
+def in_lines(campaigns: QuerySet[Campaign] | Iterable[Campaign]) -> list[CampaignLine]:
+    """These campaigns with the states of their runs, counted in one query for all."""
+    shown = [(campaign.pk, *_shown(campaign)) for campaign in campaigns]
+    counts = run_counts([key for key, *_rest in shown])
+    return [_line(counts[key], *each) for key, *each in shown]
+
+
+_SHOWN = (
+    *("pk", "slug", "title", "title_ja", "scenario__title"),
+    *("origin", "state", "paused_at", "created_at"),
+)
+_shown = attrgetter(*(name.replace("__", ".") for name in _SHOWN[1:]))
+
+
+def _line(
+    counts: Mapping[str, int],
+    slug: str,
+    title: str,
+    title_ja: str,
+    scenario: str,
+    origin: str,
+    state: str,
+    paused_at: datetime | None,
+    created_at: datetime,
+) -> CampaignLine:
+    is_paused = paused_at is not None and state in Campaign.LIVE
+    ended = sum(number for state, number in counts.items() if state in Run.ENDED)
+    total, failed = sum(counts.values()), counts.get(Run.State.FAILED, 0)
+    return CampaignLine(
+        *(slug, title, title_ja, scenario, origin, state, is_paused, created_at),
+        *(ended, total, failed),
+    )
 
 
 def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
@@ -116,15 +181,22 @@ def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
     EXECUTED_HERE stands for all campaigns that were executed here.
     """
     counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
-    stored = RunCount.objects.filter(campaign__in=campaign_ids).order_by("campaign", "state")
-    if EXECUTED_HERE in counts:
-        stored = stored.filter(~Q(campaign=EXECUTED_HERE) | Q(origin=Origin.EXECUTED))
-    for campaign_id, state, number in stored.values_list("campaign", "state").annotate(
-        Sum("number")
-    ):
-        if number:
-            counts[campaign_id][state] = number
+    if not counts:
+        return counts
+    with connections[router.db_for_read(RunCount)].cursor() as cursor:
+        cursor.execute(_COUNTS, [list(counts), Origin.EXECUTED.value])
+        for campaign_id, state, number in cursor.fetchall():
+            if number:
+                counts[campaign_id][state] = int(number)
     return counts
+
+
+# In PostgreSQL's words: to write it from a query set takes ten times as long.
+_COUNTS = f"""
+SELECT campaign, state, sum(number) FROM runs_runcount
+WHERE campaign = ANY(%s) AND (campaign <> {EXECUTED_HERE} OR origin = %s)
+GROUP BY campaign, state ORDER BY campaign, state
+"""  # noqa: S608 - of a constant
 
 
 def finished_here() -> int:

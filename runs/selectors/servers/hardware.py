@@ -14,7 +14,7 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
-from runs.selectors.campaigns.campaigns import CampaignRow
+from runs.selectors.campaigns.campaigns import CampaignLine
 from runs.templatetags.formats import term
 
 Device = TypeVar("Device", Disk, NetworkCard)
@@ -186,12 +186,12 @@ def detail(key: int, *, to: Reader) -> HardwareRow:
     return row
 
 
-def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignRow]:
+def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignLine]:
     """The newest campaigns, run here or published, on it; of those that the reader may see."""
     ran = Run.objects.filter(campaign=OuterRef("pk"), hardware=hardware).order_by()
     printed = PublishedNode.objects.filter(hardware=hardware, table__campaign=OuterRef("pk"))
     using = campaigns.listed().filter(Exists(ran) | Exists(printed.order_by()))
-    return campaigns.rows(projects.visible(using, to=to)[:limit])
+    return campaigns.in_lines(projects.visible(using, to=to)[:limit])
 
 
 def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
@@ -84,15 +85,35 @@ def overview(*, to: projects.Reader = projects.NOBODY) -> list[ServerRow]:
     return _rows(listed().order_by("name", "pk"), to)
 
 
-def at_a_glance() -> list[ServerRow]:
-    """All servers by name with what waits for them, not with what holds them. Two queries."""
-    servers = Server.objects.prefetch_related(_present()).order_by("name", "pk")
-    return [
-        ServerRow(
-            each, tuple(getattr(each, "present_installations", ())), None, False, each.waiting
-        )
-        for each in servers.annotate(waiting=_waiting())
-    ]
+@dataclass(frozen=True)
+class ServerLine:
+    """What the first page says of a server: its versions, and how many runs wait for it."""
+
+    slug: str
+    name: str
+    state: str
+    queued: int
+    versions: tuple[str, ...]
+    version_numbers: tuple[int, ...]
+
+    def get_state_display(self) -> str:
+        """In the reader's language."""
+        return str(Server.State(self.state).label)
+
+
+def at_a_glance() -> list[ServerLine]:
+    """All servers by name with what waits for them, not with what holds them. One query."""
+    found = projects.rows("servers", _at_a_glance, to=projects.NOBODY)
+    return [ServerLine(*row[:4], *map(tuple, row[4:])) for row in found]
+
+
+def _at_a_glance() -> QuerySet[Server, Any]:
+    own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
+    present = own.order_by("version_num", "bindir")
+    names, numbers = (ArraySubquery(present.values(each)) for each in ("version", "version_num"))
+    servers = Server.objects.annotate(waiting=_waiting(), names=names, numbers=numbers)
+    listed = servers.order_by("name", "pk")
+    return listed.values_list("slug", "name", "state", "waiting", "names", "numbers")
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:

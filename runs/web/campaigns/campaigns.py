@@ -132,7 +132,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
         "origin": chosen,
         "origins": Origin.choices,
         "page": page,
-        "campaigns": campaign_selectors.rows(page.rows),
+        "campaigns": campaign_selectors.in_lines(page.rows),
     }
     return render(request, "campaigns/list.html", context)
 

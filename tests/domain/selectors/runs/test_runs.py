@@ -67,6 +67,30 @@ def test_the_latest_runs_are_those_that_ended_last_whatever_their_outcome():
     assert list(runs.latest(2)) == [second, first]
 
 
+def test_the_first_page_has_the_runs_in_progress_and_the_latest_by_one_query(
+    django_assert_num_queries,
+):
+    campaign = factories.campaign(on=factories.server(name="Lab 1"))
+    first, second, third, short, long, waiting, *_ = campaign.runs.order_by("pk")
+    now = timezone.now()
+    for run, minutes in ((first, 3), (second, 1), (third, 2)):
+        factories.finish(run)
+        Run.objects.filter(pk=run.pk).update(finished_at=now - timedelta(minutes=minutes))
+    for run, began in ((short, now), (long, now - timedelta(minutes=9)), (waiting, None)):
+        server = factories.server()
+        Run.objects.filter(pk=run.pk).update(state="measuring", started_at=began, server=server)
+    Run.objects.filter(pk=second.pk).update(validity="doubtful")
+
+    with django_assert_num_queries(1):
+        running, latest = runs.now_and_latest(2)
+
+    assert [line.pk for line in running] == [long.pk, short.pk, waiting.pk]
+    assert [(line.pk, line.is_doubted) for line in latest] == [(second.pk, True), (third.pk, False)]
+    line = latest[0]
+    assert (line.levels, line.repeat) == (second.cell.levels, second.repeat)
+    assert (line.campaign, line.server, line.sha) == (campaign.title, "Lab 1", None)
+
+
 @pytest.mark.parametrize("number", [1, 4])
 def test_lists_take_one_query_however_long(number, django_assert_num_queries):
     for _ in range(number):
