@@ -171,6 +171,8 @@ def chromium(chromium_binary: str) -> Iterator[Browser]:
             executable_path=chromium_binary, args=list(CHROMIUM_OPTIONS)
         )
         yield browser
+        # In this loop Django has connections of its own, which nobody sees after it.
+        connections.close_all()
         browser.close()
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
