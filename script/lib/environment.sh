@@ -56,9 +56,8 @@ install_requirements() {
         return
     fi
     [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
-    "$python" -m pip --version >/dev/null 2>&1 || make_venv
     echo "BenchLab: installing Python packages into $venv (once; a minute or two)" >&2
-    case "$*" in *tests/*) bring_uv ;; esac
+    case "$*" in *tests/*) bring_uv || true ;; esac
     # By hash first: what follows then finds all that requirements.txt asks for.
     install_packages --require-hashes -r "$root/requirements.lock" ||
         fail "pip could not install requirements.lock; its message is above"
@@ -80,9 +79,14 @@ sum_of() {
 }
 
 # uv takes a third of pip's processor time, and downloads several packages at once. Tests bring it. Elsewhere
-# nothing is installed whose hash requirements.lock does not have.
+# nothing is installed whose hash requirements.lock does not have. The pip that Python brings installs it
+# without being unpacked, which takes as long as all the rest.
 bring_uv() {
-    [ -x "$venv/bin/uv" ] || install_by_pip uv==0.13.9 2>/dev/null || true
+    [ ! -x "$venv/bin/uv" ] || return 0
+    "$python" -c '' 2>/dev/null || make_venv --without-pip
+    pip=$("$python" -c 'import ensurepip, glob, sysconfig
+folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or ensurepip.__path__[0] + "/_bundled"
+print(*glob.glob(folder + "/pip-*.whl"))') && PYTHONPATH=$pip "$python" -m pip $quiet uv==0.13.9 2>/dev/null
 }
 
 # uv compiles nothing, unlike pip: Python does that for the fifth of all files that is ever imported.
@@ -94,15 +98,18 @@ install_packages() {
 }
 
 install_by_pip() {
-    "$python" -m pip install --quiet --disable-pip-version-check --no-input "$@"
+    "$python" -m pip --version >/dev/null 2>&1 || make_venv
+    "$python" -m pip $quiet "$@"
 }
+quiet="install --quiet --disable-pip-version-check --no-input"
 
+# With pip, or with what is said.
 make_venv() {
     base=$(find_python) ||
         fail "Python 3.11 or newer is missing: apt install python3 python3-venv (or brew install python@3.12)"
     "$base" -c 'import ensurepip, venv' 2>/dev/null ||
         fail "$base has no venv module: apt install python3-venv"
-    "$base" -m venv "$venv" || fail "$base could not make $venv; its message is above"
+    "$base" -m venv "$@" "$venv" || fail "$base could not make $venv; its message is above"
 }
 
 # Compiles what locale/ has newer texts of. Another BenchLab may read the same file right now: a
