@@ -8,7 +8,7 @@ in bursts, and as many events as a burst has count as one.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -162,19 +162,16 @@ def judge(
     level = model.level(pairs, significance)
     if family and family != pairs:
         level = min(level, model.level(family, significance))
-    tested = [place for place, pair in enumerate(pairs) if _has_ratio(model, pair)]
-    found = [Inference("not_comparable", reasons=_without_ratio(model, pair)) for pair in pairs]
-    if not tested:
-        return found
-    contrasts = model.contrasts([pairs[place] for place in tested])
-    told = judged(model, [pairs[place] for place in tested], contrasts, direction, effect, level)
-    for place, each in zip(tested, told, strict=True):
-        found[place] = each
-    return found
-
-
-def _has_ratio(model: Model, pair: Pair) -> bool:
-    return not _without_ratio(model, pair)
+    without = [_without_ratio(model, pair) for pair in pairs]
+    tested = [pair for pair, reasons in zip(pairs, without, strict=True) if not reasons]
+    told: Iterator[Inference] = iter(())
+    if tested:
+        contrasts = model.contrasts(tested)
+        told = iter(judged(model, tested, contrasts, direction, effect, level))
+    return [
+        Inference("not_comparable", reasons=reasons) if reasons else next(told)
+        for reasons in without
+    ]
 
 
 def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
@@ -206,32 +203,37 @@ def judged(
     # A row's p-value in the table: below 0.05 exactly where it is below the row's level.
     tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
     adjusted = -np.expm1(tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))
+    figures = (
+        *(contrasts.differences, contrasts.bases, contrasts.heads, widths),
+        *(p_values, adjusted, contrasts.errors, contrasts.freedom),
+    )
     return [
-        _answer(model, pair, contrasts, place, direction, effect, widths, p_values, adjusted)
-        for place, pair in enumerate(pairs)
+        _answer(model, pair, direction, effect, *row)
+        for pair, *row in zip(pairs, *(each.tolist() for each in figures), strict=True)
     ]
 
 
 def _answer(
     model: Model,
     pair: Pair,
-    contrasts: Contrasts,
-    place: int,
     direction: Direction,
     effect: float,
-    widths: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
-    p_values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
-    adjusted: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]",
+    difference: float,
+    base: float,
+    head: float,
+    width: float,
+    p_value: float,
+    adjusted: float,
+    error: float,
+    freedom: float,
 ) -> Inference:
-    difference = float(contrasts.differences[place])
     ratio = _exp(difference)
-    values = (_exp(float(contrasts.bases[place])), _exp(float(contrasts.heads[place])))
+    values = (_exp(base), _exp(head))
     if not model.is_tested(pair):
         reasons = _without_interval(model, pair)
         return Inference(
             "too_few_runs", ratio, base_value=values[0], head_value=values[1], reasons=reasons
         )
-    width = float(widths[place])
     low, high = difference - width, difference + width
     verdict = word(low, high, direction=direction, effect=effect)
     missing = None
@@ -244,10 +246,10 @@ def _answer(
         high=_exp(high),
         base_value=values[0],
         head_value=values[1],
-        p_value=float(p_values[place]),
-        adjusted_p_value=float(adjusted[place]),
-        log_error=float(contrasts.errors[place]),
-        freedom=float(contrasts.freedom[place]),
+        p_value=p_value,
+        adjusted_p_value=adjusted,
+        log_error=error,
+        freedom=freedom,
         more_rounds=missing,
     )
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,15 +36,31 @@ class Contrasts:
     pooled: float
 
 
+class _Fits:
+    """The fits of one campaign's cells, each with its moderated variances."""
+
+    def __init__(self, own: tuple[Cell, ...], noise: Noise | None) -> None:
+        self._own, self._noise = own, noise
+        self.plain = blocks.plain(own)
+        self.of_plain = moderate(self.plain, noise)
+
+    @cached_property
+    def by_rounds(self) -> tuple[Fit, Moderated] | None:
+        """None where rounds are not told. Asked for by pairs within a campaign only."""
+        if (fit := blocks.blocked(self._own)) is None:
+            return None
+        moderated = moderate(fit, self._noise)
+        if moderated.freedom < FEW_FREEDOM and not _rounds_show(fit):
+            return None
+        return fit, moderated
+
+
 @dataclass(frozen=True)
 class _Part:
-    """The cells of one campaign: their places, fits and moderated variances."""
+    """The cells of one campaign: their places and fits."""
 
     places: Places
-    plain: Fit
-    of_plain: Moderated
-    blocked: Fit | None
-    of_blocked: Moderated | None
+    fits: _Fits
 
 
 class Model:
@@ -79,10 +95,10 @@ class Model:
         head = np.array([pair.head for pair in pairs], dtype=np.int64)
         found = self._across(base, head)
         for number, part in enumerate(self._parts):
-            if part.blocked is None:
-                continue
             here = (self._part_of[base] == number) & (self._part_of[head] == number)
-            self._within(part, np.flatnonzero(here), base, head, found)
+            if here.any() and part.fits.by_rounds is not None:
+                rows = np.flatnonzero(here)
+                self._within(part.places, *part.fits.by_rounds, rows, base, head, found)
         return found
 
     def together(self, pairs: Sequence[Pair]) -> Contrasts:
@@ -95,7 +111,7 @@ class Model:
         sums = np.zeros((1, len(part.places)))
         np.add.at(sums[0], head, 1 / len(pairs))
         np.add.at(sums[0], base, -1 / len(pairs))
-        fit, moderated, factors = _fit_for(part, sums)
+        fit, moderated, factors = _fit_for(part.fits, sums)
         variance, freedom = _errors(fit, moderated, factors, fit.freedom[sums[0] != 0].sum())
         one, other = fit.means[base].mean(keepdims=True), fit.means[head].mean(keepdims=True)
         root, shared = np.sqrt(variance), np.zeros(1)
@@ -117,9 +133,8 @@ class Model:
         if not self.is_tested(Pair(place, place)):
             return None
         part = self._parts[self._part_of[place]]
-        fit, moderated = part.plain, part.of_plain
-        if part.blocked is not None and part.of_blocked is not None:
-            fit, moderated = part.blocked, part.of_blocked
+        fits = part.fits
+        fit, moderated = fits.by_rounds or (fits.plain, fits.of_plain)
         at = int(np.flatnonzero(part.places == place)[0])
         freedom = min(moderated.freedom, float(moderated.prior[at] + fit.freedom[at]))
         variance = float(moderated.variances[at] / fit.n[at])
@@ -140,11 +155,11 @@ class Model:
         variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
         shares, pooled = np.zeros(self.count), np.zeros(self.count)
         for part in self._parts:
-            at, moderated = part.places, part.of_plain
-            n[at], means[at], variances[at] = part.plain.n, part.plain.means, moderated.variances
-            total[at] = moderated.prior + part.plain.freedom
+            at, fit, moderated = part.places, part.fits.plain, part.fits.of_plain
+            n[at], means[at], variances[at] = fit.n, fit.means, moderated.variances
+            total[at] = moderated.prior + fit.freedom
             shares[at] = (1 - moderated.own) * moderated.pooled
-            pooled[at], freedom[at] = moderated.freedom, part.plain.freedom
+            pooled[at], freedom[at] = moderated.freedom, fit.freedom
         of_base, of_head = variances[base] / n[base], variances[head] / n[head]
         variance = of_base + of_head
         common_base, common_head = shares[base] / n[base], shares[head] / n[head]
@@ -169,14 +184,18 @@ class Model:
         )
 
     def _within(
-        self, part: _Part, rows: Places, base: Places, head: Places, found: Contrasts
+        self,
+        places: Places,
+        fit: Fit,
+        moderated: Moderated,
+        rows: Places,
+        base: Places,
+        head: Places,
+        found: Contrasts,
     ) -> None:
         """Rows of one campaign by its rounds, replacing the result without rounds."""
-        fit, moderated = part.blocked, part.of_blocked
-        if fit is None or moderated is None or not len(rows):
-            return
         place = np.full(self.count, -1)
-        place[part.places] = np.arange(len(part.places))
+        place[places] = np.arange(len(places))
         one, other = place[base[rows]], place[head[rows]]
         told = (fit.freedom[one] > 0) & (fit.freedom[other] > 0)
         rows, one, other = rows[told], one[told], other[told]
@@ -195,32 +214,22 @@ class Model:
 
 def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
     own = tuple(cells[place] for place in places)
-    fit = _fitted if sum(cell.n for cell in own) <= MOST_KEPT else _fitted.__wrapped__
-    return _Part(places, *fit(own, noise))
+    fits = _fits if sum(cell.n for cell in own) <= MOST_KEPT else _Fits
+    return _Part(places, fits(own, noise))
 
 
-@lru_cache(maxsize=64)
-def _fitted(
-    own: tuple[Cell, ...], noise: Noise | None
-) -> tuple[Fit, Moderated, Fit | None, Moderated | None]:
-    """The fits of a campaign. Kept, since whoever judges two asks for both when one has changed."""
-    plain = blocks.plain(own)
-    blocked = blocks.blocked(own)
-    of_blocked = None
-    if blocked is not None:
-        of_blocked = moderate(blocked, noise)
-        if of_blocked.freedom < FEW_FREEDOM and not _rounds_show(blocked):
-            blocked = of_blocked = None
-    return plain, moderate(plain, noise), blocked, of_blocked
+# Kept, since whoever judges two campaigns asks for the fits of both when one has changed.
+_fits = lru_cache(maxsize=64)(_Fits)
 
 
-def _fit_for(part: _Part, sums: Floats) -> tuple[Fit, Moderated, Floats]:
+def _fit_for(fits: _Fits, sums: Floats) -> tuple[Fit, Moderated, Floats]:
     """The fit with rounds where it can tell these sums of cells, else the one without."""
-    if part.blocked is not None and part.of_blocked is not None:
-        factors, told = part.blocked.weights_of_sum(sums)
-        if told.all() and (part.blocked.freedom[sums[0] != 0] > 0).all():
-            return part.blocked, part.of_blocked, factors
-    return part.plain, part.of_plain, part.plain.weights_of_sum(sums)[0]
+    if fits.by_rounds is not None:
+        fit, moderated = fits.by_rounds
+        factors, told = fit.weights_of_sum(sums)
+        if told.all() and (fit.freedom[sums[0] != 0] > 0).all():
+            return fit, moderated, factors
+    return fits.plain, fits.of_plain, fits.plain.weights_of_sum(sums)[0]
 
 
 def _errors(fit: Fit, moderated: Moderated, factors: Floats, most: Floats) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -147,7 +147,7 @@ class Judge:
         if len(sides) < len(pairs) or any(each.reasons for each in found):
             return None
         places, model = self._model(metric)
-        share = self._share(metric, campaign, pairs[0]) * self._effects[campaign]
+        share = self._share(metric, campaign, pairs[0]) * self._tables[campaign].effects
         answer = judge_together(
             model,
             [Pair(places.get(base), places.get(head)) for base, head in sides],
@@ -190,7 +190,7 @@ class Judge:
 
     def _model(self, metric: Metric) -> tuple[dict[int, int], Model]:
         if metric.pk not in self._models:
-            ids = [cell for cell, of in self.stored if of == metric.pk]
+            ids = self._measured[metric.pk]
             noise: dict[Hashable, Noise] = {
                 campaign: each for (campaign, of), each in self.noise.items() if of == metric.pk
             }
@@ -200,15 +200,26 @@ class Judge:
 
     def _campaign_of(self, pair: CellPair) -> int | None:
         """The campaign of both cells; None if there are two, or a side is missing."""
-        sides = [self.cells.get(side or 0) for side in pair]
-        owners = {side.campaign_id for side in sides if side is not None}
-        return owners.pop() if len(owners) == 1 and None not in sides else None
+        base, head = (self._owners.get(side or 0) for side in pair)
+        return base if base == head else None
+
+    @cached_property
+    def _owners(self) -> Mapping[int, int]:
+        return {key: cell.campaign_id for key, cell in self.cells.items()}
+
+    @cached_property
+    def _measured(self) -> Mapping[int, list[int]]:
+        """The cells that have each metric, in their order."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for cell, metric in self.stored:
+            found[metric].append(cell)
+        return found
 
     def _family(self, campaign: int, places: Mapping[int, int]) -> list[Pair]:
         """The rows of the campaign's own table; for two revisions their common conditions."""
         return [
             Pair(places[base], places[head])
-            for base, head in self._tables[campaign]
+            for base, head in self._tables[campaign].rows
             if base in places and head in places
         ]
 
@@ -220,27 +231,12 @@ class Judge:
         return found
 
     @cached_property
-    def _tables(self) -> Mapping[int, list[tuple[int, int]]]:
-        found: dict[int, list[tuple[int, int]]] = {}
+    def _tables(self) -> Mapping[int, "_Table"]:
+        found: dict[int, _Table] = {}
         for campaign in self.campaigns:
             cells = self._cells_of[campaign]
-            revisions = sorted({cell.revision_id or 0 for cell in cells})
-            if len(revisions) < 2:
-                pairs = ratio_pairs(cells)
-                found[campaign] = [(pair.base.pk, pair.head.pk) for pair in pairs]
-            else:
-                found[campaign] = _same_series(cells, revisions) if len(revisions) == 2 else []
-        return found
-
-    @cached_property
-    def _effects(self) -> Mapping[int, int]:
-        """How many overall effects each campaign has: one for each two things it compares."""
-        found: dict[int, int] = {}
-        for campaign in self.campaigns:
-            cells = self._cells_of[campaign]
-            is_history = len({cell.revision_id or 0 for cell in cells}) > 1
-            pairs = [] if is_history else ratio_pairs(cells)
-            found[campaign] = max(1, len({(pair.subject, pair.labels) for pair in pairs}))
+            key = tuple(cell.pk for cell in cells)
+            found[campaign] = _tables_of.part(key, [campaign], partial(_table, cells))
         return found
 
     def _significance(self, campaign: int | None) -> float:
@@ -273,6 +269,29 @@ class Judge:
         if not (judged.despite or judged.differing or doubtful):
             return found
         return replace(found, despite=judged.despite, differing=judged.differing, doubtful=doubtful)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The campaign's own table: its rows, and how many overall effects it has."""
+
+    rows: tuple[tuple[int, int], ...]
+    effects: int
+
+
+# By the cells that a question is about.
+_tables_of: Kept[_Table] = Kept(most=64)
+
+
+def _table(cells: Sequence[StoredCell]) -> _Table:
+    """An effect for each two things that are compared; a history of commits has none."""
+    revisions = sorted({cell.revision_id or 0 for cell in cells})
+    if len(revisions) > 1:
+        same = _same_series(cells, revisions) if len(revisions) == 2 else []
+        return _Table(tuple(same), 1)
+    pairs = ratio_pairs(cells)
+    effects = len({(pair.subject, pair.labels) for pair in pairs})
+    return _Table(tuple((pair.base.pk, pair.head.pk) for pair in pairs), max(1, effects))
 
 
 # Of the scopes of a question, in their order.

@@ -104,14 +104,11 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=_scopes((base, head), ids))
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
-    found = metrics.by_use({metric for metric, _cell in summaries})
+    found = metrics.by_use(summaries)
     primary = primary_of(head, found, asked.metrics)
     for metric in found:
-        measured = [
-            (levels, one, other)
-            for levels, one, other in pairs
-            if (metric, one) in summaries or (metric, other) in summaries
-        ]
+        of_cells = summaries[metric]
+        measured = [pair for pair in pairs if pair[1] in of_cells or pair[2] in of_cells]
         cells = [(one, other) for _levels, one, other in measured]
         effect, ignore = asked.effect / 100, [f"{name}_differs" for name in asked.ignore]
         judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
@@ -122,8 +119,8 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             VerdictRow(
                 levels,
                 metric,
-                summaries.get((metric, one)),
-                summaries.get((metric, other)),
+                of_cells.get(one),
+                of_cells.get(other),
                 runs.get(one or 0, CellRuns()),
                 runs.get(other or 0, CellRuns()),
                 comparison,
@@ -200,7 +197,7 @@ def _has(levels: Levels, wanted: Sequence[tuple[str, str]]) -> bool:
 
 # A metric a row: an object for each of a thousand summaries would take longer than all else here.
 _SUMMARIES = f"""
-SELECT metric.*, array_agg(cell_id) AS cells,
+SELECT metric.*, array_agg(cell_id) AS of_cells,
     {", ".join(f"array_agg(summary.{name}) AS of_{name}" for name in metrics.FIELDS)}
 FROM runs_metric metric JOIN runs_cellsummary summary ON metric_id = metric.id
 WHERE cell_id = ANY(%(cells)s) AND (name = ANY(%(names)s) OR %(all)s AND direction <> %(neutral)s)
@@ -210,18 +207,19 @@ GROUP BY metric.id
 
 def _summaries(
     cells: Collection[int], names: Sequence[str]
-) -> dict[tuple[Metric, int | None], Summary]:
+) -> dict[Metric, dict[int | None, Summary]]:
+    """What is stored of each metric, by the key of the cell. One query."""
     values = {
         "cells": list(cells),
         "names": list(names),
         "all": not names,
         "neutral": Metric.Direction.NEUTRAL.value,
     }
-    found: dict[tuple[Metric, int | None], Summary] = {}
+    found: dict[Metric, dict[int | None, Summary]] = {}
     for metric in Metric.objects.raw(_SUMMARIES, values):
-        stored: Any = [getattr(metric, f"of_{name}") for name in metrics.FIELDS]
-        for cell, *row in zip(metric.cells, *stored, strict=True):  # type: ignore[attr-defined]
-            found[metric, cell] = Summary(*row)
+        stored: Any = [getattr(metric, f"of_{name}") for name in ("cells", *metrics.FIELDS)]
+        cells_of, *figures = stored
+        found[metric] = dict(zip(cells_of, map(Summary, *figures), strict=True))
     return found
 
 

@@ -22,7 +22,7 @@ from runs.analysis.inference import (
     overall,
 )
 from runs.analysis.inference.critical import level
-from runs.analysis.inference.model import _fitted
+from runs.analysis.inference.model import _fits
 from runs.analysis.inference.verdicts import word
 from runs.analysis.inference.version_indices import Reading, indices
 
@@ -206,13 +206,28 @@ def test_a_table_of_unlike_rows_is_as_strict_as_simulated_ones():
 def test_a_campaign_whose_runs_are_the_same_is_not_fitted_again():
     values = table()
     first = model(values)
-    known = _fitted.cache_info()
+    known = _fits.cache_info()
     again = model(values)
 
-    assert _fitted.cache_info().hits == known.hits + 1
-    assert again._parts[0].plain is first._parts[0].plain
+    assert _fits.cache_info().hits == known.hits + 1
+    assert again._parts[0].fits is first._parts[0].fits
     values[0][-1] *= 1.5
-    assert model(values)._parts[0].plain is not first._parts[0].plain
+    assert model(values)._parts[0].fits is not first._parts[0].fits
+
+
+def test_rounds_are_fitted_only_for_pairs_within_a_campaign():
+    values = table(seed=5, drift=0.01)
+    cells = [
+        cell_of(each, blocks=range(len(each)), campaign=place // 4)
+        for place, each in enumerate(values)
+    ]
+    across, within = [Pair(0, 4), Pair(1, 5)], [Pair(0, 1), Pair(0, 2)]
+    two, alone = Model(cells), Model(cells[:4])
+
+    answers = judge(two, across, direction="higher")
+    assert not any("by_rounds" in vars(part.fits) for part in two._parts)
+    assert judge(two, within, direction="higher") == judge(alone, within, direction="higher")
+    assert judge(two, across, direction="higher") == answers
 
 
 def test_a_pair_has_the_same_answer_in_a_smaller_table_of_its_campaign():
