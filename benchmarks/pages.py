@@ -175,6 +175,7 @@ def _keep_nothing() -> None:
     made = lambda _self, _key, campaigns, make: make(sorted(set(campaigns)))  # noqa: E731
     mock.patch.object(Kept, "each", made).start()
     mock.patch.object(Kept, "part", lambda _self, _key, _campaigns, make: make()).start()
+    mock.patch.object(Kept, "under", lambda _self, _stamp, _key, make: make()).start()
 
 
 def _newest_executed() -> int:

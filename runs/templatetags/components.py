@@ -46,6 +46,13 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
 # Of each `same`, in all languages together; a row has some hundred bytes.
 MOST_ROWS = 1024
 _INDENTS = re.compile(r"\n\s+")
+# A message keeps its lines.
+_BETWEEN = re.compile(r"(?<=>)\n\s+|\n[ \t]+")
+
+
+def without_indents(written: str) -> SafeString:
+    """HTML without indents and without empty lines after tags; `<pre>` needs its own."""
+    return SafeString(_BETWEEN.sub("\n", written).strip())
 
 
 @register.tag

@@ -1,7 +1,7 @@
 """Campaigns: lists with the states of their runs, and what a campaign's page shows."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -13,7 +13,17 @@ from django.utils import timezone
 
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
-from runs.models import Campaign, Cell, CellSummary, Run, RunCount, Topology
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Run,
+    RunCount,
+    Server,
+    Topology,
+)
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
@@ -23,6 +33,7 @@ from runs.selectors.campaigns import grids, metrics
 from runs.selectors.campaigns.grids import Grid, GridCell, GridRow, GridRun, grid
 from runs.selectors.compare import series_cells
 from runs.selectors.compare.ratios import RatioRow, ratios
+from runs.selectors.compare.series_cells import SERVER
 
 __all__ = [
     "CampaignLine",
@@ -31,14 +42,19 @@ __all__ = [
     "GridCell",
     "GridRow",
     "GridRun",
+    "Machine",
+    "MachineKeys",
     "Progress",
     "RatioRow",
     "can_retry",
+    "ended",
     "finished_here",
     "grid",
     "in_lines",
     "lines",
     "listed",
+    "machine_keys",
+    "machines",
     "of_origin",
     "progress",
     "ratios",
@@ -91,6 +107,24 @@ class Progress:
     done: int
     total: int
     seconds_left: float | None
+
+
+@dataclass(frozen=True)
+class MachineKeys:
+    """The keys of a server that a campaign was measured on, of its hardware and environment."""
+
+    server: int | None
+    hardware: int | None
+    environment: int | None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a campaign was measured on; None where its results do not say."""
+
+    server: Server | None
+    hardware: HardwareProfile | None
+    environment: Environment | None
 
 
 def listed() -> QuerySet[Campaign]:
@@ -236,7 +270,7 @@ def progress(campaign: Campaign) -> Progress:
     Servers work at the same time, so the slowest one counts. Those that share load generators
     take turns. The formula is in docs/statistics.md.
     """
-    apart = "server" if series_cells.SERVER in campaign.factors else "campaign"
+    apart = "server" if SERVER in campaign.factors else "campaign"
     grouped = campaign.runs.order_by(apart).values(apart)
     found = list(
         grouped.annotate(
@@ -268,6 +302,41 @@ def progress(campaign: Campaign) -> Progress:
     return Progress(done, total, sum(left) if is_shared else max(left))
 
 
+def ended(counts: Mapping[str, int]) -> Progress:
+    """How many of these runs, by state, have ended; without the time that the others take."""
+    done = sum(number for state, number in counts.items() if state in Run.ENDED)
+    return Progress(done, sum(counts.values()), None)
+
+
+def machine_keys(campaign: Campaign) -> tuple[MachineKeys, ...]:
+    """The machine of the first run of each server, in the order of the factor. One query.
+
+    If the results of a campaign name no server, that of the first run.
+    """
+    first = campaign.runs.order_by("server_id", "position").distinct("server_id")
+    rows = first.values_list(
+        "position", "server__slug", "server_id", "hardware_id", "environment_id"
+    )
+    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
+    ordered = sorted(rows, key=lambda row: (places.get(row[1] or "", 0), row[0]))
+    return tuple(MachineKeys(*keys) for _position, _slug, *keys in ordered)
+
+
+def machines(keys: Sequence[MachineKeys]) -> list[Machine]:
+    """The machines of these keys, in their order. Three queries."""
+    servers = Server.objects.in_bulk({each.server for each in keys} - {None})
+    hardware = HardwareProfile.objects.in_bulk({each.hardware for each in keys} - {None})
+    environments = Environment.objects.in_bulk({each.environment for each in keys} - {None})
+    return [
+        Machine(
+            servers.get(each.server or 0),
+            hardware.get(each.hardware or 0),
+            environments.get(each.environment or 0),
+        )
+        for each in keys
+    ]
+
+
 def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:
     now = timezone.now()
     spent = sum((min(now - at, mean) for at in started), timedelta())
@@ -275,8 +344,8 @@ def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) 
 
 
 def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
-    ended = sum(number for state, number in counts.items() if state in Run.ENDED)
-    return CampaignRow(campaign, counts, sum(counts.values()), ended)
+    of_all = ended(counts)
+    return CampaignRow(campaign, counts, of_all.total, of_all.done)
 
 
 def _doubts(campaign: Campaign) -> dict[int, int]:

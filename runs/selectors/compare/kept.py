@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from django.db import connection, connections, router
@@ -74,8 +74,23 @@ WITH newest AS MATERIALIZED ({NEWEST}), printed AS MATERIALIZED (
     UNION ALL SELECT 'environment', 0, {_VERSIONS} FROM runs_environment row WHERE slug <> ''
     UNION ALL SELECT 'server', 0, count(*),
         sum(hashtextextended(concat_ws('/', id, slug, name), 0)) FROM runs_server
-ORDER BY of, campaign
 """  # noqa: S608 - NEWEST is a constant
+
+# What the page of a campaign shows besides: of uploads their commits, and its configurations; what
+# people wrote; and the runs that have not finished.
+_PAGE = ("page 1: revision", "page 2: configuration", "page 3: annotation", "page 4: run")
+_STAMP_OF_PAGE = f"""{_STAMP}
+    UNION ALL SELECT '{_PAGE[0]}', %(page)s, {_VERSIONS} FROM runs_revision row
+        WHERE id = ANY(ARRAY(SELECT DISTINCT revision_id FROM runs_cell
+            WHERE campaign_id = %(page)s))
+    UNION ALL SELECT '{_PAGE[1]}', %(page)s, {_VERSIONS} FROM runs_campaignconfiguration row
+        WHERE campaign_id = %(page)s
+    UNION ALL SELECT '{_PAGE[2]}', %(page)s, {_VERSIONS} FROM runs_annotation row
+        WHERE campaign_id = %(page)s
+    UNION ALL SELECT '{_PAGE[3]}', %(page)s, {_VERSIONS} FROM runs_run row
+        WHERE campaign_id = %(page)s AND state = ANY(%(unfinished)s)
+"""  # noqa: S608 - as above
+_IN_ORDER = " ORDER BY of, campaign"
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,16 @@ class _Stamps:
 _now: ContextVar[_Stamps | None] = ContextVar("stamps", default=None)
 
 
+@dataclass(frozen=True)
+class OfPage:
+    """The stamps of the parts of a campaign's page: of what no run changes, of what finished runs
+    and notes say, and of everything."""
+
+    still: Hashable
+    judged: Hashable
+    whole: Hashable
+
+
 class Kept(Generic[T]):
     """The answers that were asked for last, at most so many. For all threads of a process."""
 
@@ -128,16 +153,28 @@ class Kept(Generic[T]):
         # Read before the answer is made: a change meanwhile makes the answer newer, not older.
         if (stamps := _stamps(asked)) is None:
             return make()
-        stamp = stamps.whole(asked)
+
+        def made() -> T:
+            with _inside(stamps):
+                return make()
+
+        return self.under(stamps.whole(asked), (key, asked), made)
+
+    def under(self, stamp: Hashable, key: Hashable, make: Callable[[], T]) -> T:
+        """The answer under a stamp that was read before; it is made each time where that is None.
+
+        `key` has the campaign's own. The answer is shared: nobody may change it.
+        """
+        if stamp is None:
+            return make()
         # Who asks while another one makes an answer waits for it, and finds it.
-        if (known := self._known((key, asked), stamp)) is not None:
+        if (known := self._known(key, stamp)) is not None:
             return known[0]
         with self._making:
-            if (known := self._known((key, asked), stamp)) is not None:
+            if (known := self._known(key, stamp)) is not None:
                 return known[0]
-            with _inside(stamps):
-                made = make()
-            self._keep((key, asked), stamp, made)
+            made = make()
+            self._keep(key, stamp, made)
         return made
 
     def each(
@@ -224,6 +261,31 @@ def at_once(campaigns: Iterable[int]) -> Iterator[None]:
 
 
 @contextmanager
+def page(campaign: Campaign, *others: int) -> Iterator[OfPage | None]:
+    """The stamps of the page of a campaign, and of the published ones that it shows. One query.
+
+    Uploads have theirs too: an upload changes nothing of other campaigns. Inside of it answers
+    about the campaign ask no more; parts of them are kept only while it is at work, since nobody
+    will need those of one that has ended. None in a transaction, whose own changes have one number.
+    """
+    stamps = _stamps_of_page(campaign.pk, others)
+    if stamps is None:
+        yield None
+        return
+    asked, own = (campaign.pk, *others), stamps.of[campaign.pk]
+    revisions, configurations, notes, runs = (row for row in own if row[0] in _PAGE)
+    # As other answers about the campaign know it.
+    known = replace(
+        stamps, of={**stamps.of, campaign.pk: tuple(row for row in own if row[0] not in _PAGE)}
+    )
+    still = (known.without_runs(asked), revisions, configurations)
+    judged = (known.whole(asked), revisions, configurations, notes)
+    is_at_work = campaign.state in Campaign.LIVE and campaign.origin == Origin.EXECUTED
+    with _inside(known if is_at_work else replace(known, of={})):
+        yield OfPage(still, judged, (judged, runs))
+
+
+@contextmanager
 def _inside(stamps: _Stamps) -> Iterator[None]:
     token = _now.set(stamps)
     try:
@@ -243,13 +305,26 @@ def _stamps(campaigns: Collection[int]) -> _Stamps | None:
     known = _now.get()
     if known is not None and known.of.keys() >= set(campaigns):
         return known
+    return _asked(_STAMP, campaigns, uploaded=Origin.UPLOADED.value)
+
+
+def _stamps_of_page(campaign: int, others: Sequence[int]) -> _Stamps | None:
+    """As _stamps, with the rows that only the page of this campaign shows, and for uploads."""
+    if connection.in_atomic_block:
+        return None
+    unfinished = [each.value for each in Run.State if each != Run.State.FINISHED]
+    return _asked(
+        _STAMP_OF_PAGE, (campaign, *others), uploaded="", page=campaign, unfinished=unfinished
+    )
+
+
+def _asked(statement: str, campaigns: Collection[int], **more: Any) -> _Stamps | None:
     values: dict[str, Any] = of_newest() | {
-        "uploaded": Origin.UPLOADED.value,
         "finished": Run.State.FINISHED.value,
         "asked": list(campaigns),
     }
     with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_STAMP, values)
+        cursor.execute(statement + _IN_ORDER, values | more)
         found = cursor.fetchall()
     return _read(found, campaigns)
 

@@ -7,6 +7,9 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -17,12 +20,15 @@ from runs.selectors.archive.chart import Plot
 from runs.selectors.campaigns import annotations as annotation_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
+from runs.selectors.compare import kept
+from runs.selectors.compare.kept import Kept
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
 from runs.web import pages
 
 # A list of more points to choose from is none.
 MOST_CELLS = 400
+NO_WORDS = designs.Words({}, {})
 
 
 @dataclass(frozen=True)
@@ -34,20 +40,33 @@ class Shown:
     may_change: bool
 
 
-def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """What the part of the page needs. Two queries; one more where the server is a factor."""
-    words = designs.words(campaign)
+# The points to choose from, as HTML: of campaigns and languages.
+_options: Kept[SafeString] = Kept(most=50)
+
+
+def context(
+    request: HttpRequest, campaign: Campaign, stamps: kept.OfPage | None = None
+) -> dict[str, Any]:
+    """What the part of the page needs; the points to choose from are kept.
+
+    Two queries, one more where the server is a factor; one where the points are known and no
+    annotation is about any.
+    """
     user = cast(User, request.user)
     found = annotation_selectors.of_campaign(campaign)
+    is_about_points = any(each.cell is not None for each in found)
+    words = designs.words(campaign) if is_about_points else NO_WORDS
     return {
         "annotations": [
             Shown(each, _point(each.cell, words), annotations.may_change(each, user))
             for each in found
         ],
         "annotation_kinds": Annotation.Kind.choices,
-        "annotation_cells": [(cell.pk, _point(cell, words)) for cell in _cells(campaign)]
+        "annotation_options": _options.under(
+            stamps and stamps.still, (campaign.pk, get_language()), lambda: _points(campaign)
+        )
         if user.is_authenticated
-        else [],
+        else "",
         "most_characters": annotations.MOST_CHARACTERS,
     }
 
@@ -171,8 +190,13 @@ def _answer(
     return redirect(f"{address}#annotations")
 
 
-def _cells(campaign: Campaign) -> list[Cell]:
-    return list(campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS])
+def _points(campaign: Campaign) -> SafeString:
+    """The points of a campaign as options; of its names those that it has now."""
+    words = designs.words(Campaign.objects.select_related("scenario").get(pk=campaign.pk))
+    cells = campaign.cells.order_by("ordinal", "pk")[:MOST_CELLS]
+    return format_html_join(
+        "", '<option value="{}">{}</option>', ((cell.pk, _point(cell, words)) for cell in cells)
+    )
 
 
 def _point(cell: Cell | None, words: designs.Words) -> str:

@@ -189,13 +189,16 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     stamp = campaign_page.stamp(campaign, request.GET, language=get_language() or "")
     if stamp and getattr(request, "htmx", False) and request.headers.get("X-Stamp") == stamp:
         return HttpResponse(status=204)
-    live = campaign_page.live(campaign, request.GET) | {"stamp": stamp}
-    if getattr(request, "htmx", False):
-        return render(request, "campaigns/_live.html", live)
-    conditions = campaign_page.conditions(campaign)
-    written = annotations.context(request, campaign)
-    context = {"section": "campaigns", **live, **conditions, **written}
-    context |= published_page.side_by_side(campaign)
+    with campaign_page.rows_of(campaign) as stamps:
+        context = campaign_page.live(campaign, request.GET, stamps) | {"stamp": stamp}
+        if getattr(request, "htmx", False):
+            return render(request, "campaigns/_live.html", context)
+        context |= {
+            "section": "campaigns",
+            "conditions": campaign_page.conditions(campaign, stamps),
+            "beside": campaign_page.side_by_side(campaign, stamps),
+            **annotations.context(request, campaign, stamps),
+        }
     if campaign.origin == Origin.UPLOADED:
         found = histories.standing(campaign)
         context["regressions"] = [each for each in found if each.verdict == "slower"]

@@ -4,14 +4,19 @@ import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Max
 from django.http import QueryDict
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from runs.analysis.inference import Inference
 from runs.charts.scaling import Words, scaling
@@ -22,14 +27,18 @@ from runs.selectors.archive.chart import as_printed
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics, treatments, waiting
-from runs.selectors.campaigns.campaigns import Grid, RatioRow
+from runs.selectors.campaigns.campaigns import Grid, MachineKeys, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
+from runs.selectors.compare import kept
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.compare.verdict_words import size_of_all
 from runs.selectors.operations.readiness import silences
 from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
+from runs.templatetags.components import without_indents
+from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations
 
 # Each table's name in the address.
@@ -145,76 +154,227 @@ def stamp(campaign: Campaign, given: QueryDict, *, language: str) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
-def live(campaign: Campaign, given: QueryDict) -> dict[str, Any]:
-    """The part that changes while the campaign runs; `given` says which pages of its tables."""
-    metric = metrics.primary(campaign)
-    grid = campaign_selectors.grid(campaign, metric, page=given.get(CELLS, 1))
-    rows = campaign_selectors.ratios(campaign, metric.name) if metric else []
-    words = designs.words(campaign)
-    ratios = ratio_lines(rows, words)
+def rows_of(campaign: Campaign) -> AbstractContextManager[kept.OfPage | None]:
+    """The stamps of everything that the page shows. One query; one more for what it reproduces."""
+    others: Sequence[int] = ()
+    if campaign.reproduces:
+        found = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
+        others = list(found.values_list("pk", flat=True))
+    return kept.page(campaign, *others)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the live part shows to all readers alike, as HTML where it says nothing else.
+
+    `more_rounds` are offered by a button; None: none.
+    """
+
+    findings: SafeString
+    more_rounds: int | None
+    has_history: bool
+    results: SafeString
+    cells: SafeString
+    can_retry: bool
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What was kept the same, and on what: machines, configuration. HTML for all readers alike."""
+
+    servers: SafeString
+    machines: SafeString
+    parameters: SafeString
+    configurations: SafeString
+    take: SafeString
+
+
+# A page of 2,000 cells has 300 kB: of campaigns, languages and pages of their tables.
+_results: Kept[SafeString] = Kept(most=12)
+_cells: Kept[tuple[SafeString, bool]] = Kept(most=12)
+# These are small.
+_conclusions: Kept[tuple[SafeString, int | None, bool]] = Kept(most=100)
+_machines: Kept[tuple[MachineKeys, ...]] = Kept(most=100)
+_conditions: Kept[Conditions] = Kept(most=50)
+_reproduced: Kept[SafeString] = Kept(most=20)
+# For the next page of a table; those of 2,000 cells take some MB.
+_judged: Kept[list[RatioRow]] = Kept(most=2)
+
+
+def live(campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None = None) -> dict[str, Any]:
+    """The part that changes while the campaign runs; `given` says which pages of its tables.
+
+    What is the same for all readers is kept until a row changes that `stamps` are of.
+    """
     is_live = campaign.state in LIVE
+    counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     return {
         "campaign": campaign,
         "is_live": is_live,
-        "can_retry": campaign_selectors.can_retry(campaign),
         "silences": silences() if is_live else [],
         "hindrances": waiting.of_campaign(campaign) if is_live else [],
-        "grid": grid,
-        "metric": metric,
-        "factor_title": factor_title(campaign, grid.factor),
-        "figure": _figure(campaign, metric, grid) if metric else None,
-        "rows": part(grid.page, CELLS, given) if grid.page else None,
         "query": query(given),
-        "ratios": listed(ratios, RATIOS, given),
+        "progress": campaign_selectors.progress(campaign)
+        if is_live
+        else campaign_selectors.ended(counts),
+        "counts": counts,
+        "shown": _shown(campaign, given, stamps),
+    }
+
+
+def _shown(campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None) -> Shown:
+    found = _Found(campaign, given, stamps)
+    judged, whole = (stamps.judged, stamps.whole) if stamps else (None, None)
+    key = (campaign.pk, get_language())
+    of_page = (*key, query(given))
+    conclusion = _conclusions.under(judged, key, lambda: _conclusion(found))
+    results = _results.under(
+        judged, of_page, lambda: _written("campaigns/_kept.html#results", _results_of(found))
+    )
+    cells, can_retry = _cells.under(
+        whole,
+        of_page,
+        lambda: (
+            _written("campaigns/_kept.html#cells", _cells_of(found)),
+            campaign_selectors.can_retry(found.campaign),
+        ),
+    )
+    return Shown(*conclusion, results, cells, can_retry)
+
+
+class _Found:
+    """What several parts of a page are made of, read when the first of them is made."""
+
+    def __init__(
+        self, campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None = None
+    ) -> None:
+        self._campaign, self.given, self._stamps = campaign, given, stamps
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        """Read after the stamps: what is kept under them must not be older."""
+        return again(self._campaign, self._stamps)
+
+    @cached_property
+    def metric(self) -> Metric | None:
+        return metrics.primary(self.campaign)
+
+    @cached_property
+    def grid(self) -> Grid:
+        return campaign_selectors.grid(self.campaign, self.metric, page=self.given.get(CELLS, 1))
+
+    @cached_property
+    def words(self) -> Named:
+        return designs.words(self.campaign)
+
+    @cached_property
+    def ratios(self) -> list[RatioRow]:
+        metric = self.metric
+        if metric is None:
+            return []
+        judged = self._stamps and self._stamps.judged
+        return _judged.under(
+            judged, self.campaign.pk, lambda: campaign_selectors.ratios(self.campaign, metric.name)
+        )
+
+
+def again(campaign: Campaign, stamps: kept.OfPage | None) -> Campaign:
+    """The campaign as it is after the stamps were read. One query; none without stamps."""
+    if stamps is None:
+        return campaign
+    listed = campaign_selectors.listed().select_related("topology", "published__source")
+    return get_object_or_404(listed, pk=campaign.pk)
+
+
+def _written(part: str, context: dict[str, Any]) -> SafeString:
+    return without_indents(render_to_string(part, context))
+
+
+def _conclusion(found: _Found) -> tuple[SafeString, int | None, bool]:
+    """What was found, how many rounds may decide more, and whether there is a history."""
+    told = findings(found.ratios, found.words)
+    written = SafeString()
+    if told:
+        written = render_to_string("campaigns/_parts.html#findings", {"findings": told})
+    return written, more_rounds(found.campaign, found.ratios), _has_history(found.campaign)
+
+
+def _results_of(found: _Found) -> dict[str, Any]:
+    if found.metric is None:
+        return {}
+    ratios = ratio_lines(found.ratios, found.words)
+    return {
+        "metric": found.metric,
+        "factor_title": factor_title(found.campaign, found.grid.factor),
+        "figure": _figure(found.campaign, found.metric, found.grid),
+        "ratios": listed(ratios, RATIOS, found.given),
         "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
-        "findings": findings(rows, words),
-        "more_rounds": more_rounds(campaign, rows),
-        "compares_servers": any(row.subject == SERVER for row in rows),
-        "progress": campaign_selectors.progress(campaign),
-        "counts": campaign_selectors.run_counts([campaign.pk])[campaign.pk],
+        "compares_servers": any(row.subject == SERVER for row in found.ratios),
+    }
+
+
+def _cells_of(found: _Found) -> dict[str, Any]:
+    campaign, grid = found.campaign, found.grid
+    return {
+        "metric": found.metric,
+        "grid": grid,
+        "factor_title": factor_title(campaign, grid.factor),
+        "rows": part(grid.page, CELLS, found.given) if grid.page else None,
+        "order": listed(
+            campaign.runs.order_by("position").only("campaign", "position", "state"),
+            ORDER,
+            found.given,
+        ),
         "troubled": listed(
             campaign.runs.filter(state__in=TROUBLED)
             .select_related("cell", "server")
             .defer("plan")
             .order_by("position"),
             TROUBLED_RUNS,
-            given,
-        ),
-        "has_history": _has_history(campaign),
-        "order": listed(
-            campaign.runs.order_by("position").only("campaign", "position", "state"),
-            ORDER,
-            given,
+            found.given,
         ),
     }
 
 
-def conditions(campaign: Campaign) -> dict[str, Any]:
-    """What was kept the same, and on what: machines, configuration."""
-    return {
-        "machines": _machines(campaign),
-        # What they contained then; they may say something else by now.
-        "configurations": configurations.contained(campaign),
-        "builds": [each for each in servers.builds_of(campaign) if servers.told_build(each)],
-        "parameters": parameters(campaign),
-        "treatment": treatments.told(campaign),
-    }
-
-
-def _machines(campaign: Campaign) -> list[Run]:
-    """A run of each server with its hardware and environment, in the order of the factor.
-
-    If the results of a campaign name no server, the first run.
-    """
-    first = (
-        campaign.runs.select_related("server", "hardware", "environment")
-        .defer("plan")
-        .order_by("server_id", "position")
-        .distinct("server_id")
+def conditions(campaign: Campaign, stamps: kept.OfPage | None = None) -> Conditions:
+    """What was kept the same, and on what; kept until a row changes that it shows."""
+    whole, still = (stamps.whole, stamps.still) if stamps else (None, None)
+    machines = _machines.under(
+        whole, campaign.pk, lambda: campaign_selectors.machine_keys(campaign)
     )
-    places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
-    return sorted(
-        first, key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position)
+    key = (campaign.pk, get_language(), machines)
+    return _conditions.under(still, key, lambda: _conditions_of(again(campaign, stamps), machines))
+
+
+def _conditions_of(campaign: Campaign, machines: Sequence[MachineKeys]) -> Conditions:
+    shown = {"campaign": campaign, "machines": campaign_selectors.machines(machines)}
+    builds = list(filter(servers.told_build, servers.builds_of(campaign)))
+    return Conditions(
+        servers=_written("campaigns/_kept.html#servers", shown),
+        machines=_written("campaigns/_kept.html#machines", shown | {"builds": builds}),
+        parameters=_written(
+            "campaigns/_kept.html#parameters",
+            {"parameters": parameters(campaign), "treatment": treatments.told(campaign)},
+        ),
+        # With their lines as they are, and as they were then: they may say something else by now.
+        configurations=render_to_string(
+            "campaigns/_kept.html#configurations",
+            {"campaign": campaign, "configurations": configurations.contained(campaign)},
+        ),
+        take=render_to_string("campaigns/_parts.html#take", shown),
+    )
+
+
+def side_by_side(campaign: Campaign, stamps: kept.OfPage | None = None) -> SafeString:
+    """The table that a campaign reproduces, as printed and as measured here; kept likewise."""
+    if not campaign.reproduces:
+        return SafeString()
+    return _reproduced.under(
+        stamps and stamps.judged,
+        (campaign.pk, get_language()),
+        lambda: _written(
+            "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, stamps))
+        ),
     )
 
 

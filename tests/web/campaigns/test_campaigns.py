@@ -385,7 +385,9 @@ def test_levels_that_are_names_are_drawn_as_bars(client, ready_server):
     factors = {"version": ["16.14", "18.4"], "load": ["read", "update"]}
     campaign = factories.campaign("named", on=ready_server, factors=factors, repeats=2)
     factories.finish_all(campaign, gain={"18.4": 1.1})
-    figure = client.get("/campaigns/named/").context["figure"]
+    page = client.get("/campaigns/named/").content.decode()
+    (script,) = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    figure = json.loads(script)
     assert {trace["type"] for trace in figure["data"]} == {"bar"}
     assert all(len(trace["x"]) == 2 for trace in figure["data"])
 

@@ -354,6 +354,7 @@ ADDRESSES = (
     "/versions/?clients=4",
     "/compare/?s=at-work&s=ended-0",
     "/api/v1/compare/?base=campaign:ended-1&head=campaign:at-work",
+    *("/campaigns/at-work/", "/campaigns/ended-0/"),
 )
 
 

@@ -1,0 +1,299 @@
+"""Pages of campaigns are read from what is kept, and none is stale for a moment."""
+
+import re
+import sys
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+from django.utils import timezone, translation
+from django.utils.translation import gettext
+
+from runs.models import (
+    Annotation,
+    Campaign,
+    Configuration,
+    Installation,
+    Metric,
+    Project,
+    PublishedTable,
+    Revision,
+    Run,
+    Scenario,
+    Server,
+    Source,
+    Topology,
+)
+from runs.published import reading
+from runs.selectors.compare.kept import Kept
+from runs.services import archive
+from runs.services.access import projects
+from runs.web.campaigns import page as campaign_page
+from tests import factories
+from tests.histories import commit, repeats, store
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TOKEN = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[^"]+')
+LAB, NIGHTLY, AGAIN = "/campaigns/lab/", "/campaigns/nightly/", "/campaigns/again/"
+
+
+def forget():
+    """As a process that has just begun."""
+    ours = [module for name, module in sys.modules.items() if name.startswith("runs.")]
+    for answers in {each for of in ours for each in vars(of).values() if type(each) is Kept}:
+        answers._answers.clear()
+
+
+@pytest.fixture
+def operator(django_user_model):
+    user = django_user_model.objects.create_user("ichiro", password="secret")
+    projects.default().memberships.create(user=user, role="maintainer")
+    made = Client(headers={"Accept-Language": "ja"})
+    made.force_login(user)
+    return made
+
+
+@pytest.fixture
+def lab():
+    """At work on a server: two versions, three numbers of clients, a run of each cell is ahead."""
+    server = factories.server("db1", name="db1")
+    built = factories.installation(server, "16.14", configure_options="CFLAGS=-O2")
+    configuration = factories.configuration("small", settings={"work_mem": "8MB"})
+    topology = Topology.objects.create(slug="one", kind=Topology.Kind.SINGLE, name="one")
+    made = factories.campaign(
+        "lab",
+        repeats=4,
+        on=server,
+        state="running",
+        configuration=configuration,
+        topology=topology,
+    )
+    made.cells.update(installation=built)
+    made.runs.update(hardware=server.hardware, environment=server.environment)
+    ahead = made.runs.select_related("cell").filter(repeat__lte=3).order_by("pk")
+    values = {run: 1000.0 * run.cell.levels["clients"] * (1 + run.pk % 7 / 900) for run in ahead}
+    factories.finish_many({run: {"tps": value} for run, value in values.items()})
+    note = {"campaign": made, "author": User.objects.create_user("saburo")}
+    Annotation.objects.create(text="A note on a point.", cell=made.cells.first(), **note)
+    return made
+
+
+@pytest.fixture
+def nightly():
+    """Two commits of uploads, the first without its time."""
+    store(*(repeats(commit(number), tps=[1000, 1010, 990]) for number in range(2)))
+    return Campaign.objects.get(slug="nightly")
+
+
+@pytest.fixture
+def again(lab):
+    """A campaign that reproduces a published table."""
+    archive.load(files=[path for path in reading.files() if path.stem == "wg1-2013"])
+    made = factories.campaign("again", reproduces="wg1-2013-2-2", on=lab.runs.first().server)
+    return factories.finish_all(made)
+
+
+def of(model, **which):
+    return model.objects.filter(**which)
+
+
+def a_run(**which):
+    """A change of one run of the laboratory."""
+    return lambda **fields: (
+        lambda: of(Run, pk=of(Run, campaign__slug="lab", **which).earliest("pk").pk).update(
+            **fields
+        )
+    )
+
+
+queued, finished = a_run(state="queued"), a_run(state="finished")
+
+
+def a_figure_is_corrected():
+    run = Run.objects.filter(campaign__slug="lab", state="finished").earliest("pk")
+    with transaction.atomic():
+        run.measurements.update(value=777.5)
+        run.save()
+        factories.summary(run.cell, "tps")
+
+
+def a_run_finishes():
+    run = Run.objects.filter(campaign__slug="lab", state="queued").earliest("pk")
+    with transaction.atomic():
+        factories.finish(run, tps=1234.0)
+
+
+def another_campaign_ends():
+    server = Server.objects.get(slug="db1")
+    other = factories.campaign("other", on=server)
+    other.runs.update(hardware=server.hardware)
+    factories.finish_all(other, noise=0.05)
+
+
+def a_note(**fields):
+    return lambda: Annotation.objects.create(
+        campaign=Campaign.objects.get(slug="lab"), kind="conclusion", text="One more.", **fields
+    )
+
+
+# What is changed, the pages that show it, and how.
+CHANGES = {
+    "a run is claimed": (LAB, queued(state="claimed")),
+    "a run fails": (LAB, a_run(state="claimed")(state="failed", message="No room.\n\nNone.")),
+    "a failed run says more": (LAB, a_run(state="failed")(remedy="Make room.")),
+    "a run is queued again": (LAB, a_run(state="failed")(state="queued")),
+    "a run finishes": (LAB, a_run_finishes),
+    "a run is in doubt": (LAB, finished(validity="doubtful")),
+    "a run is withdrawn": (LAB, finished(state="withdrawn")),
+    "a run had other hardware": (
+        LAB,
+        lambda: Run.objects.filter(campaign__slug="lab", position=1).update(
+            hardware=factories.hardware("four-core")
+        ),
+    ),
+    "a run is deleted": (
+        LAB,
+        lambda: Run.objects.filter(campaign__slug="lab").latest("pk").delete(),
+    ),
+    "a figure is corrected": (LAB, a_figure_is_corrected),
+    "another campaign ends": (LAB, another_campaign_ends),
+    "a cell is of another version": (
+        LAB,
+        lambda: of(Campaign, slug="lab").get().cells.filter(version="18.4").update(version="18.5"),
+    ),
+    "the campaign has another seed": (LAB, lambda: of(Campaign, slug="lab").update(seed=123456)),
+    "the campaign is paused": (
+        LAB,
+        lambda: of(Campaign, slug="lab").update(paused_at=timezone.now()),
+    ),
+    "the campaign keeps other things": (
+        LAB,
+        lambda: of(Campaign, slug="lab").update(parameters={"duration": 61}),
+    ),
+    "the scenario's title": (LAB, lambda: of(Scenario).update(title="Read only")),
+    "the metric's title": (LAB, lambda: of(Metric, name="tps").update(title="Throughput")),
+    "the server's name": (LAB, lambda: of(Server).update(name="Rack <2>")),
+    "the configuration's name": (LAB, lambda: of(Configuration).update(name="Little")),
+    "how the server was built": (
+        LAB,
+        lambda: of(Installation).update(configure_options="--enable-cassert CFLAGS=-O0"),
+    ),
+    "the topology": (LAB, lambda: of(Topology).update(kind=Topology.Kind.CLIENT)),
+    "a note is added": (LAB, a_note()),
+    "a note of a point is changed": (
+        LAB,
+        lambda: of(Annotation, cell__isnull=False).update(text="Another <note>."),
+    ),
+    "its author's name": (LAB, lambda: of(User, username="saburo").update(username="shiro")),
+    "a note is deleted": (LAB, lambda: of(Annotation, cell__isnull=False).delete()),
+    "the campaign ends": (LAB, lambda: of(Campaign, slug="lab").update(state="cancelled")),
+    "an upload": (NIGHTLY, lambda: store(repeats(commit(1), tps=[1100], campaign="nightly"))),
+    "an upload of a new commit": (NIGHTLY, lambda: store(repeats(commit(2), tps=[900, 905]))),
+    "a commit is older": (
+        NIGHTLY,
+        lambda: of(Revision, sha=commit(2).sha).update(committed_at=commit(0).committed_at),
+    ),
+    "a printed table": (
+        AGAIN,
+        lambda: of(PublishedTable, number="2.2").update(reproduce={"shown_by": "Nothing."}),
+    ),
+    "a publication's title": (AGAIN, lambda: of(Source).update(title="Another", title_ja="別")),
+}
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_silent(monkeypatch):
+    """For how long something has been silent is said each time."""
+    monkeypatch.setattr(campaign_page, "silences", list)
+
+
+def test_no_page_is_stale_after_any_change(client, operator, lab, nightly, again):
+    readers = {"anybody": (client, {}), "operator": (operator, {})}
+    readers |= {"a poll": (operator, {"HX-Request": "true"})}
+
+    def answers(address):
+        found = {}
+        for reader, (asked, headers) in readers.items():
+            answer = asked.get(address, headers=headers)
+            assert answer.status_code == 200
+            found[reader] = TOKEN.sub("", answer.content.decode()).splitlines()
+        return found
+
+    for what, (address, change) in CHANGES.items():
+        before = answers(address)
+        assert answers(address) == before, what
+        change()
+        kept = answers(address)
+        forget()
+        of_nothing = answers(address)
+        for reader, page in kept.items():
+            assert page == of_nothing[reader], (what, reader)
+        for reader in ("anybody", "operator"):
+            assert kept[reader] != before[reader], f"{what}: nothing to see"
+
+
+def test_readers_get_what_is_theirs_from_what_is_kept(client, operator, lab):
+    other = Client()
+    other.force_login(User.objects.create_user("goro"))
+    readers = {"anybody": client, "operator": operator, "no member": other}
+
+    def ask(reader, **headers):
+        return TOKEN.sub("", readers[reader].get(LAB, headers=headers).content.decode())
+
+    def seen():
+        found = {(reader, ""): ask(reader) for reader in readers}
+        return found | {
+            (reader, language): ask(reader, **{"Accept-Language": language})
+            for reader in readers
+            for language in ("en", "ja")
+        }
+
+    first = seen()
+    assert seen() == first
+    assert '/campaigns/lab/pause/"' in first["operator", ""]
+    assert '/campaigns/lab/annotations/"' in first["operator", ""]
+    assert "/pause/" not in first["anybody", ""] + first["no member", ""]
+    assert "goro" in first["no member", ""]
+    assert "ichiro" not in first["no member", ""] + first["anybody", ""]
+    with translation.override("ja"):
+        japanese = gettext("Order of execution")
+    for (reader, language), page in first.items():
+        own = "ja" if reader == "operator" else "en"
+        assert (japanese in page) == ((language or own) == "ja"), (reader, language)
+    tokens = [
+        TOKEN.search(asked.get(LAB).content.decode())[0] for asked in readers.values() for _ in "12"
+    ]
+    assert len(set(tokens)) == len(tokens)
+
+    lab.project = Project.objects.create(slug="secret", name="s", is_public=False)
+    lab.save()
+    assert {each.get(LAB).status_code for each in readers.values()} == {404}
+
+
+@pytest.mark.parametrize("clients", [[1, 4], [*range(1, 41)]])
+def test_a_page_that_is_kept_takes_few_statements(
+    client, operator, nightly, django_assert_num_queries, clients
+):
+    factors = {"version": ["16.14", "18.4"], "clients": clients}
+    factories.finish_all(factories.campaign("lab", factors=factors, on=factories.server()))
+    # The campaign, its stamp, its runs by state, and notes; regressions; who reads it, with rights.
+    for reader, address, count in (
+        (client, LAB, 4),
+        (client, NIGHTLY, 5),
+        (operator, LAB, 11),
+        (client, f"{LAB}?order=2", 4),
+    ):
+        reader.get(address)
+        with django_assert_num_queries(count):
+            reader.get(address)
+
+
+def test_a_page_of_a_transaction_is_made_of_what_it_sees(client, lab):
+    client.get(LAB)
+    with transaction.atomic():
+        finished(validity="doubtful")()
+        page = client.get(LAB).content.decode()
+        transaction.set_rollback(True)
+    assert "finished, in doubt" in page
+    assert "finished, in doubt" not in client.get(LAB).content.decode()
