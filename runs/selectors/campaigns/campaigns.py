@@ -194,11 +194,10 @@ def _line(
     created_at: datetime,
 ) -> CampaignLine:
     is_paused = paused_at is not None and state in Campaign.LIVE
-    ended = sum(number for state, number in counts.items() if state in Run.ENDED)
-    total, failed = sum(counts.values()), counts.get(Run.State.FAILED, 0)
+    of_all, failed = ended(counts), counts.get(Run.State.FAILED, 0)
     return CampaignLine(
         *(slug, title, title_ja, scenario, origin, state, is_paused, created_at),
-        *(ended, total, failed),
+        *(of_all.done, of_all.total, failed),
     )
 
 
