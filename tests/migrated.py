@@ -39,6 +39,8 @@ TEMPLATE = "migrated"
 QUICK = (
     *("--fsync=off", "--synchronous_commit=off", "--full_page_writes=off"),
     *("--wal_level=minimal", "--max_wal_senders=0", "--max_connections=300"),
+    # It finds tables that a test has emptied. Statements planned for these read whole tables later.
+    "--autovacuum=off",
 )
 
 
