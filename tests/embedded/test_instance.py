@@ -260,3 +260,16 @@ def test_a_copied_python_finds_packages_in_their_place(ground):
         asked, env={"LD_LIBRARY_PATH": str(libraries)}, capture_output=True, text=True, check=True
     ).stdout
     assert said.split() == [str(place / "redis/__init__.py"), str(python.parents[1])]
+
+
+@pytest.mark.parametrize(
+    ("given", "ends", "refusal"),
+    [("--help", 0, ""), ("stop", 2, "script/server takes no arguments: stop\n")],
+)
+def test_the_script_says_what_it_does_instead_of_starting(given, ends, refusal):
+    said = subprocess.run(
+        [REPOSITORY / "script" / "server", given], capture_output=True, text=True, check=False
+    )
+    assert (said.returncode, said.stderr) == (ends, refusal)
+    assert said.stdout.startswith("Starts a complete BenchLab in the foreground")
+    assert "BENCHLAB_PORT" in said.stdout
