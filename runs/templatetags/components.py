@@ -43,8 +43,8 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
     )
 
 
-# Of each `same`, in all languages together; a row has some hundred bytes.
-MOST_ROWS = 1024
+# Of each `same`, in all languages together: a row has some hundred characters, a list thousands.
+MOST_ROWS, MOST_CHARACTERS = 1024, 400_000
 _INDENTS = re.compile(r"\n\s+")
 # A message keeps its lines.
 _BETWEEN = re.compile(r"(?<=>)\n\s+|\n[ \t]+")
@@ -78,6 +78,7 @@ class _Same(Node):
     def __init__(self, values: dict[str, FilterExpression], body: NodeList) -> None:
         self.values, self.body = values, body
         self._known: dict[Hashable, SafeString] = {}
+        self._characters = 0
         self._lock = threading.Lock()
 
     def render(self, context: Context) -> SafeString:
@@ -86,8 +87,13 @@ class _Same(Node):
         found = self._known.get(key)
         if found is None:
             found = SafeString(_INDENTS.sub("\n", self.body.render(context.new(values)).strip()))
-            with self._lock:
-                while len(self._known) >= MOST_ROWS:
-                    del self._known[next(iter(self._known))]
-                self._known[key] = found
+            self._keep(key, found)
         return found
+
+    def _keep(self, key: Hashable, found: SafeString) -> None:
+        with self._lock:
+            # Another thread may have written the same.
+            self._characters += len(found) - len(self._known.get(key, ""))
+            self._known[key] = found
+            while len(self._known) > MOST_ROWS or self._characters > MOST_CHARACTERS:
+                self._characters -= len(self._known.pop(next(iter(self._known))))

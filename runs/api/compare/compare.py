@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.analysis.inference import Inference
+from runs.analysis.summary import Summary
 from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.compare import schema as compare_schema
@@ -21,6 +22,7 @@ from runs.api.doors import QueryDoor
 from runs.models import Metric
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.state import CONDITIONS
@@ -183,8 +185,8 @@ def _row(row: VerdictRow) -> dict[str, Any]:
         "metric": row.metric.name,
         "unit": row.metric.unit,
         "direction": row.metric.direction,
-        "base": _summary(row, "base"),
-        "head": _summary(row, "head"),
+        "base": row.base and _summary(row.base, row.base_runs),
+        "head": row.head and _summary(row.head, row.head_runs),
         "base_value": found.base_value,
         "head_value": found.head_value,
         "ratio": found.ratio,
@@ -214,13 +216,16 @@ def _average(metric: Metric, found: Inference) -> dict[str, Any]:
     }
 
 
-def _summary(row: VerdictRow, side: str) -> dict[str, Any] | None:
-    summary, runs = getattr(row, side), getattr(row, f"{side}_runs")
-    if summary is None:
-        return None
-    names = ("n", "median", "minimum", "maximum", "mean")
-    figures = {name: getattr(summary, name) for name in names}
-    return {**figures, "run": runs.first, "doubtful": runs.doubtful}
+def _summary(summary: Summary, runs: CellRuns) -> dict[str, Any]:
+    return {
+        "n": summary.n,
+        "median": summary.median,
+        "minimum": summary.minimum,
+        "maximum": summary.maximum,
+        "mean": summary.mean,
+        "run": runs.first,
+        "doubtful": runs.doubtful,
+    }
 
 
 def _codes(codes: tuple[str, ...]) -> list[dict[str, str]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,14 +124,20 @@ class ComparedPage:
 
 
 def compared(
-    state: CompareState, *, reader: Reader, wording: Wording | None = None
+    state: CompareState,
+    *,
+    reader: Reader,
+    wording: Wording | None = None,
+    seen: Collection[int] | None = None,
 ) -> ComparedPage:
     """Compare the series of a state. At most 18 queries for any number of series and levels.
 
     All rows are judged together, and so are all pairs; a pair that is also a row has its answer.
-    `wording` gives the labels; without it they are in plain English.
+    `wording` gives the labels; without it they are in plain English. `seen` as for load().
     """
-    loaded = series_selectors.load(state.series, metric=state.metric, x=state.x, reader=reader)
+    loaded = series_selectors.load(
+        state.series, metric=state.metric, x=state.x, reader=reader, seen=seen
+    )
     if not loaded.series or loaded.metric is None:
         return ComparedPage(state, loaded)
     names = labels(loaded, wording)

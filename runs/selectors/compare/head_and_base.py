@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.db.models import QuerySet
@@ -55,7 +56,7 @@ class Side:
     fixed: frozenset[str] = frozenset()
     points: int = 0
 
-    @property
+    @cached_property
     def levels(self) -> dict[int, dict[str, Any]]:
         """The levels of its cells by their key."""
         return {cell.pk: _levels(cell) for cell in self.cells}

@@ -1,10 +1,11 @@
 """Compared series: the cells of a campaign under fixed levels, along one factor."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
@@ -129,16 +130,30 @@ class Loaded:
     faults: tuple[str, ...] = ()
 
 
-def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Reader) -> Loaded:
+def load(
+    keys: Sequence[SeriesKey],
+    *,
+    metric: str = "",
+    x: str = "",
+    reader: Reader,
+    seen: Collection[int] | None = None,
+) -> Loaded:
     """The series that the keys name, with summaries of one metric.
 
-    At most nine queries, and three more if any series is published.
+    At most nine queries, and three more if any series is published. `seen` are the campaigns of
+    these names that the reader may see, where the caller has asked for them.
 
     A key that leaves factors open besides `x` gives a series for each combination of their
     levels. For uploads without a fixed revision the newest one is used. Campaigns of projects that
     the reader may not see are reported like those that do not exist.
     """
-    campaigns = _campaigns(keys, reader)
+    slugs = frozenset(key.slug for key in keys)
+    if seen is None:
+        shown = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
+        campaigns = _campaigns(shown)
+    else:
+        listed = Campaign.objects.filter(pk__in=seen)
+        campaigns = _campaigns_of.part(slugs, seen, lambda: _campaigns(listed))
     faults = [
         _("There is no campaign %(slug)s.") % {"slug": slug}
         for slug in dict.fromkeys(key.slug for key in keys)
@@ -174,10 +189,12 @@ def load(keys: Sequence[SeriesKey], *, metric: str = "", x: str = "", reader: Re
     )
 
 
-def _campaigns(keys: Sequence[SeriesKey], reader: Reader) -> dict[str, Campaign]:
-    listed = Campaign.objects.filter(slug__in={key.slug for key in keys})
-    seen = projects.visible(listed, to=reader)
-    related = seen.select_related("scenario", "topology", "configuration", "published").defer(
+# With what a comparison shows of them.
+_campaigns_of: Kept[dict[str, Campaign]] = Kept(most=8)
+
+
+def _campaigns(shown: QuerySet[Campaign]) -> dict[str, Campaign]:
+    related = shown.select_related("scenario", "topology", "configuration", "published").defer(
         *(f"published__{name}" for name in LONG)
     )
     return {campaign.slug: campaign for campaign in related}

@@ -14,6 +14,7 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, judging, known_noise, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.histories import points as history_points
@@ -93,11 +94,21 @@ class SideVerdict:
 
 Levels = Mapping[str, Any]
 Pair = tuple[Levels, int | None, int | None]
+# Of the cells of two sides.
+_pairs_of: Kept[list[Pair]] = Kept(most=8)
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Nine queries, whatever the size."""
-    pairs = _pairs(base, head, asked.levels)
+    question = tuple(
+        (side.campaign.pk, tuple(cell.pk for cell in side.cells), side.fixed, side.run)
+        for side in (base, head)
+    )
+    pairs = _pairs_of.part(
+        (question, asked.levels),
+        {side.campaign.pk for side in (base, head)},
+        lambda: _pairs(base, head, asked.levels),
+    )
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     summaries = _summaries(ids, asked.metrics)
     runs = cell_runs.of_cells(ids)

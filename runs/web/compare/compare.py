@@ -218,7 +218,7 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     def make() -> Shown:
         asked = (slugs, get_language())
         words = _wordings.part(asked, campaigns, lambda: series_labels.wording(slugs))
-        page = compared(state, reader=reader, wording=words)
+        page = compared(state, reader=reader, wording=words, seen=campaigns)
         if not page.loaded.series:
             return Shown(SafeString(), page.state, page.loaded.faults)
         context = {**compare_page.context(page, words), **compare_page.form(page, words)}

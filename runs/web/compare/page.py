@@ -12,12 +12,12 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
-from runs.selectors.compare.series import Series, SeriesCell
+from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import VERDICTS, missing, size
 from runs.selectors.runs import closed_loop, doubtful_runs
-from runs.templatetags.formats import estimate, quantity, ratio, repeats, tone
+from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -30,13 +30,15 @@ STEPS = (1.03, 1.1, 1.3, 2.0)
 
 @dataclass(frozen=True)
 class Chip:
-    """A series that was chosen, with the addresses that change it."""
+    """A series that was chosen, with the addresses that change it; texts only."""
 
-    series: Series
+    campaign: str
+    title: str
+    origin: str
+    origin_name: str
     label: str
     is_base: bool
     conditions: str
-    cells: int
     without: str
     as_base: str
 
@@ -162,8 +164,8 @@ def form(page: ComparedPage, words: Wording) -> dict[str, Any]:
     }
 
 
-def _choices(offered: Any, chosen: str) -> list[tuple[str, str, bool]]:
-    return [(value, str(label), value == chosen) for value, label in offered]
+def _choices(offered: Any, chosen: str) -> tuple[tuple[str, str, bool], ...]:
+    return tuple((value, str(label), value == chosen) for value, label in offered)
 
 
 def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
@@ -180,11 +182,13 @@ def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
 def _chips(page: ComparedPage) -> list[Chip]:
     return [
         Chip(
-            series=each,
+            campaign=each.campaign.slug,
+            title=told(each.campaign, "title"),
+            origin=each.campaign.origin,
+            origin_name=each.campaign.get_origin_display(),
             label=label,
             is_base=each is page.base,
             conditions=compare_figures.conditions(page, each.cells[0]) if each.cells else "",
-            cells=len(each.cells),
             without=page.state.without_series(each.key).query,
             as_base=replace(page.state, base=str(each.key)).query,
         )
