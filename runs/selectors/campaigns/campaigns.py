@@ -30,7 +30,15 @@ from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import grids, metrics
-from runs.selectors.campaigns.grids import Grid, GridCell, GridRow, GridRun, grid
+from runs.selectors.campaigns.grids import (
+    Grid,
+    GridCell,
+    GridRow,
+    GridRun,
+    Measured,
+    grid,
+    measured,
+)
 from runs.selectors.compare import series_cells
 from runs.selectors.compare.ratios import RatioRow, ratios
 from runs.selectors.compare.series_cells import SERVER
@@ -44,6 +52,7 @@ __all__ = [
     "GridRun",
     "Machine",
     "MachineKeys",
+    "Measured",
     "Progress",
     "RatioRow",
     "can_retry",
@@ -52,9 +61,11 @@ __all__ = [
     "grid",
     "in_lines",
     "lines",
+    "lines_of",
     "listed",
     "machine_keys",
     "machines",
+    "measured",
     "of_origin",
     "progress",
     "ratios",
@@ -249,8 +260,17 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     each if the server or the configuration is a factor.
     """
     cells = list(series_cells.current(campaign))
-    factor = grids.across(cells)
-    summaries = metrics.summaries(campaign, metric_name)
+    rows = grids.rows(cells, designs.level_names(campaign))
+    return lines_of(campaign, rows, grids.across(cells), metrics.summaries(campaign, metric_name))
+
+
+def lines_of(
+    campaign: Campaign,
+    rows: Iterable[grids.Row],
+    factor: str | None,
+    summaries: Mapping[int, Summary],
+) -> list[Line]:
+    """The lines of these rows of the grid. One query."""
     doubts = _doubts(campaign)
     return [
         Line(
@@ -259,7 +279,7 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
             points=_points(row, factor, summaries, doubts),
             version=row.version,
         )
-        for row in grids.rows(cells, designs.level_names(campaign))
+        for row in rows
     ]
 
 

@@ -79,6 +79,15 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """The cells that a campaign's own tables show, in their order, and by their keys the summaries
+    of the metric of these tables."""
+
+    cells: Sequence[Cell]
+    summaries: Mapping[int, Summary]
+
+
+@dataclass(frozen=True)
 class Row:
     """Cells that differ only in the factor across, in its order.
 
@@ -107,20 +116,31 @@ class Row:
         return {name: level for name, level in self.levels.items() if name not in SUBJECT}
 
 
+def measured(campaign: Campaign, metric: Metric | None) -> Measured:
+    """What the grid, the chart and the ratios of a campaign are made of. Two queries."""
+    summaries = metrics.summaries(campaign, metric.name) if metric else {}
+    return Measured(tuple(series_cells.current(campaign)), summaries)
+
+
 def grid(
-    campaign: Campaign, metric: Metric | None = None, *, page: str | int | None = None
+    campaign: Campaign,
+    metric: Metric | None = None,
+    *,
+    page: str | int | None = None,
+    among: Measured | None = None,
 ) -> Grid:
-    """The cells of a campaign with the states of their runs. Four queries, whatever the size;
-    one more each if the server or the configuration is a factor.
+    """The cells of a campaign with the states of their runs. Four queries, whatever the size, two
+    of them for what it is made `among`; one more each if the server or the configuration is a
+    factor.
 
     Shows `metric`, by default the campaign's primary one. With `page` only that page of rows, with
     at most about MOST_ON_PAGE runs; one query more.
     """
     metric = metric or metrics.primary(campaign)
-    cells = list(series_cells.current(campaign))
+    found_here = among or measured(campaign, metric)
+    cells, summaries = found_here.cells, found_here.summaries
     factor = across(cells)
     columns = _levels(cells, factor)
-    summaries = metrics.summaries(campaign, metric.name) if metric else {}
 
     def shown(cell: Cell) -> GridCell:
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))

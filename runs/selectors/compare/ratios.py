@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell
+from runs.models.campaigns import Origin
 from runs.selectors.campaigns import metrics
+from runs.selectors.campaigns.grids import Measured
 from runs.selectors.compare import judging, known_noise, series_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.known_noise import Scope
@@ -41,18 +43,29 @@ class RatioRow:
 
 
 def ratios(
-    campaign: Campaign, metric_name: str, *, baseline_version: str | None = None
+    campaign: Campaign,
+    metric_name: str,
+    *,
+    baseline_version: str | None = None,
+    among: Measured | None = None,
 ) -> list[RatioRow]:
     """Each head against its baseline under the same levels, with verdicts for the whole table.
 
     The baseline is the lowest version, unless given, or the first of the named levels. Pairs with a
     side that has no finished run are left out, since there is nothing to say about them yet. At
-    most nine queries.
+    most nine queries, or seven among what was read already.
     """
-    cells = list(series_cells.current(campaign))
-    summaries = metrics.summaries_of([campaign], [metric_name])
+    if among is None:
+        cells: Sequence[Cell] = list(series_cells.current(campaign))
+        summaries = metrics.summaries_of([campaign], [metric_name])
+    else:
+        cells = among.cells
+        summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
     pairs = _pairs(cells, summaries, metric_name, baseline_version)
-    return _rows(pairs, metric_name, summaries, _judge([metric_name], [pairs]))
+    # Of uploads other cells of these revisions are judged as well.
+    every = None if campaign.origin == Origin.UPLOADED else cells
+    scopes = _scopes({campaign: pairs})
+    return _rows(pairs, metric_name, summaries, _judge([metric_name], [pairs], scopes, every))
 
 
 def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
@@ -71,18 +84,22 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         campaign: _pairs(cells[campaign.pk], summaries, name, None)
         for campaign, name in campaigns.items()
     }
-    scopes = known_noise.scopes(
-        (campaign, side.revision_id)
-        for campaign, of in pairs.items()
-        for pair in of
-        for side in (pair.base, pair.head)
-    )
+    scopes = _scopes(pairs)
     among = [each for of_campaign in cells.values() for each in of_campaign]
     judge = _judge(set(campaigns.values()), pairs.values(), scopes, among)
     return {
         campaign: _rows(pairs[campaign], name, summaries, judge)
         for campaign, name in campaigns.items()
     }
+
+
+def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
+    return known_noise.scopes(
+        (campaign, side.revision_id)
+        for campaign, of in pairs.items()
+        for pair in of
+        for side in (pair.base, pair.head)
+    )
 
 
 def _pairs(

@@ -27,7 +27,7 @@ from runs.selectors.archive.chart import as_printed
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics, treatments, waiting
-from runs.selectors.campaigns.campaigns import Grid, MachineKeys, RatioRow
+from runs.selectors.campaigns.campaigns import Grid, MachineKeys, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
 from runs.selectors.compare import kept
@@ -260,8 +260,14 @@ class _Found:
         return metrics.primary(self.campaign)
 
     @cached_property
+    def measured(self) -> Measured:
+        return campaign_selectors.measured(self.campaign, self.metric)
+
+    @cached_property
     def grid(self) -> Grid:
-        return campaign_selectors.grid(self.campaign, self.metric, page=self.given.get(CELLS, 1))
+        return campaign_selectors.grid(
+            self.campaign, self.metric, page=self.given.get(CELLS, 1), among=self.measured
+        )
 
     @cached_property
     def words(self) -> Named:
@@ -272,10 +278,11 @@ class _Found:
         metric = self.metric
         if metric is None:
             return []
-        judged = self._stamps and self._stamps.judged
-        return _judged.under(
-            judged, self.campaign.pk, lambda: campaign_selectors.ratios(self.campaign, metric.name)
-        )
+
+        def make() -> list[RatioRow]:
+            return campaign_selectors.ratios(self.campaign, metric.name, among=self.measured)
+
+        return _judged.under(self._stamps and self._stamps.judged, self.campaign.pk, make)
 
 
 def again(campaign: Campaign, stamps: kept.OfPage | None) -> Campaign:
@@ -306,7 +313,7 @@ def _results_of(found: _Found) -> dict[str, Any]:
     return {
         "metric": found.metric,
         "factor_title": factor_title(found.campaign, found.grid.factor),
-        "figure": _figure(found.campaign, found.metric, found.grid),
+        "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
         "ratios": listed(ratios, RATIOS, found.given),
         "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
@@ -321,7 +328,7 @@ def _cells_of(found: _Found) -> dict[str, Any]:
         "factor_title": factor_title(campaign, grid.factor),
         "rows": part(grid.page, CELLS, found.given) if grid.page else None,
         "order": listed(
-            campaign.runs.order_by("position").only("campaign", "position", "state"),
+            campaign.runs.order_by("position").values_list("pk", "position", "state", named=True),
             ORDER,
             found.given,
         ),
@@ -464,11 +471,14 @@ def _more(number: int) -> str:
     return text % {"number": number}
 
 
-def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> dict[str, Any] | None:
+def _figure(
+    campaign: Campaign, metric: Metric, grid: Grid, among: Measured
+) -> dict[str, Any] | None:
     factor = grid.factor
-    lines = campaign_selectors.lines(campaign, metric.name)
-    if grid.page and len(lines) > MOST_LINES:
-        lines = lines[grid.page.start_index() - 1 : grid.page.end_index()]
+    rows = grid.page.paginator.object_list if grid.page else []
+    if grid.page and len(rows) > MOST_LINES:
+        rows = list(grid.page)
+    lines = campaign_selectors.lines_of(campaign, rows, factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
     figure = scaling(
