@@ -52,8 +52,8 @@ def ratios(
     """Each head against its baseline under the same levels, with verdicts for the whole table.
 
     The baseline is the lowest version, unless given, or the first of the named levels. Pairs with a
-    side that has no finished run are left out, since there is nothing to say about them yet. At
-    most nine queries, or seven among what was read already.
+    side that has no finished run are left out, since there is nothing to say about them yet. Seven
+    queries, eight for uploads; two less among what was read already.
     """
     if among is None:
         cells: Sequence[Cell] = list(series_cells.current(campaign))

@@ -23,6 +23,7 @@ from benchlab import worker
 from runs.models import Campaign, CellSummary, Project, Run, Server
 from runs.selectors.access import projects
 from runs.selectors.archive import version_line
+from runs.selectors.campaigns import campaigns
 from runs.selectors.compare import head_and_base, verdicts
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
@@ -30,6 +31,7 @@ from runs.selectors.compare.verdict_words import VERDICTS, size
 from runs.templatetags.components import MOST_ROWS, _Same
 from runs.web import home
 from runs.web.archive import versions
+from runs.web.campaigns import page as campaign_page
 from tests import factories
 from tests.histories import commit, history, repeats, sha, store
 
@@ -471,7 +473,10 @@ def answers(client):
 @pytest.mark.parametrize(
     "changes", [9, *(pytest.param(each, marks=pytest.mark.slow) for each in (24, 25, 62))]
 )
-def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(client, changes):
+def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(client, changes, monkeypatch):
+    # For how long something is silent, and how long runs take yet, is said each time.
+    monkeypatch.setattr(campaign_page, "silences", list)
+    monkeypatch.setattr(campaigns, "_seconds_left", lambda left, mean, _started: left * 60.0)
     generator = random.Random(changes)
     a_lab(generator)
     forget()

@@ -313,11 +313,11 @@ def test_a_metric_that_nobody_measured_has_no_rows():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_ratios_take_nine_queries_however_many_cells(clients, django_assert_num_queries):
+def test_ratios_take_seven_queries_however_many_cells(clients, django_assert_num_queries):
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
     factories.finish_all(campaign)
 
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(7):
         campaigns.ratios(campaign, "tps")
 
 
