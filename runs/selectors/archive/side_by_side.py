@@ -39,12 +39,14 @@ class MeasuredCell:
 class SideBySide:
     """The published campaign, and the rows measured here in the form of its table.
 
-    `differences` are (name, printed, here) for each difference of the campaign; `versions` maps
-    each printed version to the one measured here.
+    `columns` are those of our rows: all but the publication's own words. `differences` are
+    (name, printed, here) for each difference of the campaign; `versions` maps each printed version
+    to the one measured here.
     """
 
     published: Campaign
     table: PublishedTable
+    columns: Sequence[Mapping[str, Any]]
     rows: Sequence[Sequence[MeasuredCell]]
     differences: Sequence[tuple[str, str, str]] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -66,13 +68,14 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     heads = [column["factor"] for column in table.columns if _is_level(column)]
     varied = [list(campaign.factors.get(name, ())) for name in heads]
     if not table.columns or not all(varied):
-        return SideBySide(published, table, (), _differences(published, campaign))
+        return SideBySide(published, table, table.columns, (), _differences(published, campaign))
     measured = _measured(campaign)
-    single = _single(campaign) if any("repeat" in column for column in table.columns) else {}
+    columns = [column for column in table.columns if _is_level(column) or "metric" in column]
+    single = _single(campaign) if any("repeat" in column for column in columns) else {}
     stand_for = _versions(published, campaign)
     rows = [
         _row(
-            table.columns,
+            columns,
             dict(zip(heads, levels, strict=True)),
             measured,
             single,
@@ -82,7 +85,8 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         for levels in product(*varied)
     ]
     kept = [row for row in rows if any(cell.value is not None for cell in row)]
-    return SideBySide(published, table, kept, _differences(published, campaign), stand_for)
+    differences = _differences(published, campaign)
+    return SideBySide(published, table, columns, kept, differences, stand_for)
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
@@ -121,14 +125,12 @@ def _row(
     for column in columns:
         if _is_level(column):
             made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
-        elif "metric" in column:
+        else:
             wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
             found = _figure(measured.get(column["metric"], ()), wanted, column, single)
             if found.value is None:
                 found = _derived(column, wanted, measured, stand_for, campaign) or found
             made.append(found)
-        else:
-            made.append(MeasuredCell(""))
     return made
 
 

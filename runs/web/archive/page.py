@@ -32,11 +32,15 @@ from runs.web.campaigns import annotations
 
 @dataclass(frozen=True)
 class Head:
-    """A head of the table, with the number of columns and rows that it spans."""
+    """A head of the table, with the number of columns and rows that it spans.
+
+    That of a column of figures stands at their end.
+    """
 
     text: str
     columns: int = 1
     rows: int = 1
+    is_of_figures: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
     return {
         "beside": found,
         "beside_heads": heads(found.table.columns),
-        "beside_own_heads": heads(_of_versions(found.table.columns, found.versions)),
+        "beside_own_heads": heads(_of_versions(found.columns, found.versions)),
         "beside_printed": rows(found.table),
     }
 
@@ -157,21 +161,23 @@ def _of_versions(
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
     """One row of heads, or two if columns are in groups."""
     groups = [spoken(column.get("group")) for column in columns]
-    labels = [spoken(column.get("label")) for column in columns]
+    own = [
+        Head(spoken(column.get("label")), is_of_figures="metric" in column) for column in columns
+    ]
     if not any(groups):
-        return [[Head(label) for label in labels]]
+        return [own]
     upper: list[Head] = []
     lower: list[Head] = []
     previous = ""
-    for group, label in zip(groups, labels, strict=True):
+    for group, head in zip(groups, own, strict=True):
         if not group:
-            upper.append(Head(label, rows=2))
+            upper.append(replace(head, rows=2))
         elif group == previous:
             upper[-1] = Head(group, columns=upper[-1].columns + 1)
-            lower.append(Head(label))
+            lower.append(head)
         else:
             upper.append(Head(group))
-            lower.append(Head(label))
+            lower.append(head)
         previous = group
     return [upper, lower]
 

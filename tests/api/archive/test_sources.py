@@ -297,7 +297,7 @@ def test_a_server_that_is_not_there_is_told(server, client):
 
 
 @pytest.mark.usefixtures("whole_archive")
-def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked, post):
+def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked, post, client):
     body = asked("wg1-2013-2-3", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
     for run in campaign.runs.select_related("cell"):
@@ -311,6 +311,8 @@ def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked
     assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, 100.0]
     assert first[-1].unit == "%"
     assert ("Scale factor", "1000", "10") in found.differences
+    # With the decimals of the print.
+    assert "50.00 %" in client.get(f"/campaigns/{campaign.slug}/").content.decode()
 
 
 @pytest.mark.usefixtures("whole_archive")
@@ -375,6 +377,22 @@ def test_a_derived_column_follows_from_our_medians_by_the_rule_of_the_print(serv
         factories.finish(run, tps={0: 400.0, 1: 200.0, 3: 100.0}[run.cell.levels["sync_standbys"]])
     shown = [[cell.value for cell in row[1:]] for row in side_by_side(campaign).rows]
     assert shown == [[400.0, 100.0], [200.0, 50.0], [100.0, 25.0]]
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_our_side_has_no_column_for_the_words_of_the_print(server, asked, post, client):
+    """The publication names each pattern."""
+    body = asked("wg1-2017-8-10", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    factories.finish_all(campaign, tps=700.0)
+    printed, ours = (
+        client.get(f"/campaigns/{campaign.slug}/")
+        .content.decode()
+        .split("Measured here, medians", 1)
+    )
+    assert ">Pattern</th>" in printed
+    assert ">Pattern</th>" not in ours
+    assert '<td class="is-number">700</td>' in ours
 
 
 @pytest.mark.usefixtures("whole_archive")
