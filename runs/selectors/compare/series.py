@@ -12,7 +12,6 @@ from runs.analysis.summary import Summary
 from runs.models import (
     Campaign,
     Cell,
-    CellSummary,
     Environment,
     HardwareProfile,
     Metric,
@@ -167,11 +166,15 @@ def load(
         [each.pk for each in campaigns.values()],
         lambda: _wanted(known, campaigns, x),
     )
-    found = _metrics(cell.pk for cell, _levels in cells)
+    found, summaries = _measured(cells, metric or USUAL)
     chosen = next((each for each in found if each.name == metric), found[0] if found else None)
     if metric and (chosen is None or chosen.name != metric):
         faults.append(_("None of these series has the metric %(name)s.") % {"name": metric})
-    rows = _rows(cells, chosen)
+    if chosen is not None and chosen.name != (metric or USUAL):
+        _found, summaries = _measured(cells, chosen.name)
+    rows = [
+        _Row(cell, levels, summaries[cell.pk]) for cell, levels in cells if cell.pk in summaries
+    ]
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
     cell_ids = [row.cell.pk for row in rows]
@@ -211,22 +214,34 @@ def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str
     return [(cell, series_cells.levels_of(cell)) for cell in ordered]
 
 
-def _metrics(cells: Iterable[int]) -> list[Metric]:
-    """The metrics of the cells, the most useful first: tps, then those with a better direction."""
-    summarised = CellSummary.objects.filter(cell__in=list(cells)).order_by()
-    return metrics.by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
+# The metric that most comparisons are about.
+USUAL = "tps"
+# All metrics of the cells, and what is stored of one of them. By the list of cells alone: to look
+# up the metrics of a subquery takes PostgreSQL three times as long.
+_MEASURED = f"""
+SELECT metric.*,
+    {
+    ", ".join(
+        f"array_agg(summary.{name}) FILTER (WHERE name = %(name)s) AS of_{name}"
+        for name in ("cell_id", *metrics.FIELDS)
+    )
+}
+FROM runs_metric metric JOIN runs_cellsummary summary ON metric_id = metric.id
+WHERE cell_id = ANY(%(cells)s)
+GROUP BY metric.id
+"""  # noqa: S608 - of constants
 
 
-def _rows(cells: _Cells, metric: Metric | None) -> list[_Row]:
-    if metric is None:
-        return []
-    measured = CellSummary.objects.filter(cell__in=[cell.pk for cell, _levels in cells])
-    fields = ("cell_id", *metrics.FIELDS)
-    found = {
-        cell: Summary(*row)
-        for cell, *row in measured.filter(metric=metric).order_by().values_list(*fields)
-    }
-    return [_Row(cell, levels, found[cell.pk]) for cell, levels in cells if cell.pk in found]
+def _measured(cells: _Cells, name: str) -> tuple[list[Metric], dict[int, Summary]]:
+    """The metrics of the cells, the most useful first, and by cell the summary of this one."""
+    values = {"cells": [cell.pk for cell, _levels in cells], "name": name}
+    found = metrics.by_use(Metric.objects.raw(_MEASURED, values))
+    summaries: dict[int, Summary] = {}
+    for each in found:
+        if each.name == name:
+            keys, *figures = (getattr(each, f"of_{of}") for of in ("cell_id", *metrics.FIELDS))
+            summaries = dict(zip(keys, map(Summary, *figures), strict=True))
+    return found, summaries
 
 
 def _factors(

@@ -266,7 +266,7 @@ def test_the_page_takes_as_many_queries_for_many_series_as_for_few(
     factories.finish_all(made)
     Run.objects.update(hardware=factories.hardware(), environment=factories.environment())
 
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(15):
         page(client, "s=c")
 
 

@@ -156,7 +156,7 @@ def test_series_take_the_same_queries_however_many(count, django_assert_num_quer
 
     named = keys(load("c"))
     assert len(named) == count
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(8):
         load(*named)
 
 
