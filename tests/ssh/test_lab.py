@@ -72,5 +72,7 @@ def test_every_lab_version_serves_a_read_and_an_update_run(direct, plan, base_di
         assert found.tool_version.startswith("18.")
         assert found.measurements["tps"] > 0
         assert found.settings["data_checksums"]["setting"] == "off"
-        assert not [note for note in found.notes if note.level == "warning"]
+        warnings = {note.code for note in found.notes if note.level == "warning"}
+        # The machine of the tests may be one of several on a host.
+        assert warnings <= {"steal_time"}
     assert left_running(base_dir) == []
