@@ -82,7 +82,7 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
 
 
 # By name, of the shells and their small programs. Each takes a millisecond of the machine or two.
-STARTED_IN_A_RUN = 40
+STARTED_IN_A_RUN = 36
 
 
 def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
@@ -101,6 +101,8 @@ def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
     shutil.rmtree(folder)
     # How often is looked for the server's start depends on what else the machine does.
     del found["sleep"]
+    # Steps within a minute ask for the time once, so slower ones ask more often.
+    assert found.pop("date") < found["mkdir"], found
     assert found.total() <= STARTED_IN_A_RUN, found
     assert "initdb" not in second.reporter.steps
     assert "prewarm" in second.reporter.steps
