@@ -146,13 +146,7 @@ def load(
     levels. For uploads without a fixed revision the newest one is used. Campaigns of projects that
     the reader may not see are reported like those that do not exist.
     """
-    slugs = frozenset(key.slug for key in keys)
-    if seen is None:
-        shown = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
-        campaigns = _campaigns(shown)
-    else:
-        listed = Campaign.objects.filter(pk__in=seen)
-        campaigns = _campaigns_of.part(slugs, seen, lambda: _campaigns(listed))
+    campaigns = _named(frozenset(key.slug for key in keys), reader, seen)
     faults = [
         _("There is no campaign %(slug)s.") % {"slug": slug}
         for slug in dict.fromkeys(key.slug for key in keys)
@@ -166,15 +160,7 @@ def load(
         [each.pk for each in campaigns.values()],
         lambda: _wanted(known, campaigns, x),
     )
-    found, summaries = _measured(cells, metric or USUAL)
-    chosen = next((each for each in found if each.name == metric), found[0] if found else None)
-    if metric and (chosen is None or chosen.name != metric):
-        faults.append(_("None of these series has the metric %(name)s.") % {"name": metric})
-    if chosen is not None and chosen.name != (metric or USUAL):
-        _found, summaries = _measured(cells, chosen.name)
-    rows = [
-        _Row(cell, levels, summaries[cell.pk]) for cell, levels in cells if cell.pk in summaries
-    ]
+    found, chosen, rows = _rows(cells, metric, faults)
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
     cell_ids = [row.cell.pk for row in rows]
@@ -196,6 +182,16 @@ def load(
 _campaigns_of: Kept[dict[str, Campaign]] = Kept(most=8)
 
 
+def _named(
+    slugs: frozenset[str], reader: Reader, seen: Collection[int] | None
+) -> dict[str, Campaign]:
+    """The campaigns of these names that the reader may see: `seen`, where that was asked before."""
+    if seen is None:
+        return _campaigns(projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader))
+    listed = Campaign.objects.filter(pk__in=seen)
+    return _campaigns_of.part(slugs, seen, lambda: _campaigns(listed))
+
+
 def _campaigns(shown: QuerySet[Campaign]) -> dict[str, Campaign]:
     related = shown.select_related("scenario", "topology", "configuration", "published").defer(
         *(f"published__{name}" for name in LONG)
@@ -212,6 +208,22 @@ def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str
     found = series_cells.wanted(keys, campaigns, x).select_related("revision")
     ordered = found.order_by("campaign_id", "ordinal", "pk")
     return [(cell, series_cells.levels_of(cell)) for cell in ordered]
+
+
+def _rows(
+    cells: _Cells, wanted: str, faults: list[str]
+) -> tuple[list[Metric], Metric | None, list[_Row]]:
+    """The metrics of the cells, the one that is compared, and the cells that have it."""
+    found, summaries = _measured(cells, wanted or USUAL)
+    chosen = next((each for each in found if each.name == wanted), found[0] if found else None)
+    if wanted and (chosen is None or chosen.name != wanted):
+        faults.append(_("None of these series has the metric %(name)s.") % {"name": wanted})
+    if chosen is not None and chosen.name != (wanted or USUAL):
+        _found, summaries = _measured(cells, chosen.name)
+    rows = [
+        _Row(cell, levels, summaries[cell.pk]) for cell, levels in cells if cell.pk in summaries
+    ]
+    return found, chosen, rows
 
 
 # The metric that most comparisons are about.
