@@ -32,6 +32,8 @@ dir=$1 mark=$2
 cannot() {
     rm -f "$dir/.benchlab.new"
     left=$(free "$dir")
+    # Without a mark no later clean-up would know it as ours.
+    [ -z "${made-}" ] || rmdir "$dir"
     [ "${left:-64}" -lt 64 ] && exit 95
     exit 90
 }
@@ -121,8 +123,11 @@ _MARKED_FOLDER = (
     _WITHIN
     + """
 within
+made=
 # A new one is empty.
-if ! mkdir "$dir" 2>/dev/null; then
+if mkdir "$dir" 2>/dev/null; then
+    made=yes
+else
     mkdir -p "$dir" || cannot
     marked "$dir" "$mark" && exit 0
     # What somebody else keeps there must not become ours by a mark.

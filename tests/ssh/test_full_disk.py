@@ -90,3 +90,16 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
     assert told.value.code == "disk_full"
     assert "No space left on device" in told.value.message
     assert_is_clean(base_on_small_disk)
+
+
+@pytest.mark.openssh
+@pytest.mark.parametrize("base_on_small_disk", [2], indirect=True)
+def test_a_folder_that_cannot_be_marked_for_want_of_space_is_not_left(
+    on_host, base, base_on_small_disk
+):
+    on_host(base.claim)
+    fill(base_on_small_disk)
+    with pytest.raises(TargetProblem) as told:
+        on_host(lambda host: base.make_folder(host, base.below("runs", "1-1")))
+    assert told.value.code == "disk_full"
+    assert_is_clean(base_on_small_disk)
