@@ -22,6 +22,10 @@ TOGETHER = {
     "tests/client/test_comment.py": "server of clients",
     "tests/client/test_upload.py": "server of clients",
 }
+# Tests in these folders mostly wait for targets; those of the others keep a processor busy.
+WAITING = frozenset({"instance", "client", "ssh", "embedded", "lab"})
+# So many of six processes wait, as long as there are others: two processors then have work.
+MOST_WAITING = 4
 IS_COLLECTED = pytest.StashKey[bool]()
 
 
@@ -29,12 +33,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--collect-late", action="store_true", help="collect a file where it is run")
 
 
+def is_waiting(files: str) -> bool:
+    """Whether a file, or the name of those that stay together, mostly waits."""
+    return files in TOGETHER.values() or files.split("/")[1] in WAITING
+
+
 class Scheduling(LoadFileScheduling):
-    """Each file's tests in one process, and those of some files in the same one."""
+    """Each file's tests in one process, and those of some files in the same one.
+
+    Processes that wait and processes that compute run at the same time, from the beginning on.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
         return TOGETHER.get(file, file)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        wanted = self._number_waiting() < MOST_WAITING
+        if found := next((each for each in self.workqueue if is_waiting(each) == wanted), None):
+            self.workqueue.move_to_end(found, last=False)
+        super()._assign_work_unit(node)
+
+    def _number_waiting(self) -> int:
+        """Processes that run a file which waits, or have one as their next."""
+        return sum(
+            any(is_waiting(files) and not all(done.values()) for files, done in assigned.items())
+            for assigned in self.assigned_work.values()
+        )
 
     def _reschedule(self, node: Any) -> None:
         # A process knows its next test before it begins one. More than one file in hand would wait

@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +32,14 @@ CHROMIUM_OPTIONS = (
 gc.disable()
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
-# Those of the first row mostly wait for targets, those of the second keep a processor busy.
-WAITING = ("instance", "client", "ssh", "embedded", "lab")
-BUSY = ("web", "api", "domain", "unit")
+FIRST = ("instance", "client", "ssh", "embedded", "lab", "web", "api", "domain", "unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests in the order in which they begin: a file that waits, one that is busy.
-
-    Files of one kind next to each other leave the processors idle at first and overloaded later.
-    """
+    """Put the tests in the order in which they begin; where is decided by tests/by_file.py."""
     tests = Path(__file__).parent
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path.relative_to(tests), []).append(item)
-    waiting = [path for folder in WAITING for path in files if path.parts[0] == folder]
-    busy = [path for folder in BUSY for path in files if path.parts[0] == folder]
-    order = [path for pair in zip_longest(waiting, busy) for path in pair if path is not None]
-    rest = [path for path in files if path.parts[0] not in (*WAITING, *BUSY)]
-    items[:] = [item for path in (*order, *rest) for item in files[path]]
+    order = {folder: place for place, folder in enumerate(FIRST)}
+    items.sort(key=lambda item: order.get(item.path.relative_to(tests).parts[0], len(FIRST)))
 
 
 def pytest_collection_finish() -> None:
