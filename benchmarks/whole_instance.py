@@ -22,10 +22,16 @@ PACE = {
     "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
     "BENCHLAB_SUPERVISE_SECONDS": "1",
 }
-# Each program loads BenchLab itself, as in containers of their own.
+# Each program loads BenchLab itself, as in the containers of docker-compose.yml: control and worker
+# without docstrings.
 APART = """
+from benchlab.embedded.instance import Instance
 from benchlab.embedded.parent import Parent
 Parent.works_here = staticmethod(lambda: False)
+program = Instance._program
+def as_composed(self, name, *words, **more):
+    return program(self, name, *(["-OO"] if name in ("control", "worker") else []), *words, **more)
+Instance._program = as_composed
 import runpy
 runpy.run_module("benchlab.embedded", run_name="__main__")
 """
