@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: 6776e8fc12271a9eb446df47c88c6e29b751ff76d1ffcc6d3f4038a7dfa27f19
+-- Of these statements and those migrations: cd8dcf802531c9b2142190b74716e3df17eb0f8f6130886c35d32f043368125d
 
 SET LOCAL check_function_bodies = false;
 
@@ -1295,6 +1295,7 @@ CREATE INDEX mfa_authenticator_user_id_0c3a50c0 ON mfa_authenticator USING btree
 CREATE UNIQUE INDEX one_active_run_a_server ON runs_run USING btree (server_id) WHERE (state IN ('claimed', 'preparing', 'measuring', 'collecting'));
 CREATE UNIQUE INDEX prepared_cluster_once ON runs_preparedcluster USING btree (server_id, directory) WHERE (removed_at IS NULL);
 CREATE INDEX published_table_search ON runs_publishedtable USING gin (search);
+CREATE INDEX run_by_campaign ON runs_run USING btree (campaign_id, id DESC);
 CREATE INDEX run_by_campaign_environment ON runs_run USING btree (campaign_id, environment_id);
 CREATE INDEX run_by_campaign_hardware ON runs_run USING btree (campaign_id, hardware_id);
 CREATE INDEX run_by_campaign_queued ON runs_run USING btree (campaign_id, queued_at DESC);
@@ -1632,6 +1633,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0047_unsealed_in_steps', now()),
 ('runs', '0048_runs_of_nine', now()),
 ('runs', '0050_packs', now()),
+('runs', '0051_run_by_campaign', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

@@ -142,6 +142,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            models.Index(fields=["campaign", "-id"], name="run_by_campaign"),
             # The filters of lists, the newest first; most uploads have the default and are not
             # indexed.
             models.Index(fields=["cell_major", "-id"], name="run_by_major"),

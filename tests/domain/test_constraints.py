@@ -1,6 +1,7 @@
 """The database refuses states that no model knows, even from raw SQL."""
 
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from benchmarks import cost, cost_database
 from runs.management.commands.setup_instance import Command
-from runs.models import Campaign, Run, Server
+from runs.models import Campaign, Cell, Measurement, Run, Server
 from runs.services import slugs
 from runs.services.campaigns import scenarios
 from runs.services.database import FIRST_PLANS, Statement, perform
@@ -101,6 +102,44 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings):
     slow = [f"/api/v1/measurements/?{each}" for each in ("version=9.4", "version=9", "metric=rare")]
     told = cost.grown({each: small[each] for each in slow}, cost.measure(slow))
     assert [each.partition(": ")[0] for each in told] == slow
+
+
+OF_A_CAMPAIGN = (
+    "/api/v1/runs/?campaign=long",
+    "/api/v1/measurements/?campaign=long&metric=tps",
+    "/api/v1/measurements/?campaign=long",
+)
+
+
+def lengthen(campaign: Campaign, commits: int) -> None:
+    """So many more cells with a finished run each."""
+    before, tps = campaign.cells.count(), factories.metric("tps")
+    cells = Cell.objects.bulk_create(
+        Cell(campaign=campaign, ordinal=each, levels={"commit": each}, key=str(each))
+        for each in range(before, before + commits)
+    )
+    runs = Run.objects.bulk_create(
+        Run(campaign=campaign, cell=cell, repeat=1, position=0, state="finished") for cell in cells
+    )
+    Measurement.objects.bulk_create(Measurement(run=run, metric=tps, value=1) for run in runs)
+
+
+@pytest.mark.parametrize("address", OF_A_CAMPAIGN)
+def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings, address):
+    settings.RATE_ANONYMOUS = 0
+    for slug in ("before", "long", "after"):
+        lengthen(factories.campaign(slug, repeats=0), 1000)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE runs_run, runs_measurement, runs_cell, runs_campaign")
+    with CaptureQueriesContext(connection) as captured:
+        assert len(client.get(address).json()["results"]) == 100
+    statement = captured.captured_queries[-1]["sql"]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN ANALYZE {statement}".replace("%", "%%"), ())
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+    read = re.search(r"Index Scan using run_by_campaign on runs_run .* rows=(\d+)", plan)
+    assert read is not None, plan
+    assert int(read[1]) <= 102, plan
 
 
 # Several statements in one message, and how their values are sent.
