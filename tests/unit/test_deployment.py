@@ -242,7 +242,7 @@ def test_unit_and_service_start_celery_alike_and_without_its_console(name):
     unit = (ROOT / f"deploy/systemd/benchlab-{name}.service").read_text()
     command = services[name]["command"]
     assert command.startswith("python -OO -m benchlab.quick_celery ")
-    # Only the image has bytecode without docstrings; a unit would compile all modules at each start.
+    # Only the image has bytecode without docstrings; units would compile all at each start.
     assert f"/{command.replace(' -OO', '')}\n" in unit
 
 
