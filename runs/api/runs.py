@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
 from runs.api.authentication import asker
-from runs.api.campaigns.measurements import VersionFilter, keys_of, levels_of
+from runs.api.campaigns.measurements import CampaignFilter, VersionFilter, levels_of
 from runs.api.doors import ReadOnlyDoor
 from runs.models import (
     Artifact,
@@ -39,7 +39,7 @@ from runs.services.runs import attempts, withdrawals
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which runs."""
 
-    campaign = django_filters.CharFilter(method="of_campaign", label="Slug of the campaign.")
+    campaign = CampaignFilter()
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
     validity = django_filters.ChoiceFilter(choices=Run.Validity.choices)
     version = VersionFilter()
@@ -48,10 +48,6 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
         method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
     )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
-
-    def of_campaign(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The runs of a campaign, by its key: an index has them in the order of the list."""
-        return rows.filter(campaign__in=keys_of(value))
 
     def on_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs on a server, by its key: an index of runs begins with it."""
