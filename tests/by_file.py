@@ -23,7 +23,7 @@ TOGETHER = {
     "tests/client/test_upload.py": "server of clients",
 }
 # Tests in these folders mostly wait for targets; those of the others keep a processor busy.
-WAITING = frozenset({"instance", "client", "ssh", "embedded", "lab"})
+WAITING = ("instance", "client", "ssh", "embedded", "lab")
 # So many of six processes wait, as long as there are others: two processors then have work.
 MOST_WAITING = 4
 IS_COLLECTED = pytest.StashKey[bool]()

@@ -13,6 +13,7 @@ from django.db import connections, transaction
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import flushing
+from tests.by_file import WAITING
 from tests.migrated import TEMPLATE
 
 CHROMIUM_OPTIONS = (
@@ -32,7 +33,7 @@ CHROMIUM_OPTIONS = (
 gc.disable()
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
-FIRST = ("instance", "client", "ssh", "embedded", "lab", "web", "api", "domain", "unit")
+FIRST = (*WAITING, "web", "api", "domain", "unit")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
