@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests import flushing
 from tests.by_file import WAITING
 from tests.migrated import TEMPLATE
+from tests.real_services import socket_folder
 
 CHROMIUM_OPTIONS = (
     "--no-sandbox",
@@ -66,6 +67,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 # A copy of a migrated database takes a tenth of a second.
 connections.settings["default"]["TEST"]["TEMPLATE"] = TEMPLATE
+connections.settings["default"]["HOST"] = socket_folder()
 
 
 @pytest.fixture(scope="session", autouse=True)

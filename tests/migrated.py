@@ -28,7 +28,7 @@ from psycopg import sql
 from benchlab.baseline import BASELINE
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchlab.embedded.postgresql import EmbeddedPostgreSQL
+from benchlab.embedded.postgresql import ACCESS_RULES, EmbeddedPostgreSQL
 from benchlab.embedded.processes import Program
 
 ROOT = Path(__file__).parents[1]
@@ -45,12 +45,18 @@ QUICK = (
 
 
 class QuickPostgreSQL(EmbeddedPostgreSQL):
-    """The embedded PostgreSQL, which does not wait for the disk."""
+    """The embedded PostgreSQL, which does not wait for the disk.
+
+    It also listens on a socket in its data folder, which others than its account cannot enter. Each
+    statement then takes the kernel less than by TCP, and a connection needs no password.
+    """
+
+    access_rules = f"{ACCESS_RULES}local all all trust\n"
 
     def program(self) -> Program:
         """The postmaster, with the settings of a test."""
         program = super().program()
-        program.argv = [*program.argv, *QUICK]
+        program.argv = [*program.argv, *QUICK, f"--unix_socket_directories={self.data}"]
         return program
 
     def _ensure_database(self) -> bool:

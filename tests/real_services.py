@@ -20,6 +20,12 @@ from tests.migrated import create_database, migrated_postgresql
 
 # Set by the process that starts the others.
 FOLDER = "BENCHLAB_TEST_FOLDER"
+CLUSTER = "pg"
+
+
+def socket_folder() -> str:
+    """Where the tests themselves find PostgreSQL. Programs that they start have DATABASE_URL."""
+    return str(Path(os.environ[FOLDER], CLUSTER, "data"))
 
 
 def _open_folder() -> Path:
@@ -35,7 +41,7 @@ def _start_postgresql(account: Account) -> Path:
     """Start the PostgreSQL of all processes; the folder that they share."""
     folder = _open_folder()
     bindir = postgresql_binaries(folder, account).postgresql18
-    postgresql = migrated_postgresql(bindir, folder / "pg", account)
+    postgresql = migrated_postgresql(bindir, folder / CLUSTER, account)
     atexit.register(postgresql.stop)
     os.environ.update(
         {FOLDER: str(folder)},

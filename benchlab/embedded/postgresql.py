@@ -58,12 +58,13 @@ class EmbeddedPostgreSQL(EmbeddedServer):
     """
 
     name = "postgresql"
+    access_rules = ACCESS_RULES
 
     def __init__(self, bindir: Path, folder: Path, **options: Any):
         super().__init__(folder, **options)
         self.bindir = bindir
         self.data = self.folder / "data"
-        self._access_rules = self.folder / "pg_hba.conf"
+        self._access_rules_file = self.folder / "pg_hba.conf"
         self._passwords: dict[str, str] = {}
 
     @property
@@ -115,8 +116,8 @@ class EmbeddedPostgreSQL(EmbeddedServer):
 
     def _write_access_rules(self) -> None:
         """Who may come in: from this machine, with a password. Its own account cannot change it."""
-        self._access_rules.write_text(ACCESS_RULES)
-        self._access_rules.chmod(0o644)
+        self._access_rules_file.write_text(self.access_rules)
+        self._access_rules_file.chmod(0o644)
 
     def program(self) -> Program:
         """The postmaster."""
@@ -125,7 +126,7 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             name=self.name,
             argv=[
                 *(self.bindir / "postgres", "-D", self.data),
-                f"--hba_file={self._access_rules}",
+                f"--hba_file={self._access_rules_file}",
                 *(f"--{name}={value}" for name, value in settings.items()),
             ],
             account=self.account,

@@ -36,6 +36,7 @@ ALLOW = "host all,replication all 127.0.0.1/32 scram-sha-256\n"
 class Replicated(EmbeddedPostgreSQL):
     """A PostgreSQL that standbys may follow, or one that follows `primary`."""
 
+    access_rules = ALLOW
     primary = None
 
     def program(self):
@@ -46,10 +47,6 @@ class Replicated(EmbeddedPostgreSQL):
             conninfo = f"host=127.0.0.1 port={self.primary.port} {known}"
             program.argv.append(f"--primary_conninfo={conninfo}")
         return program
-
-    def _write_access_rules(self):
-        self._access_rules.write_text(ALLOW)
-        self._access_rules.chmod(0o644)
 
     def start(self):
         """A standby has the roles and databases of its primary."""
