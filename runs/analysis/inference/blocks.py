@@ -19,6 +19,20 @@ Places = NDArray[np.int64]
 # Beyond this size a block per round costs more than it gains: long histories have none.
 MOST_BLOCKS = 400
 TOLERANCE = 1e-9
+EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The variance of each of these `rows` is the sum over its cells of factor times variance.
+
+    `cells` are places rows x cells, or all cells; `of_base` are the factors of the rows' bases.
+    """
+
+    rows: Places
+    cells: Places | slice
+    factors: Floats
+    of_base: Floats
 
 
 @dataclass(frozen=True)
@@ -39,32 +53,43 @@ class Fit:
     block_f: float = 0.0
     block_freedom: float = 0.0
 
-    def weights(self, base: Places, head: Places) -> tuple[Floats, NDArray[np.bool_]]:
-        """(variance factors rows x cells, whether each row can be estimated within blocks).
-
-        The variance of head - base is the sum over cells of factor times the cell's variance.
-        """
-        rows = np.arange(len(base))
-        own = np.zeros((len(base), len(self.n)))
-        own[rows, head] += 1 / self.n[head]
-        own[rows, base] -= 1 / self.n[base]
-        if self.counts is None:
-            return own**2 * self.n, np.ones(len(base), dtype=bool)
-        share = self.counts / self.n[:, None]
-        return self._factors(own, share[head] - share[base])
+    def weights(self, base: Places, head: Places) -> list[Weights]:
+        """Of the differences head - base, without rows that cannot be estimated within blocks."""
+        sides = np.stack([base, head], axis=1)
+        # The weight of each run of a side.
+        own = np.stack([-1 / self.n[base], 1 / self.n[head]], axis=1)
+        own[base == head] = 0.0
+        share = np.zeros((len(self.n), 1))
+        if self.counts is not None:
+            share = self.counts / self.n[:, None]
+        apart = share[head] - share[base]
+        uneven = _is_uneven(apart)
+        even = np.flatnonzero(~uneven)
+        factors = (own**2 * self.n[sides])[even]
+        found = [Weights(even, sides[even], factors, factors[:, 0])]
+        if (rows := np.flatnonzero(uneven)).size:
+            of_cells = np.zeros((len(rows), len(self.n)))
+            np.add.at(of_cells, (np.arange(len(rows))[:, None], sides[rows]), own[rows])
+            factors, told = self._factors(of_cells, apart[rows])
+            of_base = factors[np.arange(len(rows)), base[rows]]
+            found.append(Weights(rows[told], EVERY, factors[told], of_base[told]))
+        return found
 
     def weights_of_sum(self, sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """As weights(), for sums of cells' levels: `sums` is rows x cells, each row adding to 0."""
+        """(variance factors rows x cells, whether each row can be estimated within blocks).
+
+        `sums` is rows x cells: sums of cells' levels, each row adding to 0.
+        """
         own = sums / self.n
-        return self._factors(own, np.zeros(1) if self.counts is None else own @ self.counts)
+        return self._factors(own, np.zeros((1, 1)) if self.counts is None else own @ self.counts)
 
     def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """As weights(): `own` is the weight of each run of a cell, `apart` that of each block."""
+        """As weights_of_sum(): `own` is the weight of each run of a cell, `apart` of each block."""
         factors = own**2 * self.n
         told = np.ones(len(own), dtype=bool)
         if self.counts is None or self.inverse is None:
             return factors, told
-        uneven = np.flatnonzero(np.abs(apart).max(axis=1, initial=0) > TOLERANCE)
+        uneven = np.flatnonzero(_is_uneven(apart))
         if len(uneven):
             told[uneven], factors[uneven] = self._uneven(
                 apart[uneven], own[uneven], self.counts, self.inverse
@@ -84,6 +109,12 @@ class Fit:
         correction = solved[:, None, :] - (solved @ share.T)[:, :, None]
         squares = (own[:, :, None] - correction) ** 2 * counts[None, :, :]
         return told, squares.sum(axis=2)
+
+
+def _is_uneven(apart: Floats) -> NDArray[np.bool_]:
+    """Whether the sides of each row do not have the same blocks."""
+    uneven: NDArray[np.bool_] = np.abs(apart).max(axis=1, initial=0) > TOLERANCE
+    return uneven
 
 
 def plain(cells: Sequence[Cell]) -> Fit:

@@ -112,7 +112,8 @@ class Model:
         np.add.at(sums[0], head, 1 / len(pairs))
         np.add.at(sums[0], base, -1 / len(pairs))
         fit, moderated, factors = _fit_for(part.fits, sums)
-        variance, freedom = _errors(fit, moderated, factors, fit.freedom[sums[0] != 0].sum())
+        most = fit.freedom[sums[0] != 0].sum()
+        variance, freedom = _errors(fit, moderated, blocks.EVERY, factors, most)
         one, other = fit.means[base].mean(keepdims=True), fit.means[head].mean(keepdims=True)
         root, shared = np.sqrt(variance), np.zeros(1)
         return Contrasts(other - one, one, other, root, freedom, shared, moderated.freedom)
@@ -201,15 +202,18 @@ class Model:
         rows, one, other = rows[told], one[told], other[told]
         if not len(rows):
             return
-        factors, told = fit.weights(one, other)
-        rows, one, other, factors = rows[told], one[told], other[told], factors[told]
-        variance, freedom = _errors(fit, moderated, factors, fit.freedom[one] + fit.freedom[other])
-        found.differences[rows] = fit.means[other] - fit.means[one]
-        found.bases[rows], found.heads[rows] = fit.means[one], fit.means[other]
-        found.errors[rows] = np.sqrt(variance)
-        found.freedom[rows] = freedom
-        of_base = factors[np.arange(len(rows)), one] * moderated.variances[one]
-        found.shared[rows] = np.sqrt(_over(of_base, variance))
+        # Most rows have two cells: a table of all rows by all cells would be zeros.
+        for each in fit.weights(one, other):
+            at, here, there = rows[each.rows], one[each.rows], other[each.rows]
+            variance, freedom = _errors(
+                fit, moderated, each.cells, each.factors, fit.freedom[here] + fit.freedom[there]
+            )
+            found.differences[at] = fit.means[there] - fit.means[here]
+            found.bases[at], found.heads[at] = fit.means[here], fit.means[there]
+            found.errors[at] = np.sqrt(variance)
+            found.freedom[at] = freedom
+            of_base = each.of_base * moderated.variances[here]
+            found.shared[at] = np.sqrt(_over(of_base, variance))
 
 
 def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
@@ -232,13 +236,18 @@ def _fit_for(fits: _Fits, sums: Floats) -> tuple[Fit, Moderated, Floats]:
     return fits.plain, fits.of_plain, fits.plain.weights_of_sum(sums)[0]
 
 
-def _errors(fit: Fit, moderated: Moderated, factors: Floats, most: Floats) -> tuple[Floats, Floats]:
-    """(variance, degrees of freedom) of each row, at most those known or `most`."""
-    parts = factors * moderated.variances
+def _errors(
+    fit: Fit, moderated: Moderated, cells: Places | slice, factors: Floats, most: Floats
+) -> tuple[Floats, Floats]:
+    """(variance, degrees of freedom) of each row, at most those known or `most`.
+
+    `factors` are those of its `cells`, as in blocks.Weights.
+    """
+    parts = factors * moderated.variances[cells]
     variance: Floats = parts.sum(axis=1)
-    common = (factors * (1 - moderated.own)).sum(axis=1) * moderated.pooled
+    common = (factors * (1 - moderated.own[cells])).sum(axis=1) * moderated.pooled
     inverse = _over(common**2, np.full(len(factors), moderated.freedom))
-    inverse += _over(parts**2, moderated.prior + fit.freedom).sum(axis=1)
+    inverse += _over(parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
     return variance, _satterthwaite(variance, inverse, np.maximum(moderated.freedom, most))
 
 
