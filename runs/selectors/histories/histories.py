@@ -19,7 +19,7 @@ from runs.selectors.compare.head_and_base import BadSide
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict
 from runs.selectors.histories import points as history_points
-from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
@@ -170,15 +170,13 @@ def _with_runs(made: Sequence[History]) -> tuple[History, ...]:
     cells = {point.cell for each in made for point in each.points if point.run is None}
     runs = history_points.first_runs(cells) if cells else {}
     return tuple(
-        replace(
-            each,
-            points=tuple(
-                point if point.run else replace(point, run=runs.get(point.cell))
-                for point in each.points
-            ),
-        )
+        replace(each, points=tuple(_with_run(point, runs.get(point.cell)) for point in each.points))
         for each in made
     )
+
+
+def _with_run(point: HistoryPoint, first: FirstRun | None) -> HistoryPoint:
+    return replace(point, run=first.run, first=first) if first else point
 
 
 # More lines in one chart are unreadable: the newest stay.
@@ -198,21 +196,26 @@ Known = tuple[int | None, int | None]
 
 
 def host_changes(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]:
-    """The changes of each history, by its key, the oldest first. Three queries at most.
+    """The changes of each history, by its key, the oldest first. Three queries at most, two if
+    no point is a day's.
 
     A point is represented by its first run. A fact that a run does not state is not a change: the
     next run is compared with the last one that stated it.
     """
-    runs = {point.run for each in series for point in each.points if point.run}
-    if not runs:
-        return {}
-    rows = Run.objects.filter(pk__in=runs).order_by()
-    known = {pk: (hard, env) for pk, hard, env in rows.values_list(
-        "pk", "hardware_id", "environment_id")}  # fmt: skip
+    points = [point for each in series for point in each.points]
+    known = {each.first.run: each.first[1:] for each in points if each.first}
+    known |= _hosts({each.run for each in points if each.run} - known.keys())
     hardware = _profiles(HardwareProfile, {hard for hard, _env in known.values()})
     environments = _profiles(Environment, {env for _hard, env in known.values()})
     found = {each.key: _changes_of_host(each, known, (hardware, environments)) for each in series}
     return {key: tuple(changes[-MOST_LINES:]) for key, changes in found.items()}
+
+
+def _hosts(runs: Collection[int]) -> dict[int, Known]:
+    """The keys of the hardware and the environment of each run. One query, none without runs."""
+    rows = Run.objects.filter(pk__in=runs).order_by()
+    listed = rows.values_list("pk", "hardware_id", "environment_id")
+    return {pk: (hard, env) for pk, hard, env in listed}
 
 
 def _changes_of_host(

@@ -5,7 +5,9 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
+from django.db import connections, router
 from django.db.models import (
     Aggregate,
     Count,
@@ -24,13 +26,26 @@ from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, Revisi
 from runs.selectors.histories import revisions
 
 OF_CELL = revisions.made_at("cell__revision")
+# By a statement of its own: of hundreds of cells Django takes twice the time of PostgreSQL.
+_FIRST_RUNS = """
+    SELECT DISTINCT ON (cell_id) cell_id, id, hardware_id, environment_id FROM runs_run
+    WHERE cell_id = ANY(%s) AND state = %s ORDER BY cell_id, id
+"""
+
+
+class FirstRun(NamedTuple):
+    """The first finished run of a cell, with the keys of its hardware and environment."""
+
+    run: int
+    hardware: int | None
+    environment: int | None
 
 
 @dataclass(frozen=True)
 class HistoryPoint:
     """What was measured for a revision, or on a day (UTC). `run` is the first one, if known.
 
-    `sha`, `ref` and `url` are empty for a day.
+    `sha`, `ref` and `url` are empty for a day; `first` is what is known of the first run.
     """
 
     at: datetime
@@ -43,6 +58,7 @@ class HistoryPoint:
     sha: str = ""
     ref: str = ""
     url: str = ""
+    first: FirstRun | None = None
 
 
 class Median(Aggregate):
@@ -84,10 +100,11 @@ def of(
     return {**days, **found}
 
 
-def first_runs(cells: Collection[int]) -> dict[int, int]:
-    """The first finished run of each cell. One query."""
-    runs = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by()
-    return dict(runs.values("cell_id").annotate(first=Min("pk")).values_list("cell_id", "first"))
+def first_runs(cells: Collection[int]) -> dict[int, FirstRun]:
+    """The first finished run of each cell that has one. One query."""
+    with connections[router.db_for_read(Run)].cursor() as cursor:
+        cursor.execute(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value))
+        return {cell: FirstRun(*found) for cell, *found in cursor}
 
 
 def _revisions(

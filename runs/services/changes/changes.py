@@ -139,7 +139,7 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     If it is not, the place stays, and with it the interval in which the place lies.
     """
     point = points[step.position]
-    first = point.run or history_points.first_runs({point.cell})[point.cell]
+    first = point.run or history_points.first_runs({point.cell})[point.cell].run
     told = _told(step, points)
     change = Change.objects.filter(pk=key)
     taken = Change.objects.filter(run=first, kind=Change.Kind.STEP, metric__change=key)
@@ -181,7 +181,7 @@ def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
     runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
     for point, change in made:
         change.cell_id = point.cell
-        change.run_id = point.run or runs[point.cell]
+        change.run_id = point.run or runs[point.cell].run
         change.save()
     return [change for _point, change in made]
 

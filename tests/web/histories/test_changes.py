@@ -1,6 +1,7 @@
 """Changes: the inbox of those that were found, and those of the machines in a history."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -9,7 +10,7 @@ from runs.selectors.histories import histories
 from runs.services.access import projects
 from runs.services.changes import changes
 from runs.services.uploads import GivenProfile
-from tests.histories import commit, history, repeats, sha, store
+from tests.histories import START, commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
 
@@ -186,8 +187,32 @@ def test_what_a_run_does_not_tell_is_compared_with_the_last_that_did():
 def test_a_history_of_one_machine_has_no_line(django_assert_num_queries):
     store(on(1, hardware={"cpu_model": "A"}), on(2, hardware={"cpu_model": "A"}))
     series = histories.histories(Campaign.objects.get()).series
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(0):  # the points know the machines of their first runs
         assert not any(histories.host_changes(series).values())
+
+
+def test_a_point_is_of_the_machine_of_its_first_run():
+    first, second = on(2, hardware={"cpu_model": "B"}), on(2, hardware={"cpu_model": "A"})
+    store(on(1, hardware={"cpu_model": "A"}), first[:1], second[1:], on(3))
+    [change] = found()
+    assert change.run == Run.objects.filter(cell__revision__sha=sha(2)).earliest("pk").pk
+    [series] = histories.histories(Campaign.objects.get()).series
+    assert series.points[1].run == change.run
+
+
+def test_a_history_of_days_shows_its_machines_too(django_assert_num_queries):
+    days = [START + timedelta(days=number) for number in range(3)]
+    store(
+        *(
+            repeats(at=day, hardware=cpu, tps=[1000, 1001])
+            for day, cpu in zip(days, "AAB", strict=True)
+        )
+    )
+    [series] = histories.histories(Campaign.objects.get()).series
+    with django_assert_num_queries(2):  # of the runs, and of their hardware
+        [[change]] = histories.host_changes([series]).values()
+    assert change.at == days[2]
+    assert [each.told for each in change.differences] == ["cpu_model: A \N{RIGHTWARDS ARROW} B"]
 
 
 def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_queries):
@@ -200,7 +225,7 @@ def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_querie
         )
     )  # fmt: skip
     series = histories.histories(Campaign.objects.get()).series
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         assert [len(each) for each in histories.host_changes(series).values()] == [7, 7, 7]
 
 
