@@ -1,8 +1,9 @@
 """The conditions of two cells, and whether they allow a comparison."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 from runs.analysis import fact_readers
@@ -30,28 +31,53 @@ _ORDER = {
     for place, fact in enumerate((*FACTS, *SETTINGS.values()))
     if fact.weight != "ignored"
 }
+# What the facts of a workload are read from: the levels that declare them have the same names.
+WORKLOAD = frozenset(name for fact in FACTS if fact.kind == "workload" for name in fact.declared_by)
 _OF_KIND: dict[Kind, list[Fact]] = {
     kind: [fact for fact in FACTS if fact.kind == kind and fact.weight != "ignored"]
     for kind in KINDS
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of some kinds: the values of each fact, several if the runs differ.
+
+    `defaults` are the settings that were left at their version's default. Most cells of a campaign
+    share it with others.
+    """
+
+    facts: Mapping[Fact, frozenset[Value]]
+    defaults: frozenset[str]
+    _apart: dict["Known", tuple[tuple[Fact, "Differing"], ...]] = field(default_factory=dict)
+
+    @cached_property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of which anything is known."""
+        return frozenset(fact.kind for fact in self.facts)
+
+    def apart(self, head: "Known") -> tuple[tuple[Fact, "Differing"], ...]:
+        """The facts that differ, declared or not; found once for all pairs of cells with both."""
+        if head not in self._apart:
+            self._apart[head] = tuple(_apart(self, head))
+        return self._apart[head]
+
+
 @dataclass(frozen=True)
 class Conditions:
     """What is known about how a cell was measured.
 
-    `facts` has the values of each known fact: several if its runs differ. `defaults` are the
-    settings that were left at their version's default, `levels` are those of the cell.
+    Each of the `parts` has other kinds than the others; those of two cells that are compared are
+    divided alike. `levels` are those of the cell.
     """
 
-    facts: Mapping[Fact, frozenset[Value]] = field(default_factory=dict)
-    defaults: frozenset[str] = frozenset()
+    parts: tuple[Known, ...] = ()
     levels: Mapping[str, Any] = field(default_factory=dict)
 
-    @cached_property
+    @property
     def known(self) -> frozenset[Kind]:
         """The kinds of which anything is known."""
-        return frozenset(fact.kind for fact in self.facts)
+        return frozenset().union(*(part.kinds for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -78,13 +104,9 @@ class Judgement:
     differing: tuple[Differing, ...] = ()
 
 
-def conditions(
-    rows: Mapping[Kind, Iterable[Raw]],
-    *,
-    settings: Iterable[Raw] = (),
-    version: str = "",
-    levels: Mapping[str, Any] | None = None,
-) -> Conditions:
+def known(
+    rows: Mapping[Kind, Iterable[Raw]], *, settings: Iterable[Raw] = (), version: str = ""
+) -> Known:
     """Read all facts from the stored rows of each kind, and from snapshots of `pg_settings`."""
     found: dict[Fact, set[Value]] = {}
     for kind, listed in rows.items():
@@ -99,19 +121,9 @@ def conditions(
                 found.setdefault(fact, set()).add(value)
                 is_default = fact_readers.is_default(name, snapshot, version)
                 defaults[name] = defaults.get(name, True) and is_default
-    return Conditions(
+    return Known(
         facts={fact: frozenset(each) for fact, each in found.items()},
         defaults=frozenset(name for name, is_default in defaults.items() if is_default),
-        levels=dict(levels or {}),
-    )
-
-
-def together(one: Conditions, other: Conditions) -> Conditions:
-    """What is known of both, which are of different kinds."""
-    return Conditions(
-        facts={**one.facts, **other.facts},
-        defaults=one.defaults | other.defaults,
-        levels={**one.levels, **other.levels},
     )
 
 
@@ -132,29 +144,29 @@ def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> J
 
 
 def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
-    apart = [
-        fact
-        for fact, one in base.facts.items()
-        if (other := head.facts.get(fact)) is not None
-        and fact in _ORDER
-        and not _is_same(fact, one, other)
-    ]
-    for fact in sorted(apart, key=_ORDER.__getitem__):
+    if not (base.parts and head.parts):
+        return
+    apart = chain.from_iterable(
+        one.apart(other) for one, other in zip(base.parts, head.parts, strict=True)
+    )
+    for fact, each in sorted(apart, key=lambda of: _ORDER[of[0]]):
+        yield replace(each, is_declared=True) if _is_declared(fact, base, head) else each
+
+
+def _apart(base: Known, head: Known) -> Iterator[tuple[Fact, Differing]]:
+    for fact, one in base.facts.items():
+        other = head.facts.get(fact)
+        if other is None or fact not in _ORDER or _is_same(fact, one, other):
+            continue
         if fact.last_resort and _is_told_otherwise(fact, base, head):
             continue
         if fact.kind == "settings" and fact.name in base.defaults & head.defaults:
             continue  # Two versions, each with its own default: that is part of the versions.
-        yield Differing(
-            fact.kind,
-            fact.name,
-            fact.weight,
-            _listed(base.facts[fact]),
-            _listed(head.facts[fact]),
-            _is_declared(fact, base, head),
-        )
+        values = (_listed(one), _listed(other))
+        yield fact, Differing(fact.kind, fact.name, fact.weight, *values)
 
 
-def _is_told_otherwise(fact: Fact, base: Conditions, head: Conditions) -> bool:
+def _is_told_otherwise(fact: Fact, base: Known, head: Known) -> bool:
     """Whether both state another fact of its kind, which is no last resort."""
     return any(
         each.kind == fact.kind and not each.last_resort and each in head.facts and each in _ORDER
@@ -185,10 +197,11 @@ def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
 
 
 def _unknown(base: Conditions, head: Conditions) -> tuple[Unknown, ...]:
+    sides = (base.known, head.known)
     found = []
     for kind in KINDS:
-        known = (kind in base.known, kind in head.known)
-        if not all(known) and (any(known) or kind in _ALWAYS_TOLD):
+        told = [kind in side for side in sides]
+        if not all(told) and (any(told) or kind in _ALWAYS_TOLD):
             found.append(f"{kind}_unknown")
     return tuple(found)  # type: ignore[arg-type]
 

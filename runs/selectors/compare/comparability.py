@@ -8,7 +8,14 @@ from typing import Any
 from django.db import connection
 
 from runs.analysis.comparability_facts import SETTINGS
-from runs.analysis.comparability_judgement import Conditions, Judgement, conditions, judge, together
+from runs.analysis.comparability_judgement import (
+    WORKLOAD,
+    Conditions,
+    Judgement,
+    Known,
+    judge,
+    known,
+)
 from runs.execution.treatment import UNTREATED
 from runs.models.campaigns import Origin
 from runs.scenarios import duet
@@ -22,6 +29,10 @@ _TREATMENT = vars(UNTREATED)
 
 # One round trip for everything. Of some 390 settings only those that are judged are read.
 _SQL = """
+WITH cell AS MATERIALIZED (
+    SELECT id, levels, workload, version, campaign_id, installation_id FROM runs_cell
+    WHERE id = ANY(%s)
+)
 SELECT 'hardware', id, to_jsonb(row) || facts FROM runs_hardwareprofile row WHERE id = ANY(%s)
 UNION ALL
 SELECT 'environment', id, to_jsonb(row) || facts FROM runs_environment row WHERE id = ANY(%s)
@@ -31,16 +42,19 @@ SELECT 'settings', id, (
     WHERE key = ANY(%s)
 ) FROM runs_settingssnapshot WHERE id = ANY(%s)
 UNION ALL
-SELECT 'cell', cell.id, jsonb_build_object(
-    'levels', cell.levels, 'workload', cell.workload, 'version', cell.version,
-    'origin', campaign.origin, 'campaign', campaign.slug,
-    'parameters', campaign.parameters, 'treatment', campaign.treatment, 'scenario', scenario.slug,
-    'build', to_jsonb(installation)
-) FROM runs_cell cell
-JOIN runs_campaign campaign ON campaign.id = cell.campaign_id
-JOIN runs_scenario scenario ON scenario.id = campaign.scenario_id
-LEFT JOIN runs_installation installation ON installation.id = cell.installation_id
-WHERE cell.id = ANY(%s)
+SELECT 'build', id, to_jsonb(row) FROM runs_installation row
+WHERE id = ANY(ARRAY(SELECT DISTINCT installation_id FROM cell))
+UNION ALL
+SELECT 'campaign', campaign.id, jsonb_build_object(
+    'origin', origin, 'slug', campaign.slug, 'parameters', parameters, 'treatment', treatment,
+    'scenario', scenario.slug
+) FROM runs_campaign campaign JOIN runs_scenario scenario ON scenario.id = scenario_id
+WHERE campaign.id = ANY(ARRAY(SELECT DISTINCT campaign_id FROM cell))
+UNION ALL
+SELECT 'cell', id, jsonb_build_object(
+    'levels', levels, 'workload', workload, 'version', version,
+    'campaign', campaign_id, 'build', installation_id
+) FROM cell
 """
 
 
@@ -99,11 +113,14 @@ def _keys(runs: CellRuns) -> Hashable:
     return runs.hardware, runs.environment, runs.settings
 
 
+Rows = Mapping[tuple[str, int], dict[str, Any]]
+
+
 def _read(cell_ids: Collection[int], runs: Mapping[int, CellRuns]) -> Comparability:
     rows = _rows(cell_ids, runs)
-    machines: dict[Hashable, Conditions] = {}
+    parts: dict[Hashable, Known] = {}
     return Comparability(
-        {cell: _conditions(rows, cell, runs.get(cell, _NO_RUNS), machines) for cell in cell_ids}
+        {cell: _conditions(rows, cell, runs.get(cell, _NO_RUNS), parts) for cell in cell_ids}
     )
 
 
@@ -119,7 +136,7 @@ def _rows(
         keys(name) for name in ("hardware", "environment", "settings")
     )
     with connection.cursor() as cursor:
-        cursor.execute(_SQL, [hardware, environment, list(SETTINGS), settings, list(cell_ids)])
+        cursor.execute(_SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings])
         return {(kind, key): _loaded(content) for kind, key, content in cursor.fetchall()}
 
 
@@ -129,57 +146,71 @@ def _loaded(content: Any) -> dict[str, Any]:
     return loaded
 
 
-def _conditions(
-    rows: Mapping[tuple[str, int], dict[str, Any]],
-    cell: int,
-    runs: CellRuns,
-    machines: dict[Hashable, Conditions],
-) -> Conditions:
-    """Those of a cell. Most cells have the machine of another one, which is read once."""
-    about = rows.get(("cell", cell), {})
-    build, version = about.get("build") or {}, about.get("version", "")
-    governor = about.get("treatment", {}).get("governor")
-    on = (_keys(runs), governor, build.get("id"), version)
-    if on not in machines:
-        machines[on] = _machine(rows, runs, about)
-    levels = about.get("levels", {})
-    if about.get("origin") == Origin.UPLOADED:
+def _conditions(rows: Rows, key: int, runs: CellRuns, parts: dict[Hashable, Known]) -> Conditions:
+    """Those of a cell. Most cells have the machine and the workload of others, read once each."""
+    cell = rows.get(("cell", key), _NO_CELL)
+    campaign = rows.get(("campaign", cell["campaign"]), {})
+    governor = campaign.get("treatment", {}).get("governor")
+    on = (_keys(runs), governor, cell["build"], cell["version"])
+    if on not in parts:
+        parts[on] = _machine(rows, runs, cell, campaign)
+    own = {
+        name: level
+        for name, level in (*cell["workload"].items(), *cell["levels"].items())
+        if name in WORKLOAD
+    }
+    # As text, since 1 and true are equal.
+    work = (cell["campaign"], repr(own))
+    if work not in parts:
+        parts[work] = known({"workload": [{**_workload(campaign), **own}]})
+    levels = cell["levels"]
+    if campaign.get("origin") == Origin.UPLOADED:
         # These are read from the output; nobody chose them as something to compare.
-        levels = {name: level for name, level in levels.items() if name not in about["workload"]}
-    work = conditions({"workload": [_workload(about)]}, levels=levels)
-    return together(machines[on], work)
+        levels = {name: level for name, level in levels.items() if name not in cell["workload"]}
+    return Conditions((parts[on], parts[work]), levels)
+
+
+_NO_CELL: dict[str, Any] = {
+    "levels": {},
+    "workload": {},
+    "version": "",
+    "campaign": 0,
+    "build": None,
+}
 
 
 def _machine(
-    rows: Mapping[tuple[str, int], dict[str, Any]], runs: CellRuns, about: Mapping[str, Any]
-) -> Conditions:
+    rows: Rows, runs: CellRuns, cell: Mapping[str, Any], campaign: Mapping[str, Any]
+) -> Known:
     """All of them but the workload: the machine, its system, the build and the settings."""
 
     def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
         return [rows[kind, key] for key in keys if (kind, key) in rows]
 
-    return conditions(
+    environments = of("environment", runs.environment)
+    return known(
         {
             "hardware": of("hardware", runs.hardware),
-            "environment": [_treated(each, about) for each in of("environment", runs.environment)],
-            "build": [about["build"]] if about.get("build") else [],
+            "environment": [_treated(each, campaign) for each in environments],
+            "build": of("build", [cell["build"] or 0]),
         },
         settings=of("settings", runs.settings),
-        version=about.get("version", ""),
+        version=cell["version"],
     )
 
 
-def _treated(environment: dict[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+def _treated(environment: dict[str, Any], campaign: Mapping[str, Any]) -> dict[str, Any]:
     """As it was during the run: a governor set by the campaign was read before it was set."""
-    chosen = about.get("treatment", {}).get("governor")
+    chosen = campaign.get("treatment", {}).get("governor")
     return {**environment, "governor": chosen} if chosen else environment
 
 
-def _workload(about: Mapping[str, Any]) -> dict[str, Any]:
-    known = {"scenario": about.get("scenario"), **about.get("parameters", {})}
-    if known["scenario"] == duet.SCENARIO.slug:
+def _workload(campaign: Mapping[str, Any]) -> dict[str, Any]:
+    """What all cells of a campaign do, as far as they do not say otherwise."""
+    stated = {"scenario": campaign.get("scenario"), **campaign.get("parameters", {})}
+    if stated["scenario"] == duet.SCENARIO.slug:
         # Ratios to another campaign's partner are no figures of the same thing.
-        known["partner"] = about["campaign"]
-    if about.get("origin") == Origin.EXECUTED:
-        known = {**_EXECUTED, **_TREATMENT, **known, **about.get("treatment", {})}
-    return {**known, **about.get("workload", {}), **about.get("levels", {})}
+        stated["partner"] = campaign["slug"]
+    if campaign.get("origin") == Origin.EXECUTED:
+        return {**_EXECUTED, **_TREATMENT, **stated, **campaign.get("treatment", {})}
+    return stated

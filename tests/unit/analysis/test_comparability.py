@@ -2,7 +2,9 @@
 
 import pytest
 
-from runs.analysis.comparability_judgement import conditions, judge
+from runs.analysis import comparability_judgement
+from runs.analysis.comparability_facts import FACTS
+from runs.analysis.comparability_judgement import WORKLOAD, Conditions, judge
 
 XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8, "memory_bytes": 16 * 2**30}
 LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41-amd64"}
@@ -17,7 +19,8 @@ def known(hardware=XEON, environment=LINUX, settings=None, version="16.14", leve
     kinds |= {kind: [row] for kind, row in rows.items()}
     kinds = {kind: [row for row in found if row] for kind, found in kinds.items()}
     snapshots = [settings] if settings else []
-    return conditions(kinds, settings=snapshots, version=version, levels=levels)
+    part = comparability_judgement.known(kinds, settings=snapshots, version=version)
+    return Conditions((part,), levels or {})
 
 
 def judged(there, here=None, **options):
@@ -188,7 +191,8 @@ def test_a_name_alone_counts_where_nothing_else_is_known():
 
 
 def test_a_cell_whose_runs_differ_is_not_comparable_with_one_whose_runs_do_not():
-    both = conditions({"hardware": [XEON, {**XEON, "cores": 16}], "environment": [LINUX]})
+    rows = {"hardware": [XEON, {**XEON, "cores": 16}], "environment": [LINUX]}
+    both = Conditions((comparability_judgement.known(rows),))
 
     assert judged(both)[0] == ("hardware_differs",)
     assert judged(both, both)[0] == ()
@@ -206,3 +210,37 @@ def test_what_a_side_does_not_tell_is_no_difference_but_is_told():
     assert judged(known(environment=None)) == ((), ("environment_unknown",))
     assert judged(known(hardware=None)) == ((), ("hardware_unknown",))
     assert judged(known(settings={"fsync": setting("on")})) == ((), ("settings_unknown",))
+
+
+def test_a_part_that_many_cells_share_is_declared_by_the_levels_of_each_cell():
+    here, there = (known(workload={"scale": scale}).parts for scale in (100, 200))
+
+    declared = judge(Conditions(here, {"scale": 100}), Conditions(there, {"scale": 200}))
+    undeclared = judge(Conditions(here), Conditions(there))
+
+    assert [each.is_declared for each in declared.differing] == [True]
+    assert [each.is_declared for each in undeclared.differing] == [False]
+    assert undeclared.reasons == declared.despite == ("workload_differs",)
+
+
+class Asked(dict):
+    """A row that remembers which of its names were read."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def get(self, name, default=None):
+        self.names.add(name)
+        return default
+
+
+def test_facts_of_a_workload_are_read_from_nothing_but_their_levels():
+    row = Asked()
+
+    for fact in FACTS:
+        if fact.kind == "workload":
+            fact.read(row)
+
+    assert row.names
+    assert row.names <= WORKLOAD
