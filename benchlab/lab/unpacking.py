@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from benchlab.embedded.account import Account
@@ -54,7 +55,7 @@ def _extract(artifact: Path, release: Release, draft: Path) -> None:
             # not known (Python before 3.11.4).
             if hasattr(tarfile, "data_filter"):
                 archive.extraction_filter = tarfile.data_filter
-            archive.extractall(draft)  # noqa: S202
+            archive.extractall(draft, _as_ours(archive))  # noqa: S202
     except OSError as error:
         raise LabError(
             f"{draft} cannot be written: {error}. Free space, or set BENCHLAB_VAR"
@@ -63,6 +64,18 @@ def _extract(artifact: Path, release: Release, draft: Path) -> None:
         raise LabError(
             f"{artifact} cannot be unpacked ({error}): remove it and try again"
         ) from None
+
+
+def _as_ours(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members, which belong to whoever unpacks them.
+
+    Looking up the owners that an archive names, for each file, takes a quarter of the time; and an
+    account of this machine may by chance have the number of one.
+    """
+    for member in archive:
+        member.uid, member.gid = os.getuid(), os.getgid()
+        member.uname = member.gname = ""
+        yield member
 
 
 def _try(release: Release, bindir: Path, account: Account) -> None:
