@@ -9,6 +9,7 @@ from django.core.paginator import Page, Paginator
 
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric, Run
+from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
@@ -146,7 +147,7 @@ def grid(
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
 
     found = rows(cells, designs.level_names(campaign))
-    shown_rows = None if page is None else _page(found, cells, columns, page)
+    shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
     listed = found if shown_rows is None else list(shown_rows)
     runs = _runs([cell for row in listed for cell in row.cells])
     made = []
@@ -192,9 +193,15 @@ def version_of(cell: Cell) -> str:
 
 
 def _page(
-    found: Sequence[Row], cells: Sequence[Cell], columns: Sequence[Any], page: str | int
+    found: Sequence[Row],
+    campaign: Campaign,
+    cells: Sequence[Cell],
+    columns: Sequence[Any],
+    page: str | int,
 ) -> "Page[Row]":
-    runs = Run.objects.filter(cell__in=cells).count()
+    # Of uploads some cells are history. All others are counted without a list of thousands.
+    is_partial = campaign.origin == Origin.UPLOADED
+    runs = (Run.objects.filter(cell__in=cells) if is_partial else campaign.runs).count()
     in_a_cell = min(runs / len(cells), MOST_MARKED) if cells else 0
     rows_of_page = MOST_ON_PAGE / max(1, len(columns) * in_a_cell)
     return Paginator(found, max(1, int(rows_of_page))).get_page(page)

@@ -61,7 +61,7 @@ def by_use(metrics: Iterable[Metric]) -> list[Metric]:
 
 def summaries(campaign: Campaign, metric_name: str) -> dict[int, Summary]:
     """The summaries of a metric by the key of their cell. One query."""
-    found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name)
+    found = CellSummary.objects.filter(cell__campaign=campaign, metric__name=metric_name).order_by()
     return {cell: Summary(*fields) for cell, *fields in found.values_list("cell_id", *FIELDS)}
 
 
@@ -74,7 +74,7 @@ def summaries_of(
     """
     found = CellSummary.objects.filter(
         cell__campaign__in=list(campaigns), metric__name__in=set(names)
-    )
+    ).order_by()
     rows = found.values_list("cell_id", "metric__name", *FIELDS)
     return {(cell, metric): Summary(*fields) for cell, metric, *fields in rows}
 

@@ -9,6 +9,7 @@ with the first of them, under the same levels.
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from runs.models import Cell
@@ -26,7 +27,7 @@ class RatioPair:
     base: Cell
     head: Cell
 
-    @property
+    @cached_property
     def labels(self) -> tuple[str, str]:
         """What base and head are called: the levels of the subject, or the versions."""
         return self._label(self.base), self._label(self.head)

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,6 +116,7 @@ class RatioLine:
     """A row of the ratio table with its drawing; None if there is no interval yet."""
 
     row: RatioRow
+    # "PostgreSQL 18.4", "Page checksums on".
     head: str
     base: str
     levels: str
@@ -309,13 +310,14 @@ def _conclusion(found: _Found) -> tuple[SafeString, int | None, bool]:
 def _results_of(found: _Found) -> dict[str, Any]:
     if found.metric is None:
         return {}
-    ratios = ratio_lines(found.ratios, found.words)
+    shown, words = listed(found.ratios, RATIOS, found.given), found.words
+    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
     return {
         "metric": found.metric,
         "factor_title": factor_title(found.campaign, found.grid.factor),
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
-        "ratios": listed(ratios, RATIOS, found.given),
-        "baselines": ", ".join(dict.fromkeys(line.base for line in ratios)),
+        "ratios": replace(shown, rows=ratio_lines(shown.rows, words, among=found.ratios)),
+        "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
     }
 
@@ -385,18 +387,20 @@ def side_by_side(campaign: Campaign, stamps: kept.OfPage | None = None) -> SafeS
     )
 
 
-def ratio_lines(rows: Sequence[RatioRow], words: Named) -> list[RatioLine]:
-    """The rows, drawn to one common scale."""
+def ratio_lines(
+    rows: Sequence[RatioRow], words: Named, *, among: Sequence[RatioRow]
+) -> list[RatioLine]:
+    """The rows, drawn to the one scale of all pages of their table."""
     reach = NARROWEST
-    for row in rows:
+    for row in among:
         for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
             if value:
                 reach = max(reach, abs(math.log(value)))
     return [
         RatioLine(
             row,
-            _subject(row, row.head_label, words),
-            _subject(row, row.base_label, words),
+            words.named(row.subject, row.head_label),
+            words.named(row.subject, row.base_label),
             words.listed(row.levels),
             _mark(row, reach),
         )
@@ -408,8 +412,8 @@ def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        head = _subject(row, row.head_label, words)
-        base = _subject(row, row.base_label, words)
+        head = words.named(row.subject, row.head_label)
+        base = words.named(row.subject, row.base_label)
         pairs[head, base][row.comparison.verdict].append(row)
     return [
         Finding(
@@ -438,11 +442,6 @@ def _has_history(campaign: Campaign) -> bool:
     """Whether there are revisions; the page then shows the newest."""
     is_uploaded = campaign.origin == Origin.UPLOADED
     return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
-
-
-def _subject(row: RatioRow, label: str, words: Named) -> str:
-    """What was compared: "PostgreSQL 18.4", "Page checksums on"."""
-    return words.named(row.subject, label)
 
 
 def _told(rows: Sequence[RatioRow], words: Named) -> str:
