@@ -26,7 +26,7 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
-from runs.selectors.access.projects import NOBODY, Reader, visible
+from runs.selectors.access.projects import Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import grids, metrics
@@ -57,7 +57,6 @@ __all__ = [
     "RatioRow",
     "can_retry",
     "ended",
-    "finished_here",
     "grid",
     "in_lines",
     "lines",
@@ -69,7 +68,6 @@ __all__ = [
     "of_origin",
     "progress",
     "ratios",
-    "recent",
     "recent_and_finished",
     "rows",
     "run_counts",
@@ -162,13 +160,10 @@ def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
     return listed().filter(origin=origin)
 
 
-def recent(*, limit: int, origin: str | None = None, to: Reader = NOBODY) -> list[CampaignRow]:
-    """The newest campaigns, of one origin if given, else all except published ones. Two queries."""
-    return rows(visible(of_origin(origin), to=to)[:limit])
-
-
 def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], int]:
-    """What `recent` and `finished_here` say, for the first page. Two queries."""
+    """The newest campaigns, without published ones, and how many runs of all that were executed
+    here have finished: for the first page. Two queries.
+    """
 
     def make() -> QuerySet[Campaign, Any]:
         return visible(of_origin(), to=to).values_list(*_SHOWN)[:limit]
@@ -241,11 +236,6 @@ SELECT campaign, state, sum(number) FROM runs_runcount
 WHERE campaign = ANY(%s) AND (campaign <> {EXECUTED_HERE} OR origin = %s)
 GROUP BY campaign, state ORDER BY campaign, state
 """  # noqa: S608 - of a constant
-
-
-def finished_here() -> int:
-    """How many runs have finished that were executed here. One query."""
-    return run_counts([EXECUTED_HERE])[EXECUTED_HERE].get(Run.State.FINISHED, 0)
 
 
 def can_retry(campaign: Campaign) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Campaign, Run
+from runs.selectors.access.projects import NOBODY
 from runs.selectors.campaigns import campaigns
 from runs.services.uploads import GivenRevision
 from tests import factories
@@ -21,7 +22,7 @@ def test_the_newest_campaign_comes_first_with_its_runs_counted_by_state():
     factories.finish(first, tps=1)
     Run.objects.filter(pk=second.pk).update(state=Run.State.LOST)
 
-    rows = campaigns.recent(limit=5)
+    rows = campaigns.rows(campaigns.of_origin())
 
     assert [row.campaign.slug for row in rows] == ["new", "old"]
     assert rows[0].run_counts == {"finished": 1, "lost": 1, "queued": 4}
@@ -33,10 +34,9 @@ def test_a_list_can_be_limited_and_of_one_origin():
         factories.campaign(f"executed-{number}")
     factories.campaign("uploaded", origin="uploaded")
 
-    assert len(campaigns.recent(limit=2)) == 2
-    assert [row.campaign.slug for row in campaigns.recent(limit=9, origin="uploaded")] == [
-        "uploaded"
-    ]
+    newest, _finished = campaigns.recent_and_finished(limit=2, to=NOBODY)
+    assert [line.slug for line in newest] == ["uploaded", "executed-2"]
+    assert [each.slug for each in campaigns.of_origin("uploaded")] == ["uploaded"]
 
 
 @pytest.mark.parametrize("number", [1, 5])
@@ -45,8 +45,11 @@ def test_a_list_takes_two_queries_however_long(number, django_assert_num_queries
         factories.campaign()
 
     with django_assert_num_queries(2):
-        for row in campaigns.recent(limit=50):
-            assert row.campaign.scenario.slug
+        newest, _finished = campaigns.recent_and_finished(limit=50, to=NOBODY)
+        assert [line.scenario for line in newest] == ["fixed-point-read"] * number
+    with django_assert_num_queries(2):
+        rows = campaigns.rows(campaigns.of_origin())
+        assert [row.campaign.scenario.slug for row in rows] == ["fixed-point-read"] * number
 
 
 def test_a_campaign_without_runs_has_no_counts():
