@@ -25,7 +25,7 @@ def may_here(context: Any, right: str, of: Model) -> bool:
     user = context.get("user") or AnonymousUser()
     if not user.is_authenticated:
         return False
-    return permissions.may(user, Right(right), _project(of) or permissions.default_project())
+    return permissions.may(user, Right(right), _project(of) or permissions.default_for(user))
 
 
 def _project(of: Model) -> int | None:

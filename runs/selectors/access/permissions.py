@@ -206,6 +206,14 @@ def _roles(user: User) -> dict[int, Role]:
     return found
 
 
+def default_for(user: User | AnonymousUser) -> int | None:
+    """`default_project`, for all that a page asks of its reader. One query per request."""
+    if not hasattr(user, "_benchlab_default"):
+        setattr(user, "_benchlab_default", default_project())  # noqa: B010
+    found: int | None = getattr(user, "_benchlab_default")  # noqa: B009
+    return found
+
+
 def readable_audit(reader: Actor) -> QuerySet[AuditEntry]:
     """The entries of those projects in which the reader may read them, the newest first.
 

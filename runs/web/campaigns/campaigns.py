@@ -186,11 +186,12 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         context = {"section": "archive", **published_page.context(request, campaign)}
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
-    stamp = campaign_page.stamp(campaign, request.GET, language=get_language() or "")
+    standing = campaign_page.standing(campaign)
+    stamp = campaign_page.stamp(campaign, standing, request.GET, language=get_language() or "")
     if stamp and getattr(request, "htmx", False) and request.headers.get("X-Stamp") == stamp:
         return HttpResponse(status=204)
     with campaign_page.rows_of(campaign) as stamps:
-        context = campaign_page.live(campaign, request.GET, stamps) | {"stamp": stamp}
+        context = campaign_page.live(campaign, standing, request.GET, stamps) | {"stamp": stamp}
         if getattr(request, "htmx", False):
             return render(request, "campaigns/_live.html", context)
         context |= {

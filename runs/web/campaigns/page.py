@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,10 +30,12 @@ from runs.selectors.campaigns import metrics, treatments, waiting
 from runs.selectors.campaigns.campaigns import Grid, MachineKeys, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import factor_title, parameters
+from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare import kept
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.compare.verdict_words import size_of_all
+from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
@@ -137,19 +139,36 @@ class Finding:
     rows: int
 
 
-def stamp(campaign: Campaign, given: QueryDict, *, language: str) -> str:
+@dataclass(frozen=True)
+class Standing:
+    """How a campaign stands: runs by state and, while it is at work, what its runs wait for."""
+
+    counts: Mapping[str, int]
+    hindrances: Sequence[Hindrance] = ()
+    silences: Sequence[Outcome] = ()
+
+
+def standing(campaign: Campaign) -> Standing:
+    """As it is now. One query; two or three more for what is at work."""
+    counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
+    if campaign.state not in LIVE:
+        return Standing(counts)
+    return Standing(counts, waiting.of_campaign(campaign), silences())
+
+
+def stamp(campaign: Campaign, standing: Standing, given: QueryDict, *, language: str) -> str:
     """Of what the live part shows of a campaign in progress: where it is equal, nothing is new.
 
-    Empty for what has ended. Three queries; its runs are counted by an index.
+    Empty for what has ended. One query.
     """
     if campaign.state not in LIVE:
         return ""
     told = [
         (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, language),
-        sorted(campaign_selectors.run_counts([campaign.pk])[campaign.pk].items()),
+        sorted(standing.counts.items()),
         campaign.runs.aggregate(last=Max("pk"), end=Max("finished_at"), begun=Max("started_at")),
-        [(each.kind, each.server.pk) for each in waiting.of_campaign(campaign)],
-        list(silences()),
+        [(each.kind, each.server.pk) for each in standing.hindrances],
+        list(standing.silences),
         query(given),
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
@@ -202,23 +221,27 @@ _reproduced: Kept[SafeString] = Kept(most=20)
 _judged: Kept[list[RatioRow]] = Kept(most=2)
 
 
-def live(campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None = None) -> dict[str, Any]:
+def live(
+    campaign: Campaign,
+    standing: Standing,
+    given: QueryDict,
+    stamps: kept.OfPage | None = None,
+) -> dict[str, Any]:
     """The part that changes while the campaign runs; `given` says which pages of its tables.
 
     What is the same for all readers is kept until a row changes that `stamps` are of.
     """
     is_live = campaign.state in LIVE
-    counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     return {
         "campaign": campaign,
         "is_live": is_live,
-        "silences": silences() if is_live else [],
-        "hindrances": waiting.of_campaign(campaign) if is_live else [],
+        "silences": standing.silences,
+        "hindrances": standing.hindrances,
         "query": query(given),
         "progress": campaign_selectors.progress(campaign)
         if is_live
-        else campaign_selectors.ended(counts),
-        "counts": counts,
+        else campaign_selectors.ended(standing.counts),
+        "counts": standing.counts,
         "shown": _shown(campaign, given, stamps),
     }
 
