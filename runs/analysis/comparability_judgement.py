@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Literal
 
@@ -140,7 +140,7 @@ def judge(base: Conditions, head: Conditions, ignore: Collection[str] = ()) -> J
     )
     reasons = tuple(code for code in forbidden if code not in ignore)
     despite = tuple(code for code in _codes(differing) if code not in reasons)
-    return Judgement(reasons, (*despite, *_unknown(base, head)), differing)
+    return Judgement(reasons, (*despite, *_unknown(base.known, head.known)), differing)
 
 
 def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
@@ -196,11 +196,11 @@ def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
     return tuple(f"{kind}_differs" for kind in KINDS if kind in kinds)  # type: ignore[misc]
 
 
-def _unknown(base: Conditions, head: Conditions) -> tuple[Unknown, ...]:
-    sides = (base.known, head.known)
+@lru_cache(maxsize=256)
+def _unknown(base: frozenset[Kind], head: frozenset[Kind]) -> tuple[Unknown, ...]:
     found = []
     for kind in KINDS:
-        told = [kind in side for side in sides]
+        told = (kind in base, kind in head)
         if not all(told) and (any(told) or kind in _ALWAYS_TOLD):
             found.append(f"{kind}_unknown")
     return tuple(found)  # type: ignore[arg-type]

@@ -393,8 +393,9 @@ def _metrics_of(
 ) -> dict[int, list[Metric]]:
     """The metrics of each campaign's cells."""
     found: dict[int, list[Metric]] = defaultdict(list)
+    owners = {key: cell.campaign_id for key, cell in cells.items()}
     for metric in measured:
-        for campaign in {cells[cell].campaign_id for cell in metric.cells}:
+        for campaign in set(map(owners.__getitem__, metric.cells)):
             found[campaign].append(metric)
     return found
 

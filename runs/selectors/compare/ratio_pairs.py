@@ -72,8 +72,9 @@ def _pairs_of_levels(
     for cell in cells:
         groups[repr(sorted((n, v) for n, v in cell.levels.items() if n != subject))].append(cell)
     return [
-        ({n: v for n, v in group[0].levels.items() if n != subject}, group[0], head)
+        (levels, group[0], head)
         for group in groups.values()
+        for levels in [{n: v for n, v in group[0].levels.items() if n != subject}]
         for head in group[1:]
     ]
 
@@ -90,7 +91,8 @@ def _pairs(
         group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
         base = _baseline(group, baseline_version)
         if base is not None:
-            pairs += [(_conditions(base), base, head) for head in group if head is not base]
+            levels = _conditions(base)
+            pairs += [(levels, base, head) for head in group if head is not base]
     return pairs
 
 
