@@ -112,7 +112,7 @@ def shown_histories(
     campaign: Campaign, metric_name: str, levels: list[tuple[str, str]]
 ) -> dict[str, Any]:
     """Everything of the page but the forms. An unknown metric is the campaign's first."""
-    metrics = histories.metrics_of(campaign)
+    metrics = campaign_metrics.of_campaign(campaign)
     metric = next((each for each in metrics if each.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
     found = histories.histories(campaign, metric=metric, levels=levels)

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from runs.analysis.inference import Inference, Verdict
 from runs.charts.timeline import thin
-from runs.models import Campaign, CellSummary, Change, Environment, HardwareProfile, Metric, Run
+from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import head_and_base as sides
@@ -48,12 +48,6 @@ class Histories:
     ref: str
     series: tuple[History, ...] = ()
     more: int = 0
-
-
-def metrics_of(campaign: Campaign) -> list[Metric]:
-    """The metrics that a campaign has, the most useful first."""
-    summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
-    return metrics.by_use(Metric.objects.filter(pk__in=summarised.values("metric")))
 
 
 def histories(

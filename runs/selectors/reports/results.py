@@ -13,7 +13,7 @@ from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words, scaling
-from runs.models import Campaign, CellSummary, Metric
+from runs.models import Campaign, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, metrics
@@ -97,10 +97,7 @@ def average(head: str, base: str, rows: int, answer: Inference) -> Paragraph:
 def _metrics(campaign: Campaign) -> list[Metric]:
     """The metrics that have values, the primary one first."""
     first = metrics.primary(campaign)
-    summarised = CellSummary.objects.filter(cell__campaign=campaign).order_by()
-    found = list(Metric.objects.filter(pk__in=summarised.values("metric")))
-    found.sort(key=lambda each: (each != first, each.direction == "neutral", each.name))
-    return found[:MOST_METRICS]
+    return sorted(metrics.of_campaign(campaign), key=lambda each: each != first)[:MOST_METRICS]
 
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
