@@ -4,7 +4,8 @@ The names of the fields here are those of the lines in an export: `docs/export-f
 Everything is read by server-side cursors, so the memory taken does not grow with the project.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
@@ -37,6 +38,9 @@ from runs.models.campaigns import Origin
 
 Row = dict[str, Any]
 CHUNK = 500
+# So many campaigns are read by the same statements: those of a small one alone would take longer
+# than its rows.
+TOGETHER = 20
 # Servers are not exported: the name of a run's server becomes this label elsewhere.
 ELSEWHERE = "benchlab:server"
 # Addresses and users of servers, and the key that the run had.
@@ -147,36 +151,48 @@ def files(project: Project) -> Iterator[str]:
     yield from hashes.iterator(CHUNK)
 
 
-def results(campaign: Campaign) -> Iterator[tuple[str, Row]]:
-    """A campaign, then each cell followed by its runs, and each run followed by its outputs."""
-    yield "campaign", _campaign(campaign)
-    notes = _Following(Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell=None), ())
-    for note in notes.of(None):
-        yield "annotation", note
-    cells = Cell.objects.filter(campaign=campaign).order_by("ordinal", "pk")
-    order = ("cell__ordinal", "cell_id")
+def results(project: Project) -> Iterator[tuple[str, Row]]:
+    """Each campaign, then each of its cells followed by its runs, and each run by its outputs."""
+    of = campaigns(project).iterator(CHUNK)
+    while together := list(islice(of, TOGETHER)):
+        yield from _results(together)
+
+
+def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
+    these = Q(campaign__in=together)
+    order = ("campaign__slug", "cell__ordinal", "cell_id")
+    of_campaign = {
+        "annotation": _Following(
+            Annotation, "campaign", ANNOTATION, these & Q(cell=None), ("campaign__slug",)
+        ),
+        "cell": _Following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell"),
+    }
     of_cell = {
         "run": _Following(
             Run,
             "cell",
             RUN,
-            Q(campaign=campaign, state__in=Run.ENDED),
+            these & Q(state__in=Run.ENDED),
             (*order, "repeat"),
             "run",
             link_seal=_sealed_as(),
         ),
         "annotation": _Following(
-            Annotation, "cell", ANNOTATION, Q(campaign=campaign, cell__isnull=False), order
+            Annotation, "cell", ANNOTATION, these & Q(cell__isnull=False), order
         ),
     }
-    of_run = _Outputs(campaign)
-    for cell in cells.values("pk", *CELL, **named("cell")).iterator(CHUNK):
-        key = cell.pop("pk")
-        yield "cell", cell
-        for run in of_cell["run"].of(key):
-            yield from of_run.with_outputs(run)
-        for note in of_cell["annotation"].of(key):
+    of_run = _Outputs(together)
+    for campaign in together:
+        yield "campaign", _campaign(campaign)
+        for note in of_campaign["annotation"].of(campaign.pk):
             yield "annotation", note
+        for cell in of_campaign["cell"].of(campaign.pk):
+            key = cell.pop("pk")
+            yield "cell", cell
+            for run in of_cell["run"].of(key):
+                yield from of_run.with_outputs(run)
+            for note in of_cell["annotation"].of(key):
+                yield "annotation", note
 
 
 def seals(project: Project) -> Iterator[Row]:
@@ -220,11 +236,14 @@ class _Following:
 
 
 class _Outputs:
-    """The outputs of a campaign's runs."""
+    """The outputs of the runs of some campaigns."""
 
-    def __init__(self, campaign: Campaign) -> None:
-        which = Q(run__campaign=campaign, run__state__in=Run.ENDED)
-        order = ("run__cell__ordinal", "run__cell_id", "run__repeat", "run_id")
+    def __init__(self, campaigns: Sequence[Campaign]) -> None:
+        which = Q(run__campaign__in=campaigns, run__state__in=Run.ENDED)
+        order = (
+            *("run__campaign__slug", "run__cell__ordinal", "run__cell_id"),
+            *("run__repeat", "run_id"),
+        )
 
         def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> _Following:
             return _Following(model, "run", fields, which, (*order, *by), kind)

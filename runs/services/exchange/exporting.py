@@ -55,9 +55,8 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
     for digest, content in artifacts.opened(exchange.files(project)):
         if content is not None:
             yield from _file(digest, content)
-    for campaign in exchange.campaigns(project).iterator(exchange.CHUNK):
-        for kind, row in exchange.results(campaign):
-            yield kind, TOLD.get(kind, _told)(row)
+    for kind, row in exchange.results(project):
+        yield kind, TOLD.get(kind, _told)(row)
     for row in exchange.seals(project):
         yield "seal", row
 

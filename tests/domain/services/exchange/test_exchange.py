@@ -472,6 +472,26 @@ def test_an_export_takes_the_same_queries_whatever_its_size(project, django_asse
         exported(project)
 
 
+def test_campaigns_that_are_read_together_keep_what_is_theirs(project, monkeypatch):
+    server = Server.objects.first()
+    for slug in ("z-4", "z-2", "z-3", "z-1"):
+        made = factories.campaign(slug, project=project, repeats=2, on=server)
+        for run in factories.finish_all(made).runs.all():
+            factories.story(run)
+        cell = made.cells.last()
+        Annotation.objects.create(campaign=made, text=slug)
+        Annotation.objects.create(campaign=made, cell=cell, text=f"A cell of {slug}")
+    together = exported(project)
+    monkeypatch.setattr(exports, "TOGETHER", 1)
+    apart = exported(project)
+
+    assert together == apart
+    for kind, model in (("cell", Cell), ("annotation", Annotation)):
+        assert len(rows(together, kind)) == model.objects.filter(campaign__project=project).count()
+    ended = Run.objects.filter(campaign__project=project, state__in=Run.ENDED)
+    assert len(rows(together, "run")) == ended.count()
+
+
 def test_an_imported_run_that_failed_cannot_be_queued_again(project, empty):
     Run.objects.filter(plan__isnull=False).update(state="failed")
     content = exported(project)
