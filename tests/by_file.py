@@ -24,8 +24,8 @@ TOGETHER = {
 }
 # Tests in these folders mostly wait for targets; those of the others keep a processor busy.
 WAITING = ("instance", "client", "ssh", "embedded", "lab")
-# So many of six processes wait, as long as there are others: two processors then have work.
-MOST_WAITING = 4
+# At most so many of six processes wait, as long as there are others.
+MOST_WAITING = 5
 IS_COLLECTED = pytest.StashKey[bool]()
 
 
@@ -41,18 +41,30 @@ def is_waiting(files: str) -> bool:
 class Scheduling(LoadFileScheduling):
     """Each file's tests in one process, and those of some files in the same one.
 
-    Processes that wait and processes that compute run at the same time, from the beginning on.
+    Files that wait and files that compute run at the same time, from the beginning to the end: of
+    both kinds the same share is left at any time, however fast the machine is. Two processors then
+    always have work.
     """
+
+    # How many files there are of each kind: those that compute, and those that wait.
+    _all: tuple[int, int] | None = None
 
     def _split_scope(self, nodeid: str) -> str:
         file = str(super()._split_scope(nodeid))
         return TOGETHER.get(file, file)
 
     def _assign_work_unit(self, node: Any) -> None:
-        wanted = self._number_waiting() < MOST_WAITING
+        wanted = self._number_waiting() < MOST_WAITING and self._waiting_is_behind()
         if found := next((each for each in self.workqueue if is_waiting(each) == wanted), None):
             self.workqueue.move_to_end(found, last=False)
         super()._assign_work_unit(node)
+
+    def _waiting_is_behind(self) -> bool:
+        """Whether a larger share is left of the files that wait than of the others."""
+        waiting = sum(map(is_waiting, self.workqueue))
+        left = (len(self.workqueue) - waiting, waiting)
+        self._all = self._all or left
+        return left[1] * self._all[0] >= left[0] * self._all[1]
 
     def _number_waiting(self) -> int:
         """Processes that run a file which waits, or have one as their next."""

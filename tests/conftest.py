@@ -35,13 +35,25 @@ gc.disable()
 
 # The folders with the longest files begin, so that no process is left alone with one at the end.
 FIRST = (*WAITING, "web", "api", "domain", "unit")
+# The shortest of the files that wait end for the same reason: below ten seconds each.
+LAST = {
+    *("embedded/test_processes.py", "lab/test_lab.py"),
+    *("ssh/test_configurations.py", "ssh/test_hostile_target.py", "ssh/test_listening.py"),
+    *("ssh/test_needless_clusters.py", "ssh/test_preflight.py", "ssh/test_probing.py"),
+    *("ssh/test_supervision.py", "ssh/test_target_setup.py"),
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests in the order in which they begin; where is decided by tests/by_file.py."""
     tests = Path(__file__).parent
     order = {folder: place for place, folder in enumerate(FIRST)}
-    items.sort(key=lambda item: order.get(item.path.relative_to(tests).parts[0], len(FIRST)))
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        path = item.path.relative_to(tests)
+        return path.as_posix() in LAST, order.get(path.parts[0], len(FIRST))
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
