@@ -127,8 +127,8 @@ class StepResult:
 
     @property
     def seconds(self) -> float:
-        """Its duration."""
-        return self.finished - self.started
+        """Its duration, to the microsecond: more digits of a time since the epoch are noise."""
+        return round(self.finished - self.started, 6)
 
 
 async def perform(
