@@ -27,7 +27,7 @@ from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
-from runs.web import changes
+from runs.web import changes, pages
 from runs.web.archive import versions
 from runs.web.campaigns import page as campaign_page
 
@@ -58,7 +58,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "versions": len({each for row in overview for each in row.version_numbers}),
     }
     if getattr(request, "htmx", False):
-        return render(request, "home/index.html#live", context)
+        return pages.live(request, "home/index.html#live", context)
     context |= {
         "asked": tuple(archive.asked()),
         "new_changes": changes.newest(request.user),

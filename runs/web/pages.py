@@ -1,16 +1,19 @@
-"""Pages: lists a page at a time, and messages about refused requests.
+"""Pages: lists a page at a time, parts that a page asks for again, and messages about refused requests.
 
 The address has `after` or `before`, with the key of a row. There is no total: counting would cost
 more than the page.
 """
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.forms import BaseForm
-from django.http import HttpRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from runs.services.errors import ServiceError
@@ -75,6 +78,23 @@ def _page(shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
         f"before={shown[0].pk}" if shown and has_before else "",
         f"after={shown[-1].pk}" if shown and has_after else "",
     )
+
+
+STAMP = "X-Stamp"
+
+
+def live(request: HttpRequest, template: str, context: Mapping[str, Any]) -> HttpResponse:
+    """A part that the page asks for every few seconds: 204 where it is what the page has.
+
+    Its stamp is a header, which static/js/poll.js gives back with the next request. The part has no
+    form: the token in it would be another one each time.
+    """
+    answer = render(request, template, context)
+    stamp = hashlib.sha256(answer.content).hexdigest()[:16]
+    if request.headers.get(STAMP) == stamp:
+        return HttpResponse(status=204)
+    answer[STAMP] = stamp
+    return answer
 
 
 def refused(request: HttpRequest, error: ServiceError) -> None:

@@ -15,6 +15,7 @@
   let restUntil = 0;
   let place = null;
   const last = new Map();
+  const stamps = new Map();
 
   const isPoll = (element) => element?.hasAttribute("data-poll") ?? false;
 
@@ -35,6 +36,14 @@
     }
   });
 
+  // What a part was the last time: the server then says just that it is still so.
+  document.addEventListener("htmx:configRequest", ({ detail }) => {
+    const stamp = isPoll(detail.elt) && stamps.get(detail.elt.id);
+    if (stamp) {
+      detail.headers["X-Stamp"] = stamp;
+    }
+  });
+
   document.addEventListener("htmx:afterRequest", (event) => {
     if (!isPoll(event.detail.elt)) {
       return;
@@ -45,9 +54,9 @@
   });
 
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const { target, elt, serverResponse } = event.detail;
+    const { target, elt, serverResponse, xhr } = event.detail;
     place = null;
-    if (!isPoll(elt) || elt !== target) {
+    if (!isPoll(elt) || elt !== target || xhr.status === 204) {
       return;
     }
     const answer = serverResponse.replace(TOKEN, "");
@@ -58,6 +67,7 @@
       return;
     }
     last.set(target.id, answer);
+    stamps.set(target.id, xhr.getResponseHeader("X-Stamp"));
     const active = target.contains(document.activeElement) ? document.activeElement : null;
     place = {
       id: target.id,

@@ -226,6 +226,25 @@ def test_an_idle_lab_is_not_polled(client, finished_campaign):
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("address", ["/", "/runs/{run}/"])
+def test_a_poll_without_news_is_answered_by_nothing(client, finished_campaign, address):
+    run = factories.run(finished_campaign.cells.first(), repeat=9, state="measuring")
+    path, htmx = address.format(run=run.pk), {"HX-Request": "true"}
+    first = client.get(path, headers=htmx)
+    seen = first["X-Stamp"]
+
+    again = client.get(path, headers=htmx | {"X-Stamp": seen})
+    run.state = "collecting"
+    run.save()
+    changed = client.get(path, headers=htmx | {"X-Stamp": seen})
+
+    assert (again.status_code, again.content) == (204, b"")
+    assert changed.status_code == 200
+    assert changed["X-Stamp"] != seen
+    assert b"csrfmiddlewaretoken" not in first.content, "it would be another one each time"
+
+
+@pytest.mark.django_db
 def test_htmx_gets_the_live_part_only(client, finished_campaign):
     response = client.get("/", headers={"HX-Request": "true"})
     assert "<html" not in response.content.decode()

@@ -64,8 +64,9 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         "seals": seals.entries_of(run_id),
         **run_page.live(run),
     }
-    is_fragment = getattr(request, "htmx", False)
-    return render(request, "runs/_live.html" if is_fragment else "runs/detail.html", context)
+    if getattr(request, "htmx", False):
+        return pages.live(request, "runs/_live.html", context)
+    return render(request, "runs/detail.html", context)
 
 
 @require_POST
