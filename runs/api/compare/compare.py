@@ -58,9 +58,14 @@ class CompareDoor(QueryDoor):
         first revision of a campaign is its baseline: `overall` is baseline_made, `base` is null.
         """
         try:
-            base, head, asked = _question(request)
+            return self._answer(request)
         except NoBaseline as first:
             return _baseline_made(first.head, request)
+        except BadSide as error:
+            raise doors.refuse(error.parameter, error.code, error.message) from error
+
+    def _answer(self, request: Request) -> HttpResponseBase:
+        base, head, asked = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             found = _compared(base, head, asked)
             text = markdown(found, request.build_absolute_uri)
@@ -93,15 +98,14 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
         ignore=_ignored(given.get("ignore", "")),
     )
     _check_metrics(asked)
-    try:
-        base, head = sides.both(
-            given.get("base", ""),
-            given.get("head", ""),
-            campaign=given.get("campaign", ""),
-            reader=reader(request),
-        )
-    except BadSide as error:
-        raise doors.refuse(error.parameter, error.code, error.message) from error
+    base, head = sides.both(
+        given.get("base", ""),
+        given.get("head", ""),
+        campaign=given.get("campaign", ""),
+        reader=reader(request),
+        # What is kept is answered without them.
+        is_found=False,
+    )
     return base, head, asked
 
 

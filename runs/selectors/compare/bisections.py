@@ -96,13 +96,14 @@ class Measured:
     def _side(self, place: int) -> Side:
         build = self.step.bisection.builds[place]
         cells = self.step.campaign.cells.filter(installation=build["installation"])
-        return replace(self._named(place), cells=tuple(cells.order_by("ordinal")))
+        return replace(self._named(place), find=lambda: tuple(cells.order_by("ordinal")))
 
     def _named(self, place: int) -> Side:
         """A side without its cells."""
         name = name_of(self.step.bisection.builds[place])
         # The block size is no subject of comparisons as such; here it is part of the build.
-        return Side(f"build:{name}", self.step.campaign, (), fixed=frozenset({"block_size"}))
+        fixed = frozenset({"block_size"})
+        return Side(f"build:{name}", self.step.campaign, lambda: (), fixed=fixed)
 
 
 def step_of(campaign: int) -> Measured | None:

@@ -1,6 +1,6 @@
 """The two sides of a verdict: cells that a request names by campaign, revision or run."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +12,7 @@ from runs.models import Campaign, Cell, Revision, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import series_cells
+from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import BadSeriesKey
 from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
@@ -44,17 +45,22 @@ class NoBaseline(Exception):
 class Side:
     """One side as it was named, with its cells. `run` is set if it was named by a run.
 
-    `levels` are those of each cell, the version among them and the revision not. `points` are the
-    revisions of a history, where the side is one.
+    `find` gives the cells, and may raise BadSide. `levels` are those of each cell, the version
+    among them and the revision not. `points` are the revisions of a history, where the side is one.
     """
 
     text: str
     campaign: Campaign
-    cells: tuple[Cell, ...]
+    find: Callable[[], tuple[Cell, ...]]
     revision: Revision | None = None
     run: int | None = None
     fixed: frozenset[str] = frozenset()
     points: int = 0
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Its cells, found when they are first asked for."""
+        return self.find()
 
     @cached_property
     def levels(self) -> dict[int, dict[str, Any]]:
@@ -85,13 +91,24 @@ def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Ca
     return found
 
 
-def both(base: str, head: str, *, campaign: str, reader: Reader) -> tuple[Side, Side]:
+def both(
+    base: str, head: str, *, campaign: str, reader: Reader, is_found: bool = True
+) -> tuple[Side, Side]:
     """The sides that are named; within a campaign they may be left out.
 
     The head is then its newest revision, and the base the revision before the head. A branch as
     base means the commit on it that the head is based on, never the head itself. Raises BadSide,
-    and NoBaseline if the campaign has no other revision. At most twelve queries.
+    and NoBaseline if the campaign has no other revision. At most twelve queries. Unless `is_found`,
+    BadSide may also be raised where the cells of a side are asked for.
     """
+    found = _both(base, head, campaign, reader)
+    if is_found:
+        for side in reversed(found):
+            _found = side.cells
+    return found
+
+
+def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Side]:
     within = campaign_of(campaign, reader=reader) if campaign else None
     head_side = _named("head", head, within, reader) if head else _newest(within)
     if not base:
@@ -117,10 +134,8 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     # Of the head's conditions only: those of ten commits together may be many.
     keys = {cell.series_key for cell in head.cells}
     cells = Cell.objects.filter(campaign=within, revision__in=place, series_key__in=keys)
-    found = sorted(
-        _loaded("base", cells, MOST_CELLS * POINTS), key=lambda cell: place[cell.revision_id or 0]
-    )
-    return Side(text, within, tuple(found), points=len(before))
+    found = sorted(_loaded("base", cells, POINTS), key=lambda cell: place[cell.revision_id or 0])
+    return Side(text, within, lambda: tuple(found), points=len(before))
 
 
 def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
@@ -166,8 +181,21 @@ def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
     except BadSeriesKey as error:
         raise BadSide(parameter, "not_a_side", str(error)) from error
     found = campaign_of(key.slug, reader=reader, parameter=parameter)
-    cells = _loaded(parameter, series_cells.wanted([key], {key.slug: found}, ""))
-    return Side(text, found, cells, fixed=frozenset(name for name, _level in key.levels))
+
+    def read() -> tuple[Cell, ...]:
+        return _loaded(parameter, series_cells.wanted([key], {key.slug: found}, ""))
+
+    return Side(
+        text,
+        found,
+        # Runs that finish leave a campaign's cells as they are.
+        lambda: _cells_of.part(key, [found.pk], read),
+        fixed=frozenset(name for name, _level in key.levels),
+    )
+
+
+# Of the sides of an answer that is being made. Some hundred kB each.
+_cells_of: Kept[tuple[Cell, ...]] = Kept(most=8)
 
 
 def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:
@@ -186,7 +214,7 @@ def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side
 
 def _revision_side(text: str, found: Revision, within: Campaign, parameter: str) -> Side:
     cells = _loaded(parameter, Cell.objects.filter(campaign=within, revision=found))
-    return Side(text, within, cells, revision=found)
+    return Side(text, within, lambda: cells, revision=found)
 
 
 def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
@@ -196,7 +224,8 @@ def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
     if run is None:
         message = _("There is no run %(id)s.") % {"id": key}
         raise BadSide(parameter, "unknown_run", message)
-    return Side(text, run.campaign, (run.cell,), revision=run.cell.revision, run=run.pk)
+    cells = (run.cell,)
+    return Side(text, run.campaign, lambda: cells, revision=run.cell.revision, run=run.pk)
 
 
 def _newest(within: Campaign | None) -> Side:
@@ -216,7 +245,8 @@ def _before(within: Campaign | None, head: Side) -> Side:
     return _revision_side(f"revision:{found.sha}", found, within, "base")
 
 
-def _loaded(parameter: str, cells: QuerySet[Cell], most: int = MOST_CELLS) -> tuple[Cell, ...]:
+def _loaded(parameter: str, cells: QuerySet[Cell], points: int = 1) -> tuple[Cell, ...]:
+    most = MOST_CELLS * points
     found = tuple(cells.select_related("revision").order_by("ordinal", "pk")[: most + 1])
     if len(found) > most:
         message = _("These are more than %(most)d conditions: choose some by level=.")

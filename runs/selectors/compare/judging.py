@@ -28,6 +28,7 @@ from runs.analysis.inference import (
     judge,
     judge_together,
 )
+from runs.analysis.summary import Summary
 from runs.models import Campaign, Metric, Run
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
@@ -56,7 +57,10 @@ SELECT metric.id, name, unit, direction, title, title_ja, array_agg(cell_id) AS 
     coalesce(array_agg(n) FILTER (WHERE is_asked), '{}') AS counts,
     coalesce(array_agg(log_mean) FILTER (WHERE is_asked), '{}') AS log_means,
     coalesce(array_agg(log_variance) FILTER (WHERE is_asked), '{}') AS log_variances,
-    coalesce(array_agg(mean) FILTER (WHERE is_asked), '{}') AS means
+    coalesce(array_agg(mean) FILTER (WHERE is_asked), '{}') AS means,
+    coalesce(array_agg(median) FILTER (WHERE is_asked AND %(whole)s), '{}') AS medians,
+    coalesce(array_agg(minimum) FILTER (WHERE is_asked AND %(whole)s), '{}') AS minima,
+    coalesce(array_agg(maximum) FILTER (WHERE is_asked AND %(whole)s), '{}') AS maxima
 FROM (SELECT *, %(names)s::text[] = '{}' OR name = ANY(%(names)s) AS is_asked FROM runs_metric)
     AS metric
 JOIN runs_cellsummary ON metric_id = metric.id
@@ -93,6 +97,7 @@ class Judge:
     comparability: Comparability
     stored: Mapping[tuple[int, int], Cell]
     noise: Mapping[tuple[int, int], Noise]
+    summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(default_factory=dict)
     _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
 
     def judge(
@@ -306,19 +311,20 @@ def of_cells(
     under: Comparability | None = None,
     scopes: Sequence[Scope] | None = None,
     among: Iterable[StoredCell] | None = None,
+    with_summaries: bool = False,
 ) -> Judge:
     """A judge of pairs of these cells, for the named metrics (none: all that they have).
 
     At most seven queries for any number of cells and metrics; passing `runs`, `under`, `scopes`
     (with the scenarios of their campaigns) and `among`, all cells of their campaigns, saves one
-    each.
+    each. `with_summaries` lets it have what is stored of these cells, by metric.
     """
     if scopes is None:
         scopes = _scopes(cells)
     owners = [scope.campaign.pk for scope in scopes]
     asked = tuple((scope.campaign.pk, scope.revisions) for scope in scopes)
     found = _cells.part(asked, owners, lambda: {cell.pk: cell for cell in _within(scopes, among)})
-    measured = _metrics(found, metrics)
+    measured = _metrics(found, metrics, whole=with_summaries)
     chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
     made = cell_runs.of_cells(cells) if runs is None else runs
     return Judge(
@@ -331,6 +337,7 @@ def of_cells(
         else under,
         stored=_stored(found, chosen.values()),
         noise=known_noise.of_scopes(scopes, chosen),
+        summaries=_summaries(cells, chosen.values()) if with_summaries else {},
     )
 
 
@@ -380,12 +387,27 @@ def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iter
     return StoredCell.objects.filter(condition).order_by("campaign_id", "ordinal", "pk")
 
 
-def _metrics(cells: Mapping[int, StoredCell], names: Collection[str]) -> list[Any]:
+def _metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool) -> list[Any]:
     """All metrics of these cells, each with its `cells`. One query.
 
-    Those named (none: all) also have what is stored of each of these cells, in the same order.
+    Those named (none: all) also have what is stored of each of these cells, in the same order; only
+    if it is `whole` also what no model needs.
     """
-    return list(Metric.objects.raw(_SUMMARIES, {"cells": list(cells), "names": list(names)}))
+    values = {"cells": list(cells), "names": list(names), "whole": whole}
+    return list(Metric.objects.raw(_SUMMARIES, values))
+
+
+def _summaries(
+    cells: Collection[int], measured: Iterable[Any]
+) -> dict[Metric, dict[int | None, Summary]]:
+    """What is stored of these cells by metric, where there is anything."""
+    asked, found = set(cells), {}
+    for metric in measured:
+        of = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
+        rows = zip(metric.cells, *of, metric.log_means, metric.log_variances, strict=True)
+        if own := {cell: Summary(*row) for cell, *row in rows if cell in asked}:
+            found[metric] = own
+    return found
 
 
 def _metrics_of(

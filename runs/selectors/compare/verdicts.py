@@ -99,7 +99,7 @@ _pairs_of: Kept[list[Pair]] = Kept(most=8)
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
-    """Compare two sides, their cells paired by equal levels. Nine queries, whatever the size."""
+    """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
     question = tuple(
         (side.campaign.pk, tuple(cell.pk for cell in side.cells), side.fixed, side.run)
         for side in (base, head)
@@ -110,9 +110,15 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
         lambda: _pairs(base, head, asked.levels),
     )
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
-    summaries = _summaries(ids, asked.metrics)
     runs = cell_runs.of_cells(ids)
-    judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=_scopes((base, head), ids))
+    scopes = _scopes((base, head), ids)
+    judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=scopes, with_summaries=True)
+    # One of which neither end is better says nothing, unless it is asked for.
+    summaries = {
+        metric: of_cells
+        for metric, of_cells in judge.summaries.items()
+        if asked.metrics or metric.direction != Metric.Direction.NEUTRAL
+    }
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
     found = metrics.by_use(summaries)
@@ -204,34 +210,6 @@ def _texts(side: Side, name: str) -> set[str]:
 
 def _has(levels: Levels, wanted: Sequence[tuple[str, str]]) -> bool:
     return all(level_text(levels.get(name, "")) == text for name, text in wanted)
-
-
-# A metric a row: an object for each of a thousand summaries would take longer than all else here.
-_SUMMARIES = f"""
-SELECT metric.*, array_agg(cell_id) AS of_cells,
-    {", ".join(f"array_agg(summary.{name}) AS of_{name}" for name in metrics.FIELDS)}
-FROM runs_metric metric JOIN runs_cellsummary summary ON metric_id = metric.id
-WHERE cell_id = ANY(%(cells)s) AND (name = ANY(%(names)s) OR %(all)s AND direction <> %(neutral)s)
-GROUP BY metric.id
-"""  # noqa: S608 - of constants
-
-
-def _summaries(
-    cells: Collection[int], names: Sequence[str]
-) -> dict[Metric, dict[int | None, Summary]]:
-    """What is stored of each metric, by the key of the cell. One query."""
-    values = {
-        "cells": list(cells),
-        "names": list(names),
-        "all": not names,
-        "neutral": Metric.Direction.NEUTRAL.value,
-    }
-    found: dict[Metric, dict[int | None, Summary]] = {}
-    for metric in Metric.objects.raw(_SUMMARIES, values):
-        stored: Any = [getattr(metric, f"of_{name}") for name in ("cells", *metrics.FIELDS)]
-        cells_of, *figures = stored
-        found[metric] = dict(zip(cells_of, map(Summary, *figures), strict=True))
-    return found
 
 
 Json = dict[str, Any]

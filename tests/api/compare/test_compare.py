@@ -4,6 +4,7 @@ import pytest
 
 from runs.api.compare import schema as compare_schema
 from runs.models import Campaign, Run
+from runs.selectors.compare import head_and_base
 from runs.services.access import projects
 from tests import factories
 from tests.histories import commit, repeats, sha, store
@@ -333,6 +334,20 @@ def test_a_revision_needs_its_campaign(get):
     found = get("compare/", 400, base="revision:main", head="revision:topic")["errors"]
 
     assert [fault["code"] for fault in found] == ["campaign_missing"]
+
+
+@pytest.mark.parametrize("form", ["", "md"])
+def test_a_side_of_too_many_conditions_is_refused_in_each_form(client, monkeypatch, form):
+    monkeypatch.setattr(head_and_base, "MOST_CELLS", 5)
+    for slug, versions in (("small", ["16.14"]), ("large", ["16.14", "18.4"])):
+        factories.campaign(slug, factors={"version": versions, "clients": [1, 2, 4]})
+
+    query = {"base": "campaign:small", "head": "campaign:large", "format": form or "json"}
+    answer = client.get("/api/v1/compare/", query)
+
+    assert answer.status_code == 400
+    (fault,) = answer.json()["errors"]
+    assert (fault["pointer"], fault["code"]) == ("?head", "too_many")
 
 
 def test_a_private_campaign_is_as_unknown_as_one_that_is_not_there(compare, get):
