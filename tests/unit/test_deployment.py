@@ -75,6 +75,11 @@ def test_the_composition_needs_no_newer_compose():
     assert re.findall(r"\$\{[^}]*\$\{", text) == []
 
 
+def test_one_worker_takes_the_runs_of_another_that_hangs():
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    assert services["worker"]["scale"] == 2
+
+
 def test_every_service_has_a_health_check_or_ends():
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     without = {
