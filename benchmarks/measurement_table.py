@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks.measurement_table [--rows 50000000] [--partition 10000000]
 
-Fills a table with the columns and indexes of measurements, and one that is partitioned by ranges of
-runs, which grow with time; ten rows a run, twenty metrics. For both it prints the size, and the
-buffers and milliseconds of the median of some: a batch of 1,000 runs stored, all of a run, the
-newest hundred of a metric, and VACUUM of what was added.
+Fills a table with the columns and indexes of measurements, one that is partitioned by ranges of
+runs, which grow with time, and one whose partitions find a run by a BRIN index; ten rows a run,
+twenty metrics. For each it prints the size, and the buffers and milliseconds of the median of some:
+a batch of 1,000 runs stored, all of a run, the newest hundred of a metric, and VACUUM of what was
+added.
 """
 
 import argparse
@@ -32,11 +33,11 @@ SELECT run * 10 + each, run, (run + each) % 20 + 1, random() * 1000, 1, 'single'
   FROM generate_series({first}, {last}) AS run, generate_series(0, 9) AS each
 """
 CHUNK = 100_000
-ONE, PARTED = "one", "parted"
+ONE, PARTED, BRIN = "one", "parted", "brin"
 
 
 def main() -> None:
-    """Fill both, and print a line for each number of runs and each question."""
+    """Fill each, and print a line for each question."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rows", type=int, default=50_000_000)
     parser.add_argument("--partition", type=int, default=10_000_000)
@@ -49,7 +50,7 @@ def main() -> None:
     try:
         server.start()
         with psycopg.connect(server.url, autocommit=True) as database:
-            for table in (ONE, PARTED):
+            for table in (ONE, PARTED, BRIN):
                 runs = options.rows // MEASUREMENTS
                 seconds = _fill(database, table, runs, options.partition // MEASUREMENTS)
                 for line in _told(database, table, runs):
@@ -73,7 +74,10 @@ def _fill(database: Any, table: str, runs: int, of_partition: int) -> float:
                 f"CREATE TABLE {table}_{number} PARTITION OF {table} FOR VALUES {bounds}"
             )
             database.execute(f"CREATE UNIQUE INDEX ON {table}_{number} (id)")
-    database.execute(f"CREATE UNIQUE INDEX ON {table} (run_id, metric_id, statistic)")
+    if table == BRIN:
+        database.execute(f"CREATE INDEX ON {table} USING brin (run_id) WITH (autosummarize = on)")
+    else:
+        database.execute(f"CREATE UNIQUE INDEX ON {table} (run_id, metric_id, statistic)")
     database.execute(f"CREATE INDEX ON {table} (metric_id, run_id DESC)")
     for first in range(1, runs + 1, CHUNK):
         last = min(runs, first + CHUNK - 1)
