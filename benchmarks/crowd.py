@@ -1,13 +1,15 @@
 """Many servers: claims by several workers, and supervision while hundreds of runs are held.
 
-    .venv/bin/python -m benchmarks.crowd [--claims 1000] [--held 500] [--silent 100] [--seconds 60]
+    .venv/bin/python -m benchmarks.crowd [--claims 1000] [--held 500] [--holders 1] [--silent 100]
+                                         [--seconds 60]
 
 Starts a PostgreSQL and a Redis of its own. First 1, 2 and 4 processes claim the runs of 100
 servers, each as soon as its last run has ended: claims a second, and processor time a claim. Then
-control and two workers of Celery hold a run on each of 500 servers, while 100 further ones with
-waiting runs take connections and say nothing. The workers' runs wait instead of measuring; claims,
+control and a worker of Celery hold a run on each of 500 servers, while 100 further ones with
+waiting runs take connections and say nothing. The worker's runs wait instead of measuring; claims,
 signs of life, messages, and inspections of silent servers are real. Prints how late supervision
-began, and whether `/readyz` told the truth. Ends with status 1 where it was late by more than 5 s.
+began, how many connections a worker had to PostgreSQL, and whether `/readyz` told the truth. Ends
+with status 1 where it was late by more than 5 s, or a worker had more than 20 connections.
 """
 
 import argparse
@@ -20,7 +22,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import pairwise
@@ -32,6 +34,7 @@ from benchmarks import pages
 SERVERS = 100
 WAITING = "crowd:servers"
 LATE_SECONDS = 5.0
+MOST_CONNECTIONS = 20
 PATIENCE_SECONDS = 240.0
 # What takes no part in claims: the run has ended, and its server is free again.
 ENDED = (
@@ -135,10 +138,13 @@ def _held(options: argparse.Namespace, folder: Path) -> int:
         argv = [sys.executable, "-m", "benchmarks.crowd"]
         processes = [
             subprocess.Popen([*argv, *each], stderr=log, stdout=log)
-            for each in (["--control", str(times)], ["--worker", "1"], ["--worker", "2"])
+            for each in (
+                ["--control", str(times)],
+                *(["--worker", str(number)] for number in range(1, options.holders + 1)),
+            )
         ]
         try:
-            return _watched(options, times)
+            return _watched(options, times, [process.pid for process in processes[1:]])
         finally:
             for process in processes:
                 process.kill()
@@ -156,8 +162,17 @@ def _server(*, repeats: int, **fields: Any) -> Any:
     return made
 
 
-def _watched(options: argparse.Namespace, times: Path) -> int:
+def _connections(pid: int, port: int) -> int:
+    """How many connections a process has to this port."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    there = {f"socket:[{row[9]}]" for row in rows if row[2].endswith(f":{port:04X}")}
+    opened = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    return len(there & opened)
+
+
+def _watched(options: argparse.Namespace, times: Path, workers: Sequence[int]) -> int:
     from django.conf import settings  # noqa: PLC0415
+    from django.db import connection  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
 
     from runs.models import Run  # noqa: PLC0415
@@ -168,11 +183,13 @@ def _watched(options: argparse.Namespace, times: Path) -> int:
         time.sleep(1)
     held, first = active.count(), time.time()
     client, answers, least, failed = Client(), [], held, Counter[str]()
+    port, most = int(connection.settings_dict["PORT"]), 0
     while time.time() < first + options.seconds:
         answer = client.get("/readyz")
         answers.append(answer.status_code)
         failed.update(name for name, how in answer.json()["checks"].items() if how == "failed")
         least = min(least, active.count())
+        most = max(most, *(_connections(pid, port) for pid in workers))
         time.sleep(1)
     began = [float(line) for line in times.read_text().split()]
     gaps = [
@@ -181,12 +198,14 @@ def _watched(options: argparse.Namespace, times: Path) -> int:
     late = max(gaps, default=PATIENCE_SECONDS)
     good = answers.count(200)
     print(
-        f"{held} runs held (at least {least}), {options.silent} silent servers, "
+        f"{held} runs held (at least {least}) by {len(workers)} workers, each with at most {most} "
+        f"connections to PostgreSQL; {options.silent} silent servers, "
         f"{options.seconds} s: supervision began {len(gaps)} times, late by at most {late:.1f} s; "
         f"/readyz was good {good} of {len(answers)} times; load {os.getloadavg()[0]:.1f}"
         f"{f'; failed: {dict(failed)}' if failed else ''}"
     )
-    return int(late > LATE_SECONDS or good < len(answers) or least < options.held)
+    is_well = late <= LATE_SECONDS and most <= MOST_CONNECTIONS
+    return int(not is_well or good < len(answers) or least < options.held)
 
 
 def _celery(options: argparse.Namespace) -> None:
@@ -239,6 +258,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--claims", type=int, default=1000, help="by 1, by 2 and by 4 workers")
     parser.add_argument("--held", type=int, default=500)
+    parser.add_argument("--holders", type=int, default=1, help="workers that hold them")
     parser.add_argument("--silent", type=int, default=100)
     parser.add_argument("--seconds", type=int, default=60, help="to watch supervision")
     parser.add_argument("--workers", type=int, nargs="*", default=(1, 2, 4), help="that claim")
