@@ -123,7 +123,7 @@ class Program:
             if time.monotonic() > until:
                 pids = " ".join(str(each.pid) for each in left)
                 raise StopError(
-                    f"{self.name} goes on: sudo does not let us end programs of"
+                    f"{self.name} is still running: sudo does not let us end programs of"
                     f" {self.account.name} any more. As root: kill {pids}"
                 )
             time.sleep(0.05)

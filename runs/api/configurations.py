@@ -56,7 +56,7 @@ class ContentSerializer(serializers.Serializer[Any]):
     written_for = serializers.ChoiceField(
         [*OFFERED_MAJORS, ""],
         required=False,
-        help_text="Major version in whose words the settings are; left out: of none in particular.",
+        help_text="Major version for which the settings are written; left out: none in particular.",
     )
 
     def content(self) -> Content:

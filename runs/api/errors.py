@@ -70,20 +70,21 @@ def _of_service(error: ServiceError) -> Response:
 _WITHOUT_DATABASE = {
     "too_busy": (
         gettext_lazy("The database is busy with other requests."),
-        gettext_lazy("Try again in some seconds."),
+        gettext_lazy("Try again in a few seconds."),
     ),
     "too_slow": (
         gettext_lazy("The database needed longer than a request may take."),
         gettext_lazy("Ask for less: one campaign, a further filter, or a smaller page_size."),
     ),
     "disk_full": (
-        gettext_lazy("The database has no room left on its disk. Nothing was stored."),
-        gettext_lazy("An operator has to make room; then send the same again."),
+        gettext_lazy("The database's disk is full. Nothing was stored."),
+        gettext_lazy("An operator has to free space; then send the same again."),
     ),
     "database_away": (
         gettext_lazy("The database does not answer."),
         gettext_lazy(
-            "Try again in some seconds. If it lasts, /readyz tells an operator what is missing."
+            "Try again in a few seconds. If this continues, /readyz shows an operator what is "
+            "wrong."
         ),
     ),
     "files_away": (

@@ -35,7 +35,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
         allow_null=True,
         min_value=1,
         max_value=LONGEST,
-        help_text="Seconds; uploads that stay away for longer are told. Null: none are expected.",
+        help_text="Seconds; a longer gap between uploads is reported. Null: none are expected.",
     )
     tracked_ref = serializers.CharField(
         required=False,

@@ -74,7 +74,7 @@ def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) ->
     except _Doubled:
         doubled = json.loads(content, object_pairs_hook=_Pairs)
         faults = [
-            Fault(pointer, "repeated_key", _("The name stands there twice."))
+            Fault(pointer, "repeated_key", _("The name appears twice."))
             for pointer in _doubled(doubled, "")
         ]
         raise Refused("invalid", faults[:1000]) from None

@@ -24,7 +24,7 @@ REMEDIES: dict[str, str | Promise] = {
     "idempotency_key_reused": _("Send each upload with its own key."),
     "in_the_future": _("Set the clock of the sending machine, and its time zone."),
     "invalid_choice": _("Write one of the words listed."),
-    "level_differs": _("Leave the field out: the output says it."),
+    "level_differs": _("Leave the field out: it is in the output."),
     "level_twice": _("Write the level in the same way as before."),
     "metric_conflict": _("Convert the values, or use another name for the metric."),
     "metric_unknown": _("Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."),
@@ -74,10 +74,12 @@ REMEDIES: dict[str, str | Promise] = {
     "unknown_ref": _("Upload a run of the branch first, or correct its name."),
     "unknown_revision": _("Upload a run of the commit first, or name its branch."),
     "unknown_run": _("Look for its number at /api/v1/runs/."),
-    "unknown_setting": _("Correct the name; what is no setting of PostgreSQL goes into “labels”."),
+    "unknown_setting": _(
+        "Correct the name; anything that is not a setting of PostgreSQL goes into “labels”."
+    ),
     "unsupported_media_type": _("Send the header Content-Type: application/json."),
     "version_differs": _("Leave the version out of one of the two places."),
-    "version_unknown": _("Say the version of the server that was measured."),
+    "version_unknown": _("Give the version of the server that was measured."),
     # The framework's own
     "blank": _("Leave the field out, or fill it."),
     "date": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),

@@ -254,9 +254,9 @@ class BaseDir:
         found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
         if answer.exit_status == 98:
             raise TargetProblem(
-                f"Something of BenchLab still lies in {self.path}: {found}",
+                f"{self.path} still has files of BenchLab: {found}",
                 code="base_dir_in_use",
-                remedy=_("Let its campaigns end or sweep the server, then try again."),
+                remedy=_("Wait for its campaigns to end or clean up the server, then try again."),
             )
         if answer.exit_status != 0:
             raise self._refusal(answer.exit_status, found)

@@ -282,7 +282,7 @@ class Director:
     def _told_where(self) -> str:
         folders = ", ".join(f"{node.directory} on {node.address}" for node in self.bench.nodes)
         return (
-            f"What the run has left is kept for you to look at: {folders}. It is removed by "
+            f"The files of the run are kept for you to look at: {folders}. They are removed by "
             "`manage.py sweep`, and when the run is queued again."
         )
 

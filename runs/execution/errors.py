@@ -68,7 +68,7 @@ class TooFewSessions(TargetProblem):
     code = "too_few_sessions"
     remedy = _(
         "Raise MaxSessions to 10 (OpenSSH's default) in the server's sshd_config and reload sshd. "
-        "If it is that already, the account may not start another process: look at ulimit -u."
+        "If it is 10 already, the account cannot start another process: check ulimit -u."
     )
 
 

@@ -136,8 +136,8 @@ class Evidence:
             ArtifactData(f"strace-{name}.txt", text[:MOST_BYTES].encode())
         )
         message = (
-            "strace was attached while the load was on, which takes a large part of the "
-            "throughput: this run is for its system calls, and its figures count in no comparison."
+            "strace was attached during the load, which takes a large part of the throughput: "
+            "this run is for its system calls, and its figures count in no comparison."
         )
         self._bench.note("traced", message)
 

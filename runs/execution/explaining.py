@@ -106,7 +106,7 @@ async def _gone(bench: Bench) -> TargetProblem | None:
 
 
 async def is_running(bench: Bench, cluster: Cluster) -> bool:
-    """Whether that cluster's server runs; assumed if its pg_ctl cannot say."""
+    """Whether that cluster's server runs; assumed to be so if pg_ctl gives no clear answer."""
     return (await bench.run(*cluster.status())).exit_status not in NOT_RUNNING
 
 
@@ -119,8 +119,8 @@ def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
 def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
     generators = ", ".join(node.address for node in bench.generators)
     return TargetProblem(
-        f"{problem.message}\nPostgreSQL runs on and has ended no session: the network between "
-        f"{generators} and {bench.database.address} was cut, or a firewall stands there.",
+        f"{problem.message}\nPostgreSQL is still running and has ended no session: the network "
+        f"between {generators} and {bench.database.address} was cut, or a firewall blocks it.",
         code="database_out_of_reach",
         remedy=_("Repair the network between the machines, and queue the run again."),
     )

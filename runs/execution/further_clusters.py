@@ -182,8 +182,8 @@ class Arrangement:
                 f"{database.address} any more: {said}",
                 code="cluster_out_of_reach",
                 remedy=_(
-                    "Look whether that machine and its PostgreSQL run, and at the network between "
-                    "the two; then queue the run again."
+                    "Check that the machine and its PostgreSQL are running, and the network "
+                    "between the two; then queue the run again."
                 ),
             )
 
@@ -301,6 +301,6 @@ class Arrangement:
             if len(names) > 1:
                 message = (
                     f"{len(names)} clusters share the machine {address}: {', '.join(names)}. They "
-                    "take processors, memory and disk from each other, and no network lies between."
+                    "compete for processors, memory and disk, and no network is between them."
                 )
                 self.bench.note("clusters_share_machine", message, level="info")

@@ -144,7 +144,7 @@ def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
             bench.note(
                 "generator_saturated",
                 f"{name} had {mean:.0f} % of its processors idle and the database {database:.0f} "
-                "%: the load generator is what was measured. Use more or stronger ones.",
+                "%: the load generator was the bottleneck. Use more or stronger ones.",
             )
 
 
@@ -223,7 +223,7 @@ class Monitors:
     def _note_missing(self, monitor: Background, problem: Exception) -> None:
         logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
         said = str(problem) or f"The monitor did not end within {SECONDS_FOR_ITS_END} s."
-        message = f"Nothing tells what {monitor.node.address} did under load. {said}"
+        message = f"There is no record of what {monitor.node.address} did under load. {said}"
         self._bench.note("monitor_missing", message, level="info")
 
     async def _read(self, monitor: Background, recorded: StepResult) -> HostReading:

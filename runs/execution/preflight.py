@@ -82,7 +82,7 @@ async def look(
         raise TargetProblem(
             f"{host.address} gave no report: {said[:300]!r}",
             code="no_report",
-            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+            remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
         )
     target = read(report, before=before, after=after)
     return replace(target, allows_sessions=await host.allows_sessions())

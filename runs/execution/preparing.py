@@ -126,7 +126,9 @@ class Preparing:
             and (number_in(found) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
         ):
             await self._make(self.cluster, is_shared=False)
-            message = "Loaded for this run: the disk has no room for a template beside it."
+            message = (
+                "Loaded for this run alone: the disk has no space for a second copy as a template."
+            )
             self.bench.note("cluster_rebuilt", message, level="info")
             return
         if found == PREPARED:

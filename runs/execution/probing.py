@@ -51,7 +51,7 @@ class Probing:
             raise
         except (TargetProblem, TimeoutError) as problem:
             reason = str(problem) or f"no answer within {LIMIT_SECONDS} s"
-            message = f"{node.address} does not tell what it is: {reason}"
+            message = f"{node.address} does not report its hardware: {reason}"
             await self._bench.reporter.event(UNKNOWN, message)
             found = None
         await self._bench.reporter.machine(node.name, found)

@@ -123,7 +123,7 @@ def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | byte
             f"The login shell did not start the command. It ended with exit status {exit_status} "
             f"and said {bytes(stdout[:200] + stderr[:200])!r}.",
             code="no_report",
-            remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+            remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
         )
     return bytes(memoryview(stdout)[begin + len(_BEGIN) :])
 
@@ -156,8 +156,8 @@ class AnswerTooLong(TargetProblem):
 
     code = "answer_too_long"
     remedy = _(
-        "Look at what the login shell and PostgreSQL's programs print on the server: BenchLab does "
-        "not read on."
+        "Check what the login shell and PostgreSQL's programs print on the server: BenchLab has "
+        "stopped reading it."
     )
 
 

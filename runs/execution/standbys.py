@@ -157,7 +157,7 @@ async def _does_not_catch_up(
     ]
     told = "\n".join([found.strip() or "(none)", *logs])
     return TargetProblem(
-        f"The standbys {', '.join(names)} do not come to follow as they should "
+        f"The standbys {', '.join(names)} do not follow as they should "
         f"({wanted.replace(chr(9), ' ')}); seen: {told}",
         code="standby_does_not_catch_up",
         remedy=_(

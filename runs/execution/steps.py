@@ -297,7 +297,7 @@ def _no_report(name: str, said: bytes) -> TargetProblem:
     return TargetProblem(
         f"Step {name} gave no report: {said[:200]!r}",
         code="no_report",
-        remedy=_("Log in as that user by hand: does its shell start programs as usual?"),
+        remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
     )
 
 

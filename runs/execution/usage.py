@@ -70,7 +70,7 @@ async def read(node: Node, folders: Sequence[str]) -> Reading | None:
         answer = await node.on_host(act)
         return parse(answer.stdout.decode(errors="replace"))
     except (CommandTimeout, ValueError, KeyError) as problem:
-        logger.info("%s does not tell who takes its processors: %s", node.address, problem)
+        logger.info("%s does not report what uses its processors: %s", node.address, problem)
         return None
 
 

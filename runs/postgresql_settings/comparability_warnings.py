@@ -12,8 +12,8 @@ from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding
 from runs.wording import gettext_noop as _
 
-_UNSAFE = _("%(name)s = %(value)s gives up durability; such figures compare only with their like.")
-_COSTS = _("%(name)s = %(value)s costs time in every run that others do not spend.")
+_UNSAFE = _("%(name)s = %(value)s gives up durability; compare such figures only with each other.")
+_COSTS = _("%(name)s = %(value)s costs time in every run, which other runs do not spend.")
 _PLANS = _("%(name)s = off forbids plans that other runs may use.")
 _DAMAGE = _("%(name)s hides damaged data, so that a run may measure less than it should.")
 

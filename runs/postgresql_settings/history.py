@@ -51,7 +51,7 @@ REASONS: Mapping[str, str] = {
         "Removed in 17: bound long transactions with idle_in_transaction_session_timeout"
         " or transaction_timeout."
     ),
-    "trace_recovery_messages": _("Removed in 17; log_min_messages tells recovery messages too."),
+    "trace_recovery_messages": _("Removed in 17; log_min_messages covers recovery messages too."),
     "escape_string_warning": _("The warning about backslashes in strings was removed in 19."),
     "output_plugin_libraries": _(
         "It came with minor releases to versions up to 18; 19 was recorded before that."

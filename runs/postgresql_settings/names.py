@@ -21,7 +21,7 @@ _WORD = r"[A-Za-z_\u0080-\uffff][\w$]*"
 _EXTENSION = re.compile(rf"{_WORD}\.{_WORD}")
 _NAME = re.compile(_WORD)
 
-_PRESET_REMEDY = _("Leave it out: the server only tells it.")
+_PRESET_REMEDY = _("Leave it out: it is read-only.")
 # How to change a value that a server only shows.
 _PRESET_REMEDIES = {
     "block_size": _("Choose an installation that was built with that block size."),
@@ -165,7 +165,10 @@ def _preset(found: Setting) -> Finding:
         "preset",
         found.name,
         found.major,
-        _("%(name)s cannot be set: it tells how the server was built or its cluster was made."),
+        _(
+            "%(name)s cannot be set: it shows how the server was built or how its cluster was "
+            "created."
+        ),
         _PRESET_REMEDIES.get(found.name, _PRESET_REMEDY),
     )
 

@@ -144,7 +144,7 @@ _SHELL = _("PostgreSQL would run %(name)s on the database host, as the account t
 _SHELL_REMEDY = _("Leave %(name)s out, or give one that does nothing: true, exit 0, or nothing.")
 _UNKNOWN = _("BenchLab does not know the extension of %(name)s, which may run the value as code.")
 _UNKNOWN_REMEDY = _("Leave %(name)s out, or set it empty.")
-_LIBRARY = _("%(name)s would load what does not lie among the installation's own libraries.")
+_LIBRARY = _("%(name)s would load a file that is not one of the installation's own libraries.")
 _LIBRARY_REMEDY = _(
     "Give names of libraries without a path, and install them with that PostgreSQL."
 )
@@ -177,7 +177,10 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
                 "outside_cluster",
                 name,
                 major,
-                _("%(name)s lies outside of the cluster; BenchLab writes only below its folder."),
+                _(
+                    "%(name)s is outside the cluster; BenchLab writes only below the cluster's "
+                    "folder."
+                ),
                 _("Give a path within the data directory, or leave it out."),
             )
     yield from _logs(settings, major)

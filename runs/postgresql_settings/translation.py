@@ -174,7 +174,7 @@ class _Journey:
             return
         if new.is_preset and not old.is_preset:
             told = {"name": name, "major": context.target}
-            self._lose(live, _("PostgreSQL %(major)s only tells %(name)s."), told)
+            self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), told)
             return
         try:
             value, reason, parameters = _respelled(live.value, old, new)

@@ -133,7 +133,7 @@ def _check_names(campaign: CampaignEntry, known: Known) -> None:
             as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
     for figure in figures.figures(campaign):
         if figure.metric not in known.metrics and figure.metric not in registry.metrics():
-            message = f"nobody describes the metric {figure.metric}; put it in “metrics”."
+            message = f"the metric {figure.metric} is not described; put it in “metrics”."
             raise _fault(campaign, message, row=figure.row, words=figure.metric)
 
 

@@ -88,7 +88,7 @@ def about(generators: Sequence[RecordedGenerator]) -> list[str]:
     return [
         "#   DB_HOST         this machine's address, as the load's machines reach it",
         "#   LOAD1, ...      the machines from which load comes, as ssh names them: user@host",
-        "#                   (BenchLab tells nobody how it logs in, so each has to be given);",
+        "#                   (BenchLab does not disclose how it logs in, so set each of them);",
         "#                   LOAD1_SSH: options of ssh, LOAD1_BASE: a folder there that does not",
         "#                   exist, LOAD1_PG: the folder of its pgbench",
         "#   ADMIT_1, ...    their addresses as PostgreSQL sees them, for pg_hba.conf",

@@ -59,7 +59,7 @@ def _about_sudo(runs: Sequence[RecordedRun]) -> list[str]:
     if not any(command.argv[0] == SUDO for run in runs for command in run.performed):
         return []
     return [
-        "# Some steps need root: let sudo allow these very lines, as the server's page tells.",
+        "# Some steps need root: let sudo allow exactly these lines, as the server's page shows.",
     ]
 
 

@@ -267,7 +267,7 @@ SCENARIO = Scenario(
     slug="foreign-tables",
     title=_("Foreign tables"),
     description=_(
-        "What it costs that tables lie on other servers: a join of one customer with one account "
+        "What it costs to keep tables on other servers: a join of one customer with one account "
         "in four patterns of local and foreign tables, and single-row updates and inserts, by "
         "postgres_fdw."
     ),

@@ -157,8 +157,8 @@ class Search(Data):
         if rate < bench.parameters["insert_rate"] * 0.9:
             bench.note(
                 "background_too_slow",
-                f"Beside the searches came {rate:.0f} inserts a second of the "
-                f"{bench.parameters['insert_rate']} that were asked for.",
+                f"There were {rate:.0f} inserts a second during the searches, of the "
+                f"{bench.parameters['insert_rate']} that were requested.",
             )
 
 

@@ -79,7 +79,7 @@ class OperatingSystems:
         )
         if system.stdout.strip() == "tmpfs":
             bench.note(
-                "memory_file_system", "The data lie in memory (tmpfs): no disk is waited for."
+                "memory_file_system", "The data are in memory (tmpfs): nothing waits for a disk."
             )
         path = f"{bench.directory}/pg_test_fsync.out"
         program = f"{bench.plan.bindir}/pg_test_fsync"
@@ -89,7 +89,7 @@ class OperatingSystems:
         bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
         rate = adapter.one_write(told.stdout).get(method)
         if rate is None:
-            message = f"pg_test_fsync does not tell what a write by {method} takes here."
+            message = f"pg_test_fsync does not report how long a write by {method} takes here."
             bench.note("fsync_not_tested", message, level="info")
         else:
             bench.findings.measurements[FSYNC_OPERATIONS.name] = rate

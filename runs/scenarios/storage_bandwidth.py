@@ -83,7 +83,7 @@ class StorageBandwidth:
         found = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
         if found.stdout.strip() in IN_MEMORY:
             raise TargetProblem(
-                f"{bench.database.base.path} lies in memory ({found.stdout.strip()}).",
+                f"{bench.database.base.path} is in memory ({found.stdout.strip()}).",
                 code="memory_file_system",
                 remedy=_("Give the server a base directory on the device that is to be measured."),
             )
@@ -193,7 +193,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=86_400,
-            help=_("At the most: the jobs end when their size is done. The report used 60."),
+            help=_("At most: the jobs end when their size is done. The report used 60."),
         ),
         Parameter(
             "time_based", _("Go on until the duration is over"), "", default=0, minimum=0,

@@ -218,14 +218,14 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
         )
     if fast[1] in IN_MEMORY:
         raise TargetProblem(
-            f"{folder} lies in memory ({fast[1]}): that is no device.",
+            f"{folder} is in memory ({fast[1]}), which is not a device.",
             code="memory_file_system",
             remedy=_("Give the server a base directory on the device that is to be measured."),
         )
     if slow[0] == fast[0]:
         bench.note(
             "same_device",
-            "Both base directories lie on the same device: the placements cannot differ.",
+            "Both base directories are on the same device: the placements cannot differ.",
         )
 
 

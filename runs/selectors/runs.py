@@ -233,11 +233,11 @@ VALIDITY_TONES = {"valid": "success", "doubtful": "warning", "invalid": "error",
 _FINDING_TONES = {"invalid": "error", "doubt": "warning", "remark": "info"}
 CERTIFICATE_SENTENCES = {
     "foreign_load": _(
-        "%(machine)s: %(share)s %% of the processors were taken by neither PostgreSQL nor the load"
-        " generator."
+        "%(machine)s: %(share)s %% of the processor time was used by neither PostgreSQL nor the"
+        " load generator."
     ),
     "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
-    "usage_unknown": _("Who took the processors during the load was not recorded."),
+    "usage_unknown": _("What used the processors during the load was not recorded."),
     "generator_on_same_machine": _(
         "The load generator ran on the database's machine and could use its processors."
     ),
@@ -245,17 +245,17 @@ CERTIFICATE_SENTENCES = {
         "%(queue)s processes waited for a processor on average, more than %(clients)s clients"
         " explain."
     ),
-    "drift": _("The throughput changed by %(change)s %% from the begin to the end of the run."),
+    "drift": _("The throughput changed by %(change)s %% from the beginning to the end of the run."),
     "warm_up": _("The first %(seconds)s s were not yet steady."),
-    "dips": _("The throughput broke down %(number)s times, at the most by %(depth)s %%."),
-    "too_short": _("The load was on for %(seconds)s s only: too short to say anything."),
-    "short": _("The load was on for %(seconds)s s only; reports measure for 300 s."),
+    "dips": _("The throughput dropped %(number)s times, by up to %(depth)s %%."),
+    "too_short": _("The load lasted only %(seconds)s s: too short for a conclusion."),
+    "short": _("The load lasted only %(seconds)s s; reports measure for 300 s."),
     "generator_saturated": _("The load generator was saturated: it measured itself."),
-    "load_stalled": _("The load stood still for some time."),
-    "checkpoint_during_run": _("A checkpoint came while the load was on."),
+    "load_stalled": _("The load stalled for some time."),
+    "checkpoint_during_run": _("A checkpoint started during the load."),
     "clocks_differ": _("The clocks of the machines differ."),
     "second_threads": _("Some of the processors were second threads of the same core."),
-    "profiled": _("perf sampled the machine meanwhile, which takes time of its own."),
+    "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
     "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }

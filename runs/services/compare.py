@@ -18,14 +18,14 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
         raise ServiceError(
             code="title_missing",
             message=_("The comparison has no title."),
-            remedy=_("Give it a title by which others find it."),
+            remedy=_("Give it a title that others can find it by."),
             field="title",
         )
     if not state.series:
         raise ServiceError(
             code="no_series",
             message=_("Nothing is compared yet."),
-            remedy=_("Add at least one series, and save then."),
+            remedy=_("Add at least one series before saving."),
         )
     comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
     return slugs.store(comparison, called=title, otherwise="comparison")

@@ -264,7 +264,7 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
         changes.decide(change=change, by=cast(User, request.user), **form.cleaned_data)
         messages.success(request, _("The decision is kept."))
     else:
-        messages.error(request, _("This is no decision: confirm the change or dismiss it."))
+        messages.error(request, _("Not a decision: confirm the change or dismiss it."))
     if request.POST.get("from") == "inbox":
         return redirect("change-list")
     return redirect(webhooks.history_path(change.cell.campaign, change))
@@ -280,7 +280,7 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
         every = timedelta(hours=hours) if hours else None
         watchdog.expect(campaign=campaign, every=every)
         watchdog.track(campaign=campaign, ref=form.cleaned_data["ref"])
-        messages.success(request, _("What is expected of this campaign is kept."))
+        messages.success(request, _("The expected uploads of this campaign were saved."))
     else:
         messages.error(request, _("Give a number of hours from 0.1 to 8760, or nothing."))
     return redirect("campaign-history", slug=slug)

@@ -232,7 +232,7 @@ def test_a_database_that_went_away_is_no_fault_of_benchlab(admin_client, address
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     if address.startswith("/api/"):
         assert answer.json()["code"] == "database_away"
-    assert "/readyz tells an operator what is missing" in answer.content.decode()
+    assert "/readyz shows an operator what is wrong" in answer.content.decode()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -59,7 +59,7 @@ def no_guesses():
 def test_the_login_page_leads_back(client, django_user_model, no_guesses):
     django_user_model.objects.create_user("ichiro", password="secret")
     page = client.get("/login/?next=/servers/new/")
-    assert "Everyone may read." in page.content.decode()
+    assert "Everyone can read." in page.content.decode()
     sent = {"login": "ichiro", "password": "secret", "next": "/servers/new/"}
     assert client.post("/login/", sent).url == "/servers/new/"
 
@@ -93,7 +93,7 @@ def test_a_form_without_its_token_is_refused_in_words(client):
 
 @pytest.mark.django_db
 def test_a_fault_of_ours_has_a_page_that_needs_nothing(client):
-    assert "It is ours, not yours" in get_template("500.html").render()
+    assert "The fault is ours, not yours" in get_template("500.html").render()
 
 
 @pytest.mark.django_db

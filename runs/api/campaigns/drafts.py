@@ -34,7 +34,7 @@ class TreatmentSerializer(StrictSerializer):
         choices=privileged.GOVERNORS,
         default="",
         allow_blank=True,
-        help_text="The CPU governor during the run; what was there before is set back.",
+        help_text="The CPU governor during the run; the previous one is restored afterwards.",
     )
     server_cpus = serializers.CharField(
         default="", allow_blank=True, max_length=200, help_text="As in 0-3,8; empty is all."
@@ -147,7 +147,7 @@ class CampaignDraftSerializer(StrictSerializer):
         ),
         required=False,
         help_text='Settings that vary, each with its values: {"shared_buffers": ["1GB", '
-        '"4GB"]}. They replace what the configuration says of them.',
+        '"4GB"]}. They override the configuration.',
     )
     reproduces = serializers.SlugField(
         max_length=120,

@@ -92,7 +92,7 @@ class NewBisectionSerializer(StrictSerializer):
         min_value=30,
         max_value=7 * 24 * 3600,
         required=False,
-        help_text="Cancel it when nobody has asked for it for so long: a job that was ended.",
+        help_text="Cancel it when nobody has asked for it for this long: its job may have ended.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -213,7 +213,7 @@ COMPARE: dict[str, Any] = {
             "never for the head itself. Left out: the revision before the head.",
         ),
         OpenApiParameter("head", description=f"{SIDE} Left out: the campaign's newest revision."),
-        OpenApiParameter("campaign", description="Slug within which revisions are looked for."),
+        OpenApiParameter("campaign", description="Slug of the campaign that has the revisions."),
         OpenApiParameter(
             "metric",
             many=True,

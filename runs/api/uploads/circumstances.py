@@ -67,7 +67,7 @@ def hardware(of: Object, at: str, faults: Faults) -> GivenProfile | None:
         found["memory_bytes"] = memory
     found |= _facts(given, at, faults)
     if not found:
-        faults.add(at, "empty", _("Says nothing: leave it out."))
+        faults.add(at, "empty", _("It is empty: leave it out."))
         return None
     found.setdefault("name", found.get("cpu_model") or "?")
     return GivenProfile(fields=found)
@@ -84,7 +84,7 @@ def environment(of: Object, at: str, faults: Faults) -> GivenProfile | None:
     refuse_unknown(given, ENVIRONMENT, at, faults)
     found = _texts(given, ENVIRONMENT_TEXTS, at, faults) | _facts(given, at, faults)
     if not found:
-        faults.add(at, "empty", _("Says nothing: leave it out."))
+        faults.add(at, "empty", _("It is empty: leave it out."))
         return None
     return GivenProfile(fields=found)
 

@@ -81,7 +81,7 @@ def read(
     reading = _reading(adapter, files, at, faults)
     for name in INSTEAD:
         if given.get(name) is not None:
-            message = _("Comes out of the raw output: leave it out.")
+            message = _("It is read from the raw output: leave it out.")
             faults.add(f"{at}/{name}", "either_or", message)
     reason = text(given, "reason", at, faults, most=2000)
     if reading is None:
@@ -115,7 +115,7 @@ def _stated(reading: Reading, levels: Mapping[str, Any]) -> dict[str, Any]:
 def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> Reading | None:
     if adapter is None:
         known = ", ".join(each.name for each in registry.every())
-        message = _("Say which tool the raw output is of; known are: %(known)s.")
+        message = _("Name the tool that wrote the raw output; known are: %(known)s.")
         faults.add(f"{at}/tool", "tool_unknown", message % {"known": known})
         return None
     try:
@@ -129,7 +129,7 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
 def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faults: Faults) -> None:
     for name, level in said["levels"].items():
         if name in reading.levels and reading.levels[name] != level:
-            message = _("The output says %(read)s, and not %(given)s.")
+            message = _("The output says %(read)s, not %(given)s.")
             names = {"read": reading.levels[name], "given": level}
             faults.add(f"{at}/levels/{name}", "level_differs", message % names)
     stated = {name: ("levels", level) for name, level in said["levels"].items()}
@@ -137,7 +137,7 @@ def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faul
     for name in EXACT & stated.keys() & reading.workload.keys():
         where, level = stated[name]
         if reading.workload[name] != level:
-            message = _("The output says %(read)s, and not %(given)s.")
+            message = _("The output says %(read)s, not %(given)s.")
             names = {"read": reading.workload[name], "given": level}
             faults.add(f"{at}/{where}/{name}", "level_differs", message % names)
     for field, read_version, pointer in (
@@ -146,7 +146,7 @@ def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faul
     ):
         given = said[field]
         if given and read_version and not f"{read_version}.".startswith(f"{given}."):
-            message = _("The output says %(read)s, and not %(given)s.")
+            message = _("The output says %(read)s, not %(given)s.")
             names = {"read": read_version, "given": given}
             faults.add(f"{at}/{pointer}", "version_differs", message % names)
 

@@ -16,6 +16,6 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **_options: Any) -> None:
         """Judge all that need it."""
         changed = certificates.judge_again()
-        self.stdout.write(f"{changed} runs are judged otherwise than before")
+        self.stdout.write(f"{changed} runs have a different judgement than before")
         judged = changes.judge_all()
-        self.stdout.write(f"{judged} changes and bisections are judged by these rules now")
+        self.stdout.write(f"{judged} changes and bisections were judged by the current rules")

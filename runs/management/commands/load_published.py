@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check",
             action="store_true",
-            help="Read and check the files without a database, and tell what contradicts itself.",
+            help="Read and check the files without a database, and report contradictions.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

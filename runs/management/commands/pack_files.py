@@ -19,7 +19,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Whether it is meant."""
-        parser.add_argument("--dry-run", action="store_true", help="only tell what would be packed")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only report what would be packed"
+        )
 
     @audit.commanded
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -27,7 +27,9 @@ class Command(BaseCommand):
             metavar="NAME",
             help="a campaign's slug, or the name of a file such as stdout; may be repeated",
         )
-        parser.add_argument("--dry-run", action="store_true", help="only tell what would go")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only report what would be removed"
+        )
 
     @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:

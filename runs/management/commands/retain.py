@@ -18,7 +18,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Whether it is meant, and whose files stay whatever their age."""
-        parser.add_argument("--remove", action="store_true", help="remove it, not only tell")
+        parser.add_argument(
+            "--remove", action="store_true", help="remove it; without this, only report it"
+        )
         parser.add_argument(
             "--keep",
             action="append",

@@ -113,7 +113,7 @@ class Command(BaseCommand):
         page = reverse("server-detail", args=[FIRST_SERVER])
         self.stderr.write(
             f"This machine is not ready, and nothing is measured on it: {problem.strip()} "
-            f"Mend it on its page, {page}, and check it again there."
+            f"Fix this on its page, {page}, and check it again there."
         )
 
     def _queue_first_campaign(self, server: Server) -> None:

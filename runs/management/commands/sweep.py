@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--server", metavar="SLUG", help="only this one; default all")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Sweep, and end with an error when a server could not be swept, or not wholly."""
+        """Sweep, and end with an error when a server could not be swept completely."""
         swept = Server.objects.select_related("ssh_key").order_by("slug")
         if options["server"]:
             swept = swept.filter(slug=options["server"])
@@ -28,7 +28,7 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no server {options['server']}.")
         failed = [server.slug for server in swept if not self._sweep(server)]
         if failed:
-            raise CommandError(f"Not swept: {', '.join(failed)}.")
+            raise CommandError(f"Not cleaned up: {', '.join(failed)}.")
 
     def _sweep(self, server: Server) -> bool:
         try:

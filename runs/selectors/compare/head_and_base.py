@@ -170,7 +170,7 @@ def _named(parameter: str, text: str, within: Campaign | None, reader: Reader) -
         )
         raise BadSide(parameter, "not_a_side", message % {"text": text})
     if within is None:
-        message = _("A revision is looked for within a campaign: give campaign=<slug> as well.")
+        message = _("Revisions belong to a campaign: give campaign=<slug> as well.")
         raise BadSide(parameter, "campaign_missing", message)
     return _of_revision(parameter, text, name, within)
 

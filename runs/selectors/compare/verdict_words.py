@@ -45,7 +45,9 @@ HEADLINES = {
     "same": _("The same: no condition differs by more than the minimum effect."),
     "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
     "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
-    "not_comparable": _("Not comparable: a condition of the base was not measured alike."),
+    "not_comparable": _(
+        "Not comparable: a condition of the base was not measured in the same way."
+    ),
     "baseline_made": _("Baseline made: there is nothing yet to compare this with."),
 }
 # Above this, percentages are not helpful.
@@ -87,7 +89,7 @@ def missing(found: Inference) -> str:
     if found.verdict != "undecided" or found.more_rounds is None:
         return ""
     if found.more_rounds > MOST_TOLD:
-        return gettext("more rounds than are worth it")
+        return gettext("too many rounds to be worth it")
     text = ngettext(
         "about %(number)d more round would decide",
         "about %(number)d more rounds would decide",

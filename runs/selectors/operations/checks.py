@@ -205,7 +205,9 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
 def disk() -> Outcome:
     """Whether the folder of artifacts is writable and has room."""
     folder = existing(Path(settings.ARTIFACTS_DIR))
-    remedy = _("Make room there, as by manage.py prune_artifacts, or enlarge the volume.")
+    remedy = _(
+        "Free space there, for example with manage.py prune_artifacts, or enlarge the volume."
+    )
     try:
         usage = shutil.disk_usage(folder)
         inodes = os.statvfs(folder)

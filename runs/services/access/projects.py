@@ -86,7 +86,7 @@ def opened_invitation(*, secret: str) -> Invitation:
     ):
         raise ServiceError(
             "invitation_invalid",
-            _("This invitation is not good: it was used, has expired or was taken back."),
+            _("This invitation is not valid: it was used, has expired or was revoked."),
             remedy=_("Ask for another one."),
         )
     return invitation

@@ -150,7 +150,7 @@ def _metrics(
     for table in found:
         for checked in table.figures:
             if checked.figure.metric not in metrics:
-                message = f"nobody describes the metric {checked.figure.metric}; put it in metrics."
+                message = f"the metric {checked.figure.metric} is not described; put it in metrics."
                 raise PublishedFileError(
                     message, campaign=table.campaign.slug, row=checked.figure.row
                 )
@@ -217,7 +217,7 @@ def accept(*, draft: PublicationDraft, text: str, by: User) -> None:
     """
     found = PublicationDraft.objects.select_for_update().get(pk=draft.pk)
     if found.edited_by_id == by.pk:
-        message = _("Another person has to accept it than the one who wrote it.")
+        message = _("Someone other than its author has to accept it.")
         raise ServiceError("second_person", message)
     if found.text != text:
         message = _("It was changed since you looked. Look again.")

@@ -41,7 +41,10 @@ def add(
     if cell is not None and kind != Annotation.Kind.NOTE:
         raise ServiceError(
             "not_a_note",
-            _("Conclusion and discussion are of the whole campaign; only notes stand at a cell."),
+            _(
+                "Conclusion and discussion belong to the whole campaign; only notes can belong "
+                "to a cell."
+            ),
             field="cell",
         )
     return Annotation.objects.create(

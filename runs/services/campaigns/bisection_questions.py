@@ -114,7 +114,7 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
     except BadSide as error:
         raise _refused(error.parameter, error.code, error.message) from error
     except NoBaseline as first:
-        message = _("There is nothing yet that it could be compared with.")
+        message = _("There is nothing yet to compare it with.")
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
     asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
@@ -228,7 +228,7 @@ def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
     for place, side in ((0, verdict.head), (len(found) - 1, verdict.base)):
         sha = found_by.commit_of(side)
         if sha and found_by.of_commit(sha, [found[place]]):
-            message = _("%(bindir)s is of %(sha)s, which is the other side.") % {
+            message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % {
                 "bindir": found[place].bindir,
                 "sha": sha[:12],
             }

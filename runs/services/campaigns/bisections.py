@@ -45,10 +45,10 @@ logger = logging.getLogger(__name__)
 
 S = Bisection.State
 RUN_FAILED = gettext_noop("A run of the last step failed: see its campaign.")
-NOT_TOLD = gettext_noop("The most repeats did not tell in which half the loss is.")
+NOT_TOLD = gettext_noop("The maximum number of repeats did not show in which half the loss is.")
 BUILD_FAILED = gettext_noop("A commit could not be built on the server.")
-NO_RIGHT = gettext_noop("Who started it may not queue campaigns in this project any more.")
-ABANDONED = gettext_noop("Nobody waits for the answer any more: the CI job was ended.")
+NO_RIGHT = gettext_noop("The user who started it may no longer queue campaigns in this project.")
+ABANDONED = gettext_noop("Nobody is waiting for the answer any more: the CI job has ended.")
 
 
 @transaction.atomic

@@ -130,7 +130,7 @@ def _objections(design: Design) -> Iterator[Problem]:
     is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
     if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
         message = _("No combination of these levels belongs to the scenario.")
-        remedy = _("Choose further levels, or another parameter that limits them.")
+        remedy = _("Choose more levels, or change the parameter that limits them.")
         yield Problem("no_cell", message, remedy, "levels")
 
 
@@ -147,7 +147,7 @@ def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
     if isinstance(factor, Factor) and isinstance(level, int):
         return _out_of_range(factor, level)
     message = _("%(name)s cannot be %(level)s.") % {"name": _(factor.title), "level": level}
-    return Problem("unknown_level", message, _("Choose from what is offered."), factor.name)
+    return Problem("unknown_level", message, _("Choose one of the options."), factor.name)
 
 
 def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:

@@ -128,7 +128,7 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
 
 def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) -> None:
     if campaign.origin != Origin.EXECUTED:
-        raise ServiceError("not_executed", _("Only campaigns executed here can go on."))
+        raise ServiceError("not_executed", _("Only campaigns executed here can be continued."))
     if campaign.state in Campaign.LIVE:
         raise ServiceError("campaign_not_ended", _("This campaign has not ended yet."))
     if not latest:
@@ -241,7 +241,7 @@ def _another_time(run: Run, *, repeat: int, position: int) -> Run:
 
 
 CODE = "measured_again"
-LEFT_OUT = gettext_noop("In doubt: this campaign leaves out what is, by its own rule.")
+LEFT_OUT = gettext_noop("In doubt: this campaign leaves such runs out, by its own rule.")
 MOST_REMEASURES = 10
 
 

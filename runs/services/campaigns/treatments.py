@@ -79,7 +79,7 @@ def cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Pr
         remedy = _("Leave the governor out, or choose another server.")
         yield Problem("no_cpufreq", message, remedy, "governor")
     elif len(found) > 1 or found[0] not in privileged.GOVERNORS:
-        message = _("The governor of %(server)s could not be set back: it is %(found)s.")
+        message = _("The governor of %(server)s could not be restored: it is %(found)s.")
         words = {**name, "found": ", ".join(found)}
         remedy = _("Give all its processors one of these, and inspect the server again: %(names)s.")
         names = {"names": ", ".join(privileged.GOVERNORS)}
@@ -133,7 +133,9 @@ def evidence_problems(
     for each in installations:
         for name, first in since.items():
             if getattr(treatment, name) and each.version_num < first:
-                message = _("PostgreSQL %(version)s cannot tell it: that came with %(since)s.")
+                message = _(
+                    "PostgreSQL %(version)s does not provide this: it was added in %(since)s."
+                )
                 words = {"version": each.version, "since": version_text(first)}
                 yield Problem("version_too_old", message % words, _("Leave one out."), name)
         if treatment.statements and evidence.LIBRARY not in each.extensions:
@@ -145,7 +147,7 @@ def evidence_problems(
 
 def trace_not_permitted(server: Server) -> Problem:
     """The kernel lets a process be traced by its own parent only."""
-    message = _("The kernel of %(server)s lets nobody but root attach strace.")
+    message = _("The kernel of %(server)s lets only root attach strace.")
     remedy = _("Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out.")
     return Problem("trace_not_permitted", message % {"server": server.name}, remedy, "syscalls")
 

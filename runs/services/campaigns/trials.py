@@ -45,7 +45,7 @@ _SENTENCES = {
         "It does not end within %(seconds)d s at scale 1. If that is wanted, give the campaign the "
         "setting statement_timeout."
     ),
-    "not_initialised": gettext_lazy("The tables cannot be made: %(said)s"),
+    "not_initialised": gettext_lazy("The tables cannot be created: %(said)s"),
 }
 
 

@@ -172,7 +172,7 @@ def problems(design: Design) -> Iterator[Problem]:
     for level in levels:
         if str(level) not in BUILT_IN and str(level) not in own:
             message = _("There is no workload %(level)s.") % {"level": level}
-            remedy = _("Choose from what is offered.")
+            remedy = _("Choose one of the options.")
             yield Problem("unknown_workload", message, remedy, SCRIPT_FACTOR)
     for name, version in own.items():
         for fault in faults(content_of(version)):

@@ -101,7 +101,7 @@ def _send_absence(campaign_id: int) -> int:
     if campaign is None:
         return 0
     receivers = _receivers(campaign.project)
-    subject = _("BenchLab: uploads to %(campaign)s stay away") % {"campaign": campaign.slug}
+    subject = _("BenchLab: no more uploads to %(campaign)s") % {"campaign": campaign.slug}
     is_mailed = _mailed(subject, _text_of_absence(campaign), receivers)
     # Of this absence, and not of a new one reported while this mail was being sent.
     mailed = campaign.missing_told_at if is_mailed else campaign.missing_mailed_at
@@ -138,7 +138,7 @@ def _text_of_absence(campaign: Campaign) -> str:
     }
     told = _(
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
-        " The last one came: %(last)s. Look at the job that uploads."
+        " The last one arrived: %(last)s. Check the job that uploads."
     )
     url = webhooks.address(webhooks.campaign_path(campaign))
     return f"{told % words}\n{url}\n"

@@ -75,7 +75,8 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
         raise ServiceError(
             "backup_failed",
             _("No backup was made: %(reason)s.") % {"reason": checks.one_line(error)},
-            remedy=_("Make room in %(folder)s, or mend what is told.") % {"folder": folder},
+            remedy=_("Free space in %(folder)s, or fix the problem reported above.")
+            % {"folder": folder},
         ) from error
     if keep is not None:
         for old in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
@@ -191,13 +192,13 @@ def restore(*, path: Path, passphrase: str) -> dict[str, int]:
         raise ServiceError(
             "restore_failed",
             _("Nothing was restored: %(reason)s.") % {"reason": checks.one_line(error)},
-            remedy=_("Stop web, control and workers, make room, and try again."),
+            remedy=_("Stop web, control and workers, free space, and try again."),
         ) from error
     if unreadable:
         raise ServiceError(
             "secrets_unreadable",
             _("Restored, but no key opens %(names)s.") % {"names": ", ".join(unreadable)},
-            remedy=_("These were lost before the backup: enter them again."),
+            remedy=_("They were lost before the backup: enter them again."),
         )
     return {name: table["rows"] for name, table in backup.manifest["tables"].items()}
 
@@ -249,8 +250,8 @@ def _check_empty() -> None:
             "not_empty",
             _("This instance is not empty: %(what)s.") % {"what": there},
             remedy=_(
-                "Restore into an empty database: nothing of it would stay. Start script/server "
-                "without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
+                "Restore into an empty database: its present content would be lost. Start "
+                "script/server without BENCHLAB_RESTORE, or with another folder in BENCHLAB_VAR."
             ),
         )
 

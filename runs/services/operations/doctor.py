@@ -144,7 +144,7 @@ def _bucket() -> Outcome:
         remedy = _("Let the key read, write, delete and list below that address.")
         return Outcome("files in the bucket", FAILED, checks.one_line(error), remedy)
     if not is_same:
-        text = _("It gives back something else than what was stored.")
+        text = _("It returns something other than what was stored.")
         return Outcome("files in the bucket", FAILED, text)
     return Outcome("files in the bucket", OK, _("They can be stored, read and removed."))
 

@@ -62,7 +62,7 @@ def note(run: Run) -> None:
     if RunEvent.objects.filter(**noted).exists():
         return
     names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
-    message = _("Its turn had come; it waits until it can have %(servers)s as well.")
+    message = _("It is next, and waits until %(servers)s can be used as well.")
     text = message % {"servers": ", ".join(names)}
     transitions.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
 

@@ -28,7 +28,9 @@ CORES = "cores"
 
 def other_version(unreadable: UnreadablePlan) -> ServiceError:
     """Why a stored plan cannot be followed, and what to do."""
-    message = _("It was queued by another version, whose plan this one cannot follow: %(what)s.")
+    message = _(
+        "It was queued by another version, whose plan this version cannot execute: %(what)s."
+    )
     remedy = _("Queue its campaign again, or start the version that queued it.")
     return ServiceError(PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy)
 

@@ -129,7 +129,7 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
         raise ServiceError(
             "server_busy",
             _("%(server)s is measuring, or not ready.") % {"server": server.name},
-            remedy=_("Sweep it when its run has ended, and when it can be reached."),
+            remedy=_("Clean it up when its run has ended and the server can be reached."),
         )
     asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, logins.instance_name())
@@ -155,7 +155,7 @@ def sweep_where_needed(*, server_id: int) -> None:
     try:
         sweep(server=server, keeps_errored=True)
     except ServiceError:
-        logger.info("%s is swept later", server)
+        logger.info("%s is cleaned up later", server)
     except TargetProblem as problem:
         servers.record_problem(server=server, problem=problem)
     except InvalidToken:

@@ -24,7 +24,7 @@ def withdraw(*, run: Run, reason: str) -> Run:
     """
     reason = _checked(reason)
     if run.origin == Origin.PUBLISHED:
-        message = _("What a publication says is corrected in its data, not withdrawn.")
+        message = _("Figures of a publication are corrected in its data, not withdrawn.")
         raise ServiceError("is_published", message)
     _change(run, to=Run.State.WITHDRAWN, only_from=Run.State.FINISHED, reason=reason)
     alarms = Change.objects.filter(run=run.pk, kind=Change.Kind.ALARM)

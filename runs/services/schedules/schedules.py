@@ -325,7 +325,7 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
     found = {each.slug: each for each in Configuration.objects.filter(slug__in=wanted)}
     if len(wanted) > 1 and len(found) < len(wanted):
         message = _("A configuration of this campaign is not there any more.")
-        remedy = _("Queue the campaign by hand, and make a new schedule of that.")
+        remedy = _("Queue the campaign yourself, and make a new schedule from it.")
         raise ServiceError("configuration_missing", message, remedy=remedy)
     return [found[slug] for slug in wanted if slug in found]
 

@@ -80,7 +80,7 @@ def of_clusters(server_ids: Sequence[int]) -> list[Server]:
 def _all(server_ids: Sequence[int], code: str, message: str) -> list[Server]:
     found = Server.objects.select_related("hardware").in_bulk(server_ids)
     if len(found) < len(server_ids):
-        remedy = _("Queue the campaign by hand, and make a new schedule of that.")
+        remedy = _("Queue the campaign yourself, and make a new schedule from it.")
         raise ServiceError(code, message, remedy=remedy)
     return [found[server_id] for server_id in server_ids]
 

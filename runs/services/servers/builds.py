@@ -41,7 +41,7 @@ WORDS = {
     "build_interrupted": gettext_noop("The build has vanished: the server was restarted."),
     "no_clone": gettext_noop("The folder to build from is no repository that BenchLab can read."),
     "no_source": gettext_noop("The commit has no source of PostgreSQL."),
-    "not_usable": gettext_noop("What was built is no PostgreSQL that can be used."),
+    "not_usable": gettext_noop("The build is not a usable PostgreSQL."),
     "missing_program": gettext_noop("A program is missing that a build needs."),
     "too_long": gettext_noop("The build took longer than an hour, and was ended."),
     "unknown_commit": gettext_noop("No branch or tag of the clone has this commit."),
@@ -60,7 +60,7 @@ def allow(*, server: Server, clone: str, options: Sequence[str] = ()) -> Server:
         raise ServiceError("path_not_plain", message, field="build_from")
     for option in options:
         if option.startswith(("--prefix", "--exec-prefix", "--bindir")) or "\0" in option:
-            message = _("%(option)s is BenchLab's to say.") % {"option": option}
+            message = _("%(option)s is set by BenchLab.") % {"option": option}
             raise ServiceError("bad_option", message, field="build_options")
     locked = Server.objects.select_for_update().get(pk=server.pk)
     before = {"build_from": locked.build_from, "build_options": locked.build_options}

@@ -116,7 +116,7 @@ def _given_up(state: str, named: Sequence[str] = ()) -> dict[str, str]:
         remedy = to_serve(named)
     elif state == State.WAITING:
         code, message = "no_worker_took_it", _("No worker has taken this check.")
-        remedy = _("Look whether workers run (/readyz), start one, and ask again.")
+        remedy = _("Check whether workers are running (/readyz), start one, and ask again.")
     else:
         code, message = "worker_lost", _("The worker that made this check is gone.")
         remedy = _("Ask again.")
@@ -148,7 +148,7 @@ def carry_out(*, check_id: str) -> None:
             ended = {"code": error.code, "message": error.message, "remedy": remedy}
         except Exception:
             logger.exception("check %s of kind %s failed", check.pk, check.kind)
-            remedy = _("Its cause is in the log of the worker.")
+            remedy = _("The cause is in the worker's log.")
             message = _("BenchLab itself failed at this check.")
             ended = {"code": "internal_error", "message": message, "remedy": remedy}
     _end(check.pk, State.ACTIVE, State.FAILED, **ended)

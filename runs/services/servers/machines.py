@@ -225,8 +225,8 @@ def _conditions(server: Server, target: Target) -> Iterator[Finding]:
         message = _("The machine is busy: load %(load).1f on %(processors)d processors.")
         words = {"load": load, "processors": processors}
         remedy = _(
-            "Look what runs there, and wait for its end before you measure: runs under foreign load"
-            " are marked as doubtful."
+            "Check what is running there, and wait until it ends before you measure: runs under "
+            "foreign load are marked as doubtful."
         )
         yield warning(server, "host_busy", message % words, remedy)
 
@@ -267,7 +267,7 @@ def of_generator(
 
 def _ways(server: Server, target: Target) -> Iterator[Finding]:
     if "ip" not in target.tools:
-        message = _("The program ip is missing: the way to the database cannot be found by it.")
+        message = _("The program ip is missing, so the route to the database cannot be checked.")
         yield error(server, "missing_program", message, _("Install iproute2 on this machine."))
     for address in target.unresolved:
         message = _("The name %(address)s of the database is not known here.")

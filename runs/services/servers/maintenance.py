@@ -19,7 +19,7 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
         raise ServiceError(
             "until_is_past",
             _("The maintenance would be over already."),
-            remedy=_("Give a time to come, or none."),
+            remedy=_("Give a time in the future, or none."),
             field="until",
         )
     Server.objects.filter(pk=server.pk).update(

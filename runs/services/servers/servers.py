@@ -101,7 +101,7 @@ def delete(*, server: Server) -> None:
         raise ServiceError(
             "server_was_confirmed",
             _("Only a server whose host key nobody has confirmed can be deleted."),
-            remedy=_("Begin its maintenance, and no run starts on it."),
+            remedy=_("Put it under maintenance: then no run starts on it."),
         )
     told = described(server)
     try:

@@ -58,7 +58,7 @@ def notes(design: Design) -> Iterator[str]:
         if len(names) > 1:
             yield _(
                 "%(servers)s have the same address, %(address)s. If they are one machine, they "
-                "disturb each other: their runs go on at the same time."
+                "disturb each other: their runs overlap."
             ) % {"servers": ", ".join(names), "address": address}
 
 

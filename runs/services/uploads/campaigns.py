@@ -66,7 +66,7 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
     first = {run.campaign: run for run in reversed(runs)}
     nameless = [run for run in first.values() if not run.scenario]
     for run in nameless:
-        message = _("The campaign %(slug)s is new: say which scenario it is of.")
+        message = _("The campaign %(slug)s is new: name its scenario.")
         faults.append(Fault(f"{run.at}/scenario", "required", message % {"slug": run.campaign}))
     scenarios = _scenarios({run.scenario for run in first.values() if run.scenario})
     configurations = _configurations({run.configuration for run in first.values()} - {""})

@@ -150,7 +150,7 @@ def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) 
         )
     for name, pointer in missing.items():
         if name not in made:
-            message = _("The metric %(name)s is new: say its unit, and its direction.")
+            message = _("The metric %(name)s is new: give its unit and direction.")
             field = "direction" if _said(given, name).direction is None else "unit"
             faults.append(Fault(f"{pointer}/{field}", "metric_unknown", message % {"name": name}))
     faults += _twins(made, given)

@@ -78,7 +78,7 @@ def _reasons(runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
     for name, each in runs.items():
         if any(row.get("error_occurred") for row in each):
             said = next((words(row.get("error_message")) for row in each), None)
-            yield Reason("benchmark_failed", f"{name} failed: {said or 'it says no more'}")
+            yield Reason("benchmark_failed", f"{name} failed: {said or 'no reason was given'}")
     yield from doubled(list(runs))
     if not any(True for _value in _values(runs)):
         yield Reason("no_result", "No benchmark has a time.")

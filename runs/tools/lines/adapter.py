@@ -35,7 +35,7 @@ class LinesAdapter:
     name: str = "lines"
     title: str = "metric=value unit"
     takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are left alone"), True),
+        TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are ignored"), True),
     )
 
     def read(self, files: Files) -> Reading:

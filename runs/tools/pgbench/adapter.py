@@ -187,7 +187,7 @@ class PgbenchAdapter:
             raise UnreadableOutput(
                 "not_pgbench_output",
                 "Nothing in the output is pgbench's: no line of a result, no message of the tool.",
-                'Send what pgbench printed as "stdout" (or "raw"), and its logs beside it.',
+                'Send what pgbench printed as "stdout" (or "raw"), together with its logs.',
             )
         if logs.found and not stdout.strip():
             return _log_alone(result, logs)

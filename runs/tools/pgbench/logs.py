@@ -176,7 +176,7 @@ def _ms(log: TransactionLog, percent: float) -> float | None:
 def _difference(log: TransactionLog, result: PgbenchResult) -> str:
     """Say why the log does not have the transactions of the summary; empty if it does."""
     if result.transactions_processed is None:
-        return "Without the summary nobody knows whether the log is whole; its rates were left out."
+        return "Without a summary the log may be incomplete; its rates were left out."
     if log.misplaced:
         return f"{log.misplaced} transactions of the log have impossible times."
     if log.latencies.count == result.transactions_processed:

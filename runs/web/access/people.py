@@ -95,7 +95,7 @@ class InvitationForm(forms.Form):
         label=gettext_lazy("For whom"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("A name, so that the list says whom the link was made for."),
+        help_text=gettext_lazy("A name that shows in the list who the link is for."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -182,7 +182,7 @@ def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> Ht
     """End an invitation."""
     invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
     project_service.take_back(invitation=invitation)
-    messages.success(request, _("The invitation was taken back."))
+    messages.success(request, _("The invitation was revoked."))
     return redirect("project-people", slug=slug)
 
 

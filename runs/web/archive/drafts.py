@@ -25,7 +25,7 @@ class DraftForm(forms.Form):
     slug = forms.SlugField(
         label=gettext_lazy("Name in addresses"),
         max_length=60,
-        help_text=gettext_lazy("Such as wg1-2014; the file names the same as its slug."),
+        help_text=gettext_lazy("Such as wg1-2014; the file has the same slug."),
     )
     text = forms.CharField(
         label=gettext_lazy("Data file (YAML)"),

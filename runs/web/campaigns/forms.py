@@ -76,12 +76,14 @@ class CampaignForm(TreatmentFields):
         min_value=2,
         max_value=MOST_REPEATS,
         required=False,
-        help_text=gettext_lazy("The end of it for cells that never come to rest."),
+        help_text=gettext_lazy("The limit for cells that keep scattering."),
     )
     is_a_a = forms.BooleanField(
         label=gettext_lazy("A/A: measure everything twice under two labels"),
         required=False,
-        help_text=gettext_lazy("Shows how large a difference this server makes of none."),
+        help_text=gettext_lazy(
+            "Shows how large a difference this server shows where there is none."
+        ),
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
@@ -142,8 +144,8 @@ class CampaignForm(TreatmentFields):
             }
         ),
         help_text=gettext_lazy(
-            "One a line, with its values. They replace what the configuration says, and are "
-            "translated for each version."
+            "One per line, with its values. They override the configuration, and are translated "
+            "for each version."
         ),
     )
     client = ClientField(
@@ -241,7 +243,7 @@ class CampaignForm(TreatmentFields):
         """Adaptive repeats need both their numbers."""
         given = super().clean() or {}
         if given.get("wanted_percent") and not given.get("most_repeats"):
-            self.add_error("most_repeats", _("Say when to stop, too."))
+            self.add_error("most_repeats", _("Also say when to stop."))
         return given
 
     def choice(self, name: str) -> Any:

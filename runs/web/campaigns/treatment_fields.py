@@ -69,7 +69,7 @@ class TreatmentFields(forms.Form):
         label=gettext_lazy("Wait events"),
         required=False,
         help_text=gettext_lazy(
-            "What sessions wait for, asked five times a second (9.6 and later)."
+            "What sessions wait for, sampled five times a second (9.6 and later)."
         ),
     )
     statements = forms.BooleanField(

@@ -58,9 +58,9 @@ class BisectionForm(forms.Form):
         max_length=MOST_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
-            "One a line, the oldest first. Folders are those from the base's to the head's. Empty: "
-            "the folders that carry 7 digits or more of both commits, else builds of them, where "
-            "the server may make some."
+            "One per line, the oldest first: the folders from the base's to the head's. Empty: the "
+            "folders that carry 7 digits or more of both commits, else builds of them, if the "
+            "server is allowed to build."
         ),
     )
     repeats = forms.IntegerField(

@@ -204,7 +204,7 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     except ServiceError as error:
         pages.refused(request, error)
     else:
-        messages.success(request, _("The comparison is kept; everyone finds it in the list."))
+        messages.success(request, _("The comparison was saved; everyone can find it in the list."))
         return redirect("compare-saved")
     return redirect(f"{reverse('compare')}?{state.query}")
 

@@ -34,7 +34,7 @@ _STATES = (
         ),
     ),
     (
-        gettext_lazy("What should lie on the SSD?"),
+        gettext_lazy("What should be on the SSD?"),
         gettext_lazy("WAL, indexes, tables or all, for updates and for reads"),
         CompareState(
             series=(series_cells.parse("wg1-2013-4-5"),),

@@ -24,7 +24,7 @@ KINDS = {
     "settings": gettext_lazy("Settings"),
     "parameters": gettext_lazy("Parameters"),
     "design": gettext_lazy("Design"),
-    "treatment": gettext_lazy("Done to the machines"),
+    "treatment": gettext_lazy("Treatment of the machines"),
 }
 FACTS = {
     "name": gettext_lazy("machine"),

@@ -142,7 +142,7 @@ def _stored(
     """The stored configuration; None with the reasons in the form."""
     checked = form.checked()
     if any(remark.line and not remark.name for remark in checked.errors):
-        form.add_error("text", _("Some lines are no settings; the check names them."))
+        form.add_error("text", _("Some lines are not settings; the check names them."))
         return None
     given = form.cleaned_data
     told: dict[str, Any] = {

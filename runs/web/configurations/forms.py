@@ -38,7 +38,9 @@ class ConfigurationForm(forms.Form):
             ("", gettext_lazy("No version in particular")),
             *((major, f"PostgreSQL {major}") for major in NEWEST_FIRST),
         ],
-        help_text=gettext_lazy("In whose words the settings are; others get a translation."),
+        help_text=gettext_lazy(
+            "The version for which the settings are written; they are translated for others."
+        ),
     )
     text = forms.CharField(
         label=gettext_lazy("Settings"),

@@ -106,7 +106,7 @@ def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
         _try(
             request,
             lambda: maintenance.begin(server=server, reason=given["reason"], until=given["until"]),
-            _("No run begins on this server until its maintenance is over."),
+            _("No run starts on this server until its maintenance is over."),
         )
     else:
         messages.error(request, _("Give the end as date and time, such as 2026-07-01 18:00."))
@@ -117,7 +117,7 @@ def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
 def server_release(request: HttpRequest, slug: str) -> HttpResponse:
     """End a server's maintenance."""
     server = get_object_or_404(Server, slug=slug)
-    _try(request, lambda: maintenance.end(server=server), _("Runs begin again on this server."))
+    _try(request, lambda: maintenance.end(server=server), _("Runs start on this server again."))
     return redirect("server-detail", slug=slug)
 
 

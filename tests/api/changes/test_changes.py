@@ -515,9 +515,9 @@ def test_members_get_one_mail_about_an_absence(mailing, expected):
 
     (sent,) = mail.outbox
     assert sent.to == ["ichiro@example.org", "jiro@example.org"]
-    assert sent.subject == "BenchLab: uploads to nightly stay away"
+    assert sent.subject == "BenchLab: no more uploads to nightly"
     last = timezone.now() - timedelta(days=2)
-    assert f"1 day, 0:00:00 (days, hours:minutes:seconds). The last one came: {last:%Y-%m-}" in (
+    assert f"1 day, 0:00:00 (days, hours:minutes:seconds). The last one arrived: {last:%Y-%m-}" in (
         sent.body
     )
     assert "https://lab.example/campaigns/nightly/" in sent.body

@@ -393,7 +393,7 @@ def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, la
         (["away", "--from", "/srv/pg.git"], "there is no server away"),
         (["lab", "--from", "../pg"], "not a path"),
         (["lab", "--from", "/srv/pg;id"], "not a path"),
-        (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "BenchLab's to say"),
+        (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "is set by BenchLab"),
     ],
 )
 def test_builds_are_not_allowed_with_what_is_not_plain(lab, words, said):

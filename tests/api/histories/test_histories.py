@@ -219,7 +219,7 @@ def test_an_unknown_decision_is_refused(client, nightly, log_in_as):
 
     page = client.post(f"/changes/{change.pk}/decision/", {"decision": "refuted"}, follow=True)
 
-    assert "This is no decision" in page.content.decode()
+    assert "Not a decision" in page.content.decode()
     assert Change.objects.get().decision == "open"
 
 

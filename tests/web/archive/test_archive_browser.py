@@ -159,7 +159,7 @@ def test_a_publication_is_drafted_previewed_and_accepted_by_a_second_person(
     page.get_by_role("button", name="Keep and check").click()
     expect(page.get_by_role("cell", name="98.25 %")).to_be_visible()
     page.get_by_role("button", name="Take it into the archive").click()
-    expect(page.get_by_text("Another person has to accept it")).to_be_visible()
+    expect(page.get_by_text("Someone other than its author has to accept it")).to_be_visible()
 
     log_in(page.context, "second")
     page.goto(f"{live_server.url}/archive/drafts/harbour-2020/")

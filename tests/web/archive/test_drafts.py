@@ -52,7 +52,7 @@ def test_a_draft_is_checked_and_a_second_person_takes_it_into_the_archive(
 
     draft = PublicationDraft.objects.get()
     for user, told in [
-        (writer, "Another person has to accept it"),
+        (writer, "Someone other than its author has to accept it"),
         (second, "It was changed since you looked"),
     ]:
         client.force_login(user)

@@ -105,7 +105,7 @@ def test_the_form_comes_filled_and_estimated(member, ready_server):
     page = member.get("/campaigns/new/").content.decode()
     assert 'value="1, 2, 4"' in page
     assert re.search(r"Runs</span>\s*<span class=\"stat__value\">18", page)
-    assert "What is chosen can be run." in page
+    assert "Your selection can be run." in page
 
 
 def test_a_choice_keeps_what_was_typed(member, ready_server):

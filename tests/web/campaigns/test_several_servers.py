@@ -97,7 +97,7 @@ def test_with_several_servers_versions_are_chosen(member, ready_server, rack):
     assert "PostgreSQL 16.14 · on every server" in page
     assert "PostgreSQL 17.2 · only on Rack 2" in page
     assert re.search(r"Runs</span>\s*<span class=\"stat__value\">36", page)
-    assert "What is chosen can be run." in page
+    assert "Your selection can be run." in page
 
 
 def test_a_change_of_servers_keeps_the_ticked_versions(member, ready_server, rack):
@@ -313,7 +313,7 @@ def test_a_publications_machine_is_told_once_with_all_that_ran_on_it(client, arc
 def test_one_without_campaigns_or_machines_says_so(client, apart):
     assert "No campaign has used it yet." in shown(client, f"/topologies/{apart.slug}/")
     apart.nodes.all().delete()
-    assert "does not tell which machines" in shown(client, f"/topologies/{apart.slug}/")
+    assert "does not name the machines" in shown(client, f"/topologies/{apart.slug}/")
 
 
 def test_what_only_a_private_project_uses_is_its_own(client, apart):

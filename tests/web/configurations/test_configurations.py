@@ -162,7 +162,7 @@ def test_what_others_are_is_copied_and_not_changed(member):
         ("work_mem = 4kB", "Choose a value from 64kB to 2TB."),
         ("shared_bufers = 1GB", "Did you mean shared_buffers?"),
         ("wal_level = bogus", "Choose one of"),
-        ("work_mem 8 MB\n", "Some lines are no settings"),
+        ("work_mem 8 MB\n", "Some lines are not settings"),
     ],
 )
 def test_wrong_settings_are_refused_with_name_and_range(member, text, message):
@@ -275,7 +275,7 @@ def test_the_estimate_shows_each_version_its_translation(member, matrix, old):
     [translation] = response.context["translations"]
     assert translation["versions"] == ["18.4"]
     page = " ".join(body(response).split())
-    assert "PostgreSQL 18.4: 2 settings in other words" in page
+    assert "PostgreSQL 18.4: 2 settings written differently" in page
     assert "checkpoint_segments = 16 → max_wal_size = 768MB" in page
 
 
@@ -286,8 +286,8 @@ def test_each_run_gets_its_versions_words_and_tells_them(member, matrix, old):
     assert runs["9.3.25"].plan["translated"] == []
     assert runs["18.4"].plan["settings"]["max_wal_size"] == "768MB"
     page = body(member.get(f"/runs/{runs['18.4'].pk}/"))
-    assert "2 settings in other words" in " ".join(page.split())
-    assert "in other words" not in body(member.get(f"/runs/{runs['9.3.25'].pk}/"))
+    assert "2 settings written differently" in " ".join(page.split())
+    assert "written differently" not in body(member.get(f"/runs/{runs['9.3.25'].pk}/"))
 
 
 def test_a_campaign_shows_what_its_configuration_contained_then(member, matrix, old):

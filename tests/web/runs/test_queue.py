@@ -37,11 +37,11 @@ def shown(client, path):
 def test_a_campaign_is_paused_and_says_so(member, campaign):
     member.post("/campaigns/first/pause/")
     page = shown(member, "/campaigns/first/")
-    assert "no further run begins" in page
+    assert "no further run starts" in page
     assert "/campaigns/first/resume/" in page
     assert "paused" in shown(member, "/campaigns/")
     member.post("/campaigns/first/resume/")
-    assert "no further run begins" not in shown(member, "/campaigns/first/")
+    assert "no further run starts" not in shown(member, "/campaigns/first/")
 
 
 def test_a_priority_is_changed(member, campaign):
@@ -112,7 +112,7 @@ def test_a_servers_page_and_the_form_say_what_repeats_can_show(member, finished_
 
 
 def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(member, ready_server):
-    assert "An A/A campaign tells it best" in shown(member, "/servers/db1/")
+    assert "An A/A campaign measures it best" in shown(member, "/servers/db1/")
 
 
 def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
@@ -128,7 +128,7 @@ def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
         "duration": "5",
         "wanted_percent": "2",
     }
-    assert "Say when to stop, too" in member.get(path, given).content.decode()
+    assert "Also say when to stop" in member.get(path, given).content.decode()
     page = member.get(path, given | {"most_repeats": "10"}).content.decode()
     assert "up to 20" in page
 

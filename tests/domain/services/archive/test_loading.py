@@ -253,7 +253,7 @@ def test_all_themes_are_scenarios(file):
         ("98.25 % |", "98.25 % | 3 |", "row 1: has 6 cells, the table 5 columns"),
         ("      2 | 2,000.00", "      1 | 2,000.00", "row 2: “2,000.00” has the metric tps"),
         ("scenario: profile", "scenario: prophecy", "names the scenario prophecy"),
-        ("metric: cpu_idle", "metric: cpu_busy", "nobody describes the metric cpu_busy"),
+        ("metric: cpu_idle", "metric: cpu_busy", "the metric cpu_busy is not described"),
         ("hardware: crane, e", "hardware: cran, e", "names the hardware cran"),
         ("repeats: 3", "repeat: 3", "has an unknown field: repeat"),
         ("title: {en: Reading, ja: 参照}", "title: {en: Reading}", "must be a pair of en and ja"),

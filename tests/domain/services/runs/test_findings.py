@@ -404,7 +404,7 @@ def test_page_and_programs_say_why_a_run_is_in_doubt(server, client):
 
     page = client.get(f"/runs/{run.pk}/").content.decode()
     assert "doubtful" in page
-    assert "database: 60.0 % of the processors were taken by neither PostgreSQL" in page
+    assert "database: 60.0 % of the processor time was used by neither PostgreSQL" in page
     told = client.get(f"/api/v1/runs/{run.pk}/").json()
     assert told["validity"] == told["certificate"]["validity"] == "doubtful"
     first = told["certificate"]["findings"][0]
