@@ -74,7 +74,7 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
 
 
 class DepartureSerializer(serializers.Serializer[Change]):
-    """Something that is otherwise than printed, and why."""
+    """Something that differs from the printed design, and why."""
 
     name = serializers.CharField()
     printed = serializers.CharField()
