@@ -126,7 +126,7 @@ class ConfigurationSerializer(serializers.Serializer[Configuration]):
     name = serializers.CharField()
     description = serializers.CharField()
     origin = serializers.CharField(help_text="built_in, published or own.")
-    written_for = serializers.CharField(help_text="Empty: in the words of no version.")
+    written_for = serializers.CharField(help_text="Empty: written for no particular version.")
     settings = serializers.DictField(child=serializers.CharField())
     initdb_options = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
