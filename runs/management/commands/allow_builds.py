@@ -25,8 +25,10 @@ class Command(BaseCommand):
         parser.add_argument("server", help="the slug of a registered server")
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--from", dest="clone", help="the folder of a clone on that server")
-        which.add_argument("--never", action="store_true", help="end it; what was built stays")
-        which.add_argument("--remove", action="store_true", help="end it, remove what was built")
+        which.add_argument("--never", action="store_true", help="stop allowing it; keep the builds")
+        which.add_argument(
+            "--remove", action="store_true", help="stop allowing it; remove the builds"
+        )
         parser.add_argument(
             "--configure", default="", metavar="OPTIONS", help="of configure, in one argument"
         )

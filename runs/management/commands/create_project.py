@@ -18,7 +18,7 @@ class Command(BaseCommand):
         """Slug, name, members, and who may read."""
         parser.add_argument("slug")
         parser.add_argument("--name", default="")
-        parser.add_argument("--private", action="store_true", help="only members may read")
+        parser.add_argument("--private", action="store_true", help="only members can read it")
         parser.add_argument("--member", action="append", default=[], metavar="USER")
 
     @audit.commanded

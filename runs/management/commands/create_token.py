@@ -23,7 +23,7 @@ class Command(BaseCommand):
             "--scopes", default="read,upload", help=f"some of {','.join(Token.Scope.values)}"
         )
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
-        parser.add_argument("--days", type=int, help="it expires after so many days")
+        parser.add_argument("--days", type=int, help="number of days until it expires")
 
     @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:

@@ -18,7 +18,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Servers take up to 6 s each where nobody answers."""
-        parser.add_argument("--without-targets", action="store_true", help="ask no server")
+        parser.add_argument("--without-targets", action="store_true", help="do not check servers")
         parser.add_argument(
             "--before-start",
             action="store_true",

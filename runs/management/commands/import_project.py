@@ -23,7 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """The file, and whether its results become another project's."""
         parser.add_argument("file", help="- is standard input")
-        parser.add_argument("--into", metavar="SLUG", help="a project that is here already")
+        parser.add_argument("--into", metavar="SLUG", help="an existing project")
 
     @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:

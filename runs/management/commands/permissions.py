@@ -63,8 +63,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Write, or only check."""
-        parser.add_argument("--write", action="store_true", help="into docs/security.md")
-        parser.add_argument("--check", action="store_true", help="that docs/security.md has it")
+        parser.add_argument("--write", action="store_true", help="write it into docs/security.md")
+        parser.add_argument(
+            "--check", action="store_true", help="check that docs/security.md has it"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Print, write or check."""
