@@ -1,4 +1,4 @@
-"""Pages: lists a page at a time, parts that a page asks for again, and messages about refused requests.
+"""Pages: lists a page at a time, parts that a page asks for again, and messages about refusals.
 
 The address has `after` or `before`, with the key of a row. There is no total: counting would cost
 more than the page.
