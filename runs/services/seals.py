@@ -29,6 +29,7 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.models import Instance, Project, Run, Seal, SealRequest
+from runs.models.campaigns import Origin
 from runs.selectors import seals
 from runs.selectors.seals import BEGINNING, DOMAIN, canonical, entry_hash
 from runs.services.access import projects
@@ -146,8 +147,8 @@ SECONDS = 10
 OLD_SERVICES_SECONDS = 600
 MISSING = """
 INSERT INTO runs_sealrequest (kind, run)
-SELECT 'sealed', id FROM runs_run
- WHERE state = 'finished' AND origin <> 'published'
+SELECT %(sealed)s, id FROM runs_run
+ WHERE state = %(finished)s AND origin <> %(published)s
    AND NOT EXISTS (SELECT FROM runs_seal WHERE run = runs_run.id)
    AND NOT EXISTS (SELECT FROM runs_sealrequest WHERE run = runs_run.id)
  ORDER BY id
@@ -171,8 +172,8 @@ def requesting(*, runs: Iterable[int]) -> Statement:
     Execute it in the transaction that stores them; that also calls `seal_once_committed`.
     """
     return Statement(
-        "INSERT INTO runs_sealrequest (kind, run) SELECT 'sealed', unnest(%s::bigint[])",
-        (sorted(runs),),
+        "INSERT INTO runs_sealrequest (kind, run) SELECT %s, unnest(%s::bigint[])",
+        (Seal.Kind.SEALED.value, sorted(runs)),
     )
 
 
@@ -197,7 +198,12 @@ def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
     with transaction.atomic():
         if Instance.objects.filter(unsealed_since__lte=due).update(unsealed_since=None):
             with connection.cursor() as cursor:
-                cursor.execute(MISSING)
+                values = {
+                    "sealed": Seal.Kind.SEALED.value,
+                    "finished": Run.State.FINISHED.value,
+                    "published": Origin.PUBLISHED.value,
+                }
+                cursor.execute(MISSING, values)
 
 
 def wake() -> None:

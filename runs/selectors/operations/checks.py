@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 
 from benchlab import bucket
 from benchlab.replica import ALIAS, IS_USABLE
+from runs.models import Campaign
 from runs.selectors.operations import signs
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -141,7 +142,8 @@ def sites() -> Outcome:
     """
     try:
         with connected() as database:
-            needed = sorted([str(site) for site in row[0]] for row in database.execute(_SITES))
+            found = database.execute(_SITES, {"live": [each.value for each in Campaign.LIVE]})
+            needed = sorted([str(site) for site in row[0]] for row in found)
     except psycopg.Error as error:
         return Outcome("sites", FAILED, one_line(error), _("See the database."))
     if not needed:
@@ -169,7 +171,7 @@ UNION
 SELECT array_agg(DISTINCT site) FROM runs_campaign campaign
 JOIN runs_topologynode node ON node.topology_id = campaign.topology_id
 JOIN runs_server server ON server.id = node.server_id
-WHERE campaign.state IN ('queued', 'running') AND site <> '' GROUP BY campaign.id
+WHERE campaign.state = ANY(%(live)s) AND site <> '' GROUP BY campaign.id
 """
 
 

@@ -15,6 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from runs.models import Run, WebhookDelivery
 from runs.selectors.operations import readiness, signs
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -24,22 +25,23 @@ MOST_ROWS = 5000
 
 QUEUE = """
 SELECT state, count(*), coalesce(extract(epoch FROM now() - min(queued_at)), 0)
-FROM (SELECT state, queued_at FROM runs_run WHERE state IN ('queued', 'lost') LIMIT %(most)s) run
+FROM (SELECT state, queued_at FROM runs_run WHERE state = ANY(%(waiting)s)
+      LIMIT %(most)s) run
 GROUP BY state"""
 ACTIVE = """
 SELECT state, count(*), coalesce(extract(epoch FROM now() - min(started_at)), 0)
-FROM runs_run WHERE state IN ('claimed', 'preparing', 'measuring', 'collecting') GROUP BY state"""
+FROM runs_run WHERE state = ANY(%(active)s) GROUP BY state"""
 ENDED = """
 SELECT event.to_state, coalesce(nullif(event.code, ''), event.to_state), count(*)
 FROM (SELECT * FROM runs_runevent ORDER BY id DESC LIMIT %(most)s) event
 WHERE event.at > now() - interval '1 hour'
-AND event.to_state IN ('finished', 'failed', 'errored', 'cancelled', 'lost') GROUP BY 1, 2"""
+AND event.to_state = ANY(%(ended)s) GROUP BY 1, 2"""
 DURATIONS = """
 SELECT quantile, percentile_cont(quantile) WITHIN GROUP (ORDER BY seconds)
 FROM (SELECT extract(epoch FROM run.finished_at - run.started_at)::float8 AS seconds
       FROM (SELECT * FROM runs_runevent ORDER BY id DESC LIMIT %(most)s) event
       JOIN runs_run run ON run.id = event.run_id
-      WHERE event.to_state = 'finished' AND event.at > now() - interval '1 day') took,
+      WHERE event.to_state = %(finished)s AND event.at > now() - interval '1 day') took,
      unnest(ARRAY[0.5, 0.95, 1]) quantile
 WHERE seconds IS NOT NULL GROUP BY quantile"""
 STORED = """
@@ -53,7 +55,7 @@ WHERE found_at > now() - interval '1 day' GROUP BY 1, 2"""
 WAITING = """
 SELECT 'stale cells', count(*) FROM (SELECT 1 FROM runs_stalecell LIMIT %(most)s) a
 UNION ALL SELECT 'deliveries', count(*)
-FROM (SELECT 1 FROM runs_webhookdelivery WHERE state = 'waiting' LIMIT %(most)s) b
+FROM (SELECT 1 FROM runs_webhookdelivery WHERE state = %(undelivered)s LIMIT %(most)s) b
 UNION ALL SELECT 'mails', count(*)
 FROM (SELECT 1 FROM runs_change WHERE mailed_at IS NULL LIMIT %(most)s) c"""
 SERVERS = "SELECT state, count(*) FROM runs_server GROUP BY state"
@@ -66,6 +68,13 @@ TOTALS = {
 }
 TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')), 0)"
 SIZE = "SELECT pg_database_size(current_database())"
+STATES: dict[str, Any] = {
+    "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
+    "active": [each.value for each in Run.ACTIVE],
+    "ended": [each.value for each in (Run.State.FINISHED, *Run.UNSUCCESSFUL, Run.State.LOST)],
+    "finished": Run.State.FINISHED.value,
+    "undelivered": WebhookDelivery.State.WAITING.value,
+}
 
 
 def exposition() -> bytes:
@@ -152,7 +161,7 @@ def _of_errors() -> Iterator[Metric]:
 
 def _rows(query: str, **values: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
-        cursor.execute(query, {"most": MOST_ROWS, **values})
+        cursor.execute(query, {"most": MOST_ROWS, **STATES, **values})
         return list(cursor.fetchall())
 
 

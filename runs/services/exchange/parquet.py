@@ -56,7 +56,7 @@ SELECT {columns}
   LEFT JOIN runs_server host ON host.id = r.server_id
   LEFT JOIN runs_hardwareprofile h ON h.id = r.hardware_id
   LEFT JOIN runs_environment e ON e.id = r.environment_id
- WHERE r.state = 'finished' AND {month}
+ WHERE r.state = %(finished)s AND {month}
 """
 NONE = "none"
 
@@ -119,7 +119,8 @@ def _copy(file: Any, month: str) -> None:
         # Months are those of UTC, whoever asks.
         cursor.execute("SET LOCAL timezone = 'UTC'")
         raw: Any = cursor
-        with raw.copy(f"COPY ({query}) TO STDOUT (FORMAT csv)") as copied:
+        asked = f"COPY ({query}) TO STDOUT (FORMAT csv)"
+        with raw.copy(asked, {"finished": Run.State.FINISHED.value}) as copied:
             for piece in copied:
                 file.write(piece)
 
