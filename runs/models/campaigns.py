@@ -228,13 +228,18 @@ class CellSummary(models.Model):
         return f"{self.median} ({self.n})"
 
 
+class AnnotationKind(models.TextChoices):
+    """What an annotation is; see `Annotation.Kind`."""
+
+    NOTE = "note", _("note")
+    CONCLUSION = "conclusion", _("conclusion")
+    DISCUSSION = "discussion", _("discussion")
+
+
 class Annotation(models.Model):
     """A note on a campaign or one of its cells, a conclusion, or a report's discussion."""
 
-    class Kind(models.TextChoices):
-        NOTE = "note", _("note")
-        CONCLUSION = "conclusion", _("conclusion")
-        DISCUSSION = "discussion", _("discussion")
+    Kind: TypeAlias = AnnotationKind
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="annotations")
     cell = models.ForeignKey("Cell", models.CASCADE, null=True, related_name="annotations")
@@ -245,6 +250,7 @@ class Annotation(models.Model):
 
     class Meta:
         ordering = ["campaign", "created_at", "pk"]
+        constraints = [is_one_of("kind", AnnotationKind, name="annotation_kind_is_known")]
 
     def __str__(self) -> str:
         return self.text[:60]

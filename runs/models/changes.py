@@ -19,6 +19,13 @@ class ChangeDecision(models.TextChoices):
     REFUTED = "refuted", _("refuted by later runs")
 
 
+class ChangeKind(models.TextChoices):
+    """How a change was found; see `Change.Kind`."""
+
+    STEP = "step", _("step")
+    ALARM = "alarm", _("single run")
+
+
 class Change(models.Model):
     """A point of a history from which on the metric is different. Each is reported once.
 
@@ -26,10 +33,7 @@ class Change(models.Model):
     that of the medians after and before. A decision without `decided_at` was made automatically.
     """
 
-    class Kind(models.TextChoices):
-        STEP = "step", _("step")
-        ALARM = "alarm", _("single run")
-
+    Kind: TypeAlias = ChangeKind
     Decision: TypeAlias = ChangeDecision
 
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
@@ -58,6 +62,7 @@ class Change(models.Model):
     class Meta:
         ordering = ["-found_at", "-pk"]
         constraints = [
+            is_one_of("kind", ChangeKind, name="change_kind_is_known"),
             is_one_of("decision", ChangeDecision, name="change_decision_is_known"),
             models.UniqueConstraint(fields=["run", "metric", "kind"], name="change_once"),
         ]

@@ -1,19 +1,26 @@
 """Measurements (single numbers) and series (values over time) of runs."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
+
+
+class MetricDirection(models.TextChoices):
+    """Which of two values is better; see `Metric.Direction`."""
+
+    HIGHER = "higher", _("higher is better")
+    LOWER = "lower", _("lower is better")
+    NEUTRAL = "neutral", _("neither")
+
 
 class Metric(models.Model):
     """Name, unit and direction; the direction says which of two values is better."""
 
-    class Direction(models.TextChoices):
-        HIGHER = "higher", _("higher is better")
-        LOWER = "lower", _("lower is better")
-        NEUTRAL = "neutral", _("neither")
+    Direction: TypeAlias = MetricDirection
 
     name = models.SlugField(max_length=80, unique=True)
     unit = models.CharField(max_length=40, blank=True)
@@ -24,6 +31,7 @@ class Metric(models.Model):
 
     class Meta:
         ordering = ["name"]
+        constraints = [is_one_of("direction", MetricDirection, name="metric_direction_is_known")]
 
     def __str__(self) -> str:
         return self.name
@@ -54,6 +62,7 @@ class Measurement(models.Model):
     class Meta:
         ordering = ["run", "metric"]
         constraints = [
+            is_one_of("statistic", Statistic, name="measurement_statistic_is_known"),
             models.UniqueConstraint(fields=["run", "metric", "statistic"], name="measurement_once"),
         ]
         indexes = [models.Index(fields=["metric", "-run"], name="measurement_by_metric")]

@@ -1,9 +1,13 @@
 """Projects: campaigns and people that belong together."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from runs.models.constraints import is_one_of
 
 
 class Project(models.Model):
@@ -24,13 +28,18 @@ class Project(models.Model):
         return self.name
 
 
+class MembershipRole(models.TextChoices):
+    """A person's role in a project; see `Membership.Role`."""
+
+    VIEWER = "viewer", _("viewer")
+    OPERATOR = "operator", _("operator")
+    MAINTAINER = "maintainer", _("maintainer")
+
+
 class Membership(models.Model):
     """A person's role in a project; `runs.selectors.access.rights` says what it allows."""
 
-    class Role(models.TextChoices):
-        VIEWER = "viewer", _("viewer")
-        OPERATOR = "operator", _("operator")
-        MAINTAINER = "maintainer", _("maintainer")
+    Role: TypeAlias = MembershipRole
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="memberships")
     user = models.ForeignKey(
@@ -42,6 +51,7 @@ class Membership(models.Model):
     class Meta:
         ordering = ["project", "user"]
         constraints = [
+            is_one_of("role", MembershipRole, name="membership_role_is_known"),
             models.UniqueConstraint(fields=["user", "project"], name="member_once"),
         ]
 
@@ -68,6 +78,7 @@ class Invitation(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-pk"]
+        constraints = [is_one_of("role", MembershipRole, name="invitation_role_is_known")]
 
     def __str__(self) -> str:
         return f"{self.project_id}: {self.role}"

@@ -53,6 +53,14 @@ class RunState(models.TextChoices):
     WITHDRAWN = "withdrawn", _("withdrawn")
 
 
+class RunValidity(models.TextChoices):
+    """What a run's certificate says of its result; see `Run.Validity`."""
+
+    VALID = "valid", _("valid")
+    DOUBTFUL = "doubtful", _("doubtful")
+    INVALID = "invalid", _("not valid")
+
+
 class Run(models.Model):
     """One execution of one cell.
 
@@ -62,11 +70,7 @@ class Run(models.Model):
     """
 
     State: TypeAlias = RunState
-
-    class Validity(models.TextChoices):
-        VALID = "valid", _("valid")
-        DOUBTFUL = "doubtful", _("doubtful")
-        INVALID = "invalid", _("not valid")
+    Validity: TypeAlias = RunValidity
 
     DOUBTED = (Validity.DOUBTFUL, Validity.INVALID)
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)
@@ -126,6 +130,7 @@ class Run(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [
+            is_one_of("validity", RunValidity, name="run_validity_is_known", or_empty=True),
             is_one_of("state", RunState, name="run_state_is_known"),
             is_one_of("origin", Origin, name="run_origin_is_known"),
             models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),

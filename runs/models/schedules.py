@@ -1,8 +1,19 @@
 """Schedules: campaigns that BenchLab queues automatically, and the result of each firing."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from runs.models.constraints import is_one_of
+
+
+class ScheduleKind(models.TextChoices):
+    """What a schedule waits for; see `Schedule.Kind`."""
+
+    TIMES = "times", _("at a time of day")
+    INSTALLATION = "installation", _("when a new installation is found")
 
 
 class Schedule(models.Model):
@@ -13,9 +24,7 @@ class Schedule(models.Model):
     installations: then `seen_installations` has the folder and version of each known one.
     """
 
-    class Kind(models.TextChoices):
-        TIMES = "times", _("at a time of day")
-        INSTALLATION = "installation", _("when a new installation is found")
+    Kind: TypeAlias = ScheduleKind
 
     title = models.CharField(_("title"), max_length=200)
     server = models.ForeignKey("Server", models.CASCADE, related_name="schedules")
@@ -33,6 +42,7 @@ class Schedule(models.Model):
 
     class Meta:
         ordering = ["title", "pk"]
+        constraints = [is_one_of("kind", ScheduleKind, name="schedule_kind_is_known")]
 
     def __str__(self) -> str:
         return self.title

@@ -170,18 +170,23 @@ class ServerEvent(models.Model):
         return f"{self.code} {self.at:%Y-%m-%d %H:%M:%S}"
 
 
+class TopologyKind(models.TextChoices):
+    """How servers are arranged; see `Topology.Kind`."""
+
+    SINGLE = "single", _("single server")
+    CLIENT = "client", _("database and load generator apart")
+    STREAMING = "streaming", _("streaming replication")
+    LOGICAL = "logical", _("logical replication")
+    FDW = "fdw", _("foreign tables")
+    SHARDED = "sharded", _("sharded")
+    POOLED = "pooled", _("connection pool")
+    VARIED = "varied", _("several arrangements")
+
+
 class Topology(models.Model):
     """A named arrangement of servers. Its kind says which roles it needs."""
 
-    class Kind(models.TextChoices):
-        SINGLE = "single", _("single server")
-        CLIENT = "client", _("database and load generator apart")
-        STREAMING = "streaming", _("streaming replication")
-        LOGICAL = "logical", _("logical replication")
-        FDW = "fdw", _("foreign tables")
-        SHARDED = "sharded", _("sharded")
-        POOLED = "pooled", _("connection pool")
-        VARIED = "varied", _("several arrangements")
+    Kind: TypeAlias = TopologyKind
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -192,18 +197,24 @@ class Topology(models.Model):
     class Meta:
         ordering = ["name", "pk"]
         verbose_name_plural = "topologies"
+        constraints = [is_one_of("kind", TopologyKind, name="topology_kind_is_known")]
 
     def __str__(self) -> str:
         return self.name
 
 
+class NodeRole(models.TextChoices):
+    """What a server is in a topology; see `TopologyNode.Role`."""
+
+    DATABASE = "database", _("database")
+    LOAD_GENERATOR = "load_generator", _("load generator")
+    CLUSTERS = "clusters", _("further clusters")
+
+
 class TopologyNode(models.Model):
     """One role in a topology, played by one server."""
 
-    class Role(models.TextChoices):
-        DATABASE = "database", _("database")
-        LOAD_GENERATOR = "load_generator", _("load generator")
-        CLUSTERS = "clusters", _("further clusters")
+    Role: TypeAlias = NodeRole
 
     topology = models.ForeignKey("Topology", models.CASCADE, related_name="nodes")
     server = models.ForeignKey("Server", models.PROTECT, related_name="nodes")
@@ -213,6 +224,7 @@ class TopologyNode(models.Model):
     class Meta:
         ordering = ["topology", "role", "ordinal"]
         constraints = [
+            is_one_of("role", NodeRole, name="node_role_is_known"),
             models.UniqueConstraint(fields=["topology", "role", "ordinal"], name="node_once"),
         ]
 

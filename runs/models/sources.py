@@ -1,11 +1,14 @@
 """Sources: publications, their tables, and every figure that they print."""
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from runs.models.constraints import is_one_of
 from runs.models.measurements import Statistic
 
 
@@ -165,6 +168,7 @@ class PublishedTable(models.Model):
     class Meta:
         ordering = ["source", "ordinal"]
         constraints = [
+            is_one_of("statistic", Statistic, name="table_statistic_is_known", or_empty=True),
             models.UniqueConstraint(fields=["source", "number"], name="published_table_once"),
         ]
         indexes = [GinIndex(fields=["search"], name="published_table_search")]
@@ -195,6 +199,14 @@ class PublishedNode(models.Model):
         return self.role
 
 
+class FigureKind(models.TextChoices):
+    """Where a printed figure comes from; see `PrintedFigure.Kind`."""
+
+    MEASURED = "measured", _("measured")
+    DERIVED = "derived", _("derived from other figures")
+    NOT_MEASURED = "not_measured", _("printed, but not measured")
+
+
 class PrintedFigure(models.Model):
     """A number in a table, as printed, and the value that BenchLab computes for it.
 
@@ -204,10 +216,7 @@ class PrintedFigure(models.Model):
     itself says that the figure is not exact. `node` is the machine that it was measured on.
     """
 
-    class Kind(models.TextChoices):
-        MEASURED = "measured", _("measured")
-        DERIVED = "derived", _("derived from other figures")
-        NOT_MEASURED = "not_measured", _("printed, but not measured")
+    Kind: TypeAlias = FigureKind
 
     table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="printed")
     row = models.PositiveSmallIntegerField()
@@ -228,6 +237,8 @@ class PrintedFigure(models.Model):
     class Meta:
         ordering = ["table", "row", "column"]
         constraints = [
+            is_one_of("kind", FigureKind, name="figure_kind_is_known"),
+            is_one_of("statistic", Statistic, name="figure_statistic_is_known", or_empty=True),
             models.UniqueConstraint(fields=["table", "row", "column"], name="figure_once"),
         ]
 
@@ -243,28 +254,35 @@ SAID_BY: dict[str, str] = {
 }
 
 
+class DiscrepancyKind(models.TextChoices):
+    """What contradicts a figure; see `Discrepancy.Kind`."""
+
+    RATIO = "ratio", _("ratio")
+    MEDIAN = "median", _("median")
+    SUM = "sum", _("sum")
+    OTHER_TABLE = "other_table", _("another table says otherwise")
+    REPEATED_ROW = "repeated_row", _("repeated row")
+    NOT_MEASURED = "not_measured", _("printed, but not measured")
+    TEXT = "text", _("the text says otherwise")
+
+
+class DiscrepancyWeight(models.IntegerChoices):
+    """How much a discrepancy matters, the most serious first."""
+
+    WRONG_CONCLUSION = 1, _("wrong conclusion")
+    WRONG_FIGURE = 2, _("wrong figure")
+    ROUNDING = 3, _("rounding")
+    WORDING = 4, _("wording")
+
+
 class Discrepancy(models.Model):
     """Where a publication contradicts itself: found by recomputation, or reported by a reader.
 
     `figures` are those of its table that are concerned; `figure` is the first of them.
     """
 
-    class Weight(models.IntegerChoices):
-        """How much it matters, the most serious first."""
-
-        WRONG_CONCLUSION = 1, _("wrong conclusion")
-        WRONG_FIGURE = 2, _("wrong figure")
-        ROUNDING = 3, _("rounding")
-        WORDING = 4, _("wording")
-
-    class Kind(models.TextChoices):
-        RATIO = "ratio", _("ratio")
-        MEDIAN = "median", _("median")
-        SUM = "sum", _("sum")
-        OTHER_TABLE = "other_table", _("another table says otherwise")
-        REPEATED_ROW = "repeated_row", _("repeated row")
-        NOT_MEASURED = "not_measured", _("printed, but not measured")
-        TEXT = "text", _("the text says otherwise")
+    Weight: TypeAlias = DiscrepancyWeight
+    Kind: TypeAlias = DiscrepancyKind
 
     table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="discrepancies")
     figure = models.ForeignKey("PrintedFigure", models.CASCADE, null=True)
@@ -279,6 +297,10 @@ class Discrepancy(models.Model):
     class Meta:
         ordering = ["table", "ordinal"]
         verbose_name_plural = "discrepancies"
+        constraints = [
+            is_one_of("kind", DiscrepancyKind, name="discrepancy_kind_is_known"),
+            is_one_of("weight", DiscrepancyWeight, name="discrepancy_weight_is_known"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.printed}"

@@ -11,6 +11,7 @@ from django.db.models import Value
 from django.utils import translation
 
 from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
+from runs.models.sources import DiscrepancyWeight
 from runs.published import words
 from runs.published.checks import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Column, Document
@@ -166,7 +167,7 @@ def _discrepancies(
             Discrepancy(
                 table=row,
                 figure=figures[row.pk, at.row, at.column] if at else None,
-                weight=Discrepancy.Weight[fault.weight.upper()],
+                weight=DiscrepancyWeight[fault.weight.upper()],
                 ordinal=place + 1,
                 kind=fault.kind,
                 printed=fault.printed,

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from runs.api import doors
-from runs.models import Campaign, HardwareProfile, Measurement, Run
+from runs.models import Campaign, HardwareProfile, Metric, Run
 from runs.services.access import projects
 from runs.services.campaigns import scenarios
 from tests import factories
@@ -211,14 +211,14 @@ def test_what_is_of_a_private_project_is_not_in_it(rows):
 
 def test_no_text_is_a_formula_and_json_has_it_as_it_was(rows, get):
     store(repeats(campaign="nightly", levels={"clients": 8}, tps=[-5.5]))
-    Measurement.objects.update(statistic="=cmd|'/C calc'!A0"[:10])
+    Metric.objects.filter(name="tps").update(unit="=cmd|'/C calc'!A0")
 
     (row,) = rows("measurements/?format=csv")
 
-    assert row["statistic"].startswith("'=cmd")
+    assert row["unit"] == "'=cmd|'/C calc'!A0"
     assert float(row["value"]) == -5.5
     (told,) = get("measurements/")["results"]
-    assert told["statistic"].startswith("=cmd")
+    assert told["unit"] == "=cmd|'/C calc'!A0"
 
 
 def test_the_name_of_a_machine_is_no_formula(lab, rows):

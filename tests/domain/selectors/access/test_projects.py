@@ -17,7 +17,7 @@ def test_a_statement_is_written_once_for_each_reader_and_finds_what_they_may_see
     for slug, project in (("open", None), ("of-one", private), ("of-two", other)):
         factories.campaign(slug, project=project)
     member, somebody = (User.objects.create_user(name) for name in ("member", "somebody"))
-    Membership.objects.create(user=member, project=private, role="runner")
+    Membership.objects.create(user=member, project=private, role="viewer")
     superuser = User.objects.create_superuser("root")
     tokens = [Token(name="t", project=project) for project in (private, other)]
     readers = (AnonymousUser(), member, somebody, superuser, *tokens)
@@ -36,7 +36,7 @@ def test_a_statement_is_written_once_for_each_reader_and_finds_what_they_may_see
         *(["open"], ["of-one", "open"], ["open"], ["of-two", "open"]),
         *(["of-one", "open"], ["of-two", "open"]),
     ]
-    Membership.objects.create(user=somebody, project=other, role="runner")
+    Membership.objects.create(user=somebody, project=other, role="viewer")
     Project.objects.filter(pk=private.pk).update(is_public=True)
     Membership.objects.filter(user=member).delete()
     assert [seen(reader) for reader in readers] == [
