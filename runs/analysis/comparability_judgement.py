@@ -175,7 +175,7 @@ def _is_told_otherwise(fact: Fact, base: Known, head: Known) -> bool:
 
 
 def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool:
-    if base == head and not fact.spoils and len(base) == 1:
+    if base == head and not fact.spoils:
         return True
     return all(
         any(fact.is_same(one, other) for other in others)

@@ -190,6 +190,36 @@ def test_a_name_alone_counts_where_nothing_else_is_known():
     assert judged(known({**XEON, "name": "runner 2"})) == ((), ())
 
 
+def test_facts_after_one_that_does_not_count_still_count():
+    renamed = known({**XEON, "name": "runner 2"}, {**LINUX, "kernel": "Linux 5.4"})
+
+    assert judged(renamed)[0] == ("environment_differs",)
+
+    def of(version, level, buffers):
+        buffers = setting(buffers, source="configuration file")
+        settings = {"wal_level": setting(level, source="default"), "shared_buffers": buffers}
+        return known(version=version, settings=settings)
+
+    assert facts(of("18.4", "replica", "1GB"), of("9.6.24", "minimal", "2GB")) == ["shared_buffers"]
+
+
+def test_a_fact_is_read_from_rows_of_its_own_kind_only():
+    assert judged(known(environment={**LINUX, "cpu_model": "EPYC", "cores": 16})) == ((), ())
+
+
+def test_what_disturbs_a_measurement_forbids_a_verdict_even_if_it_disturbs_both():
+    traced, untraced = (known(workload={"syscalls": each}) for each in (True, False))
+
+    assert judged(traced, traced)[0] == ("workload_differs",)
+    assert judged(untraced, untraced) == ((), ())
+
+
+def test_a_cell_without_any_conditions_is_compared_and_says_so():
+    expected = ((), ("hardware_unknown", "environment_unknown"))
+
+    assert judged(Conditions()) == judged(known(), Conditions()) == expected
+
+
 def test_a_cell_whose_runs_differ_is_not_comparable_with_one_whose_runs_do_not():
     rows = {"hardware": [XEON, {**XEON, "cores": 16}], "environment": [LINUX]}
     both = Conditions((comparability_judgement.known(rows),))

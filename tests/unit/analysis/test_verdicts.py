@@ -1,0 +1,59 @@
+"""The word for an interval, and how many more rounds would decide it."""
+
+import math
+
+import pytest
+
+from runs.analysis.inference.verdicts import MOST_ROUNDS, rounds_missing, word
+
+EFFECT = 0.03
+BOUND = math.log1p(EFFECT)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "higher", "lower", "neutral"),
+    [
+        (-BOUND, BOUND, "same", "same", "same"),
+        (-BOUND, math.nextafter(BOUND, 1), "undecided", "undecided", "undecided"),
+        (math.nextafter(-BOUND, -1), BOUND, "undecided", "undecided", "undecided"),
+        (0.0, 1.0, "undecided", "undecided", "undecided"),
+        (-1.0, 0.0, "undecided", "undecided", "undecided"),
+        (0.001, 1.0, "faster", "slower", "different"),
+        (-1.0, -0.001, "slower", "faster", "different"),
+        (0.001, math.inf, "faster", "slower", "different"),
+        (-BOUND, math.inf, "undecided", "undecided", "undecided"),
+        (0.001, BOUND, "same", "same", "same"),
+    ],
+)
+def test_the_word_of_an_interval(low, high, higher, lower, neutral):
+    found = [
+        word(low, high, direction=each, effect=EFFECT) for each in ("higher", "lower", "neutral")
+    ]
+
+    assert found == [higher, lower, neutral]
+
+
+@pytest.mark.parametrize(
+    ("difference", "half_width", "runs", "missing"),
+    [
+        # To exclude 1, the interval must be as narrow as the difference: half of it, four times.
+        (0.1, 0.2, 4, 12),
+        (-0.1, 0.2, 4, 12),
+        (0.1, 0.3, 4, 32),
+        # To lie within the effect, as narrow as what is left of it: here 0.0196, of 0.0296.
+        (0.01, 0.06, 5, 43),
+        (0.0, 0.06, 5, 16),
+        # Of 4.4 runs on average.
+        (0.1, 0.2, 4.4, 13),
+        # At least one, and never thousands.
+        (0.1, 0.05, 4, 1),
+        (0.1, 0.1, 4, 1),
+        (0.1, 1000.0, 4, MOST_ROUNDS),
+    ],
+)
+def test_the_rounds_that_are_missing(difference, half_width, runs, missing):
+    assert rounds_missing(difference, half_width, runs, EFFECT) == missing
+
+
+def test_without_a_difference_and_an_effect_no_number_of_rounds_is_enough():
+    assert rounds_missing(0.0, 0.1, 4, 0.0) == MOST_ROUNDS
