@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 
-from runs.models import Membership, Project, Schedule, Token
+from runs.models import AuditEntry, Membership, Project, Schedule, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.permissions import Denied
 from runs.selectors.access.rights import GRANTS, Right, Role
@@ -210,6 +210,31 @@ def test_a_new_object_is_of_the_default_project_or_of_the_first_that_allows_it(p
         permissions.project_for(member(Role.VIEWER, public, private), Right.QUEUE)
     Project.objects.filter(pk=public.pk).delete()
     assert permissions.project_for(member(Role.OPERATOR, other), Right.QUEUE) == other
+    first, _is_new = Project.objects.get_or_create(pk=1, defaults={"slug": "a", "name": "A"})
+    assert permissions.project_for(member(Role.OPERATOR, first), Right.QUEUE) == first
+
+
+def test_the_default_project_is_read_once_for_a_reader(public, django_assert_num_queries):
+    user = member(Role.VIEWER)
+
+    with django_assert_num_queries(1):
+        assert permissions.default_for(user) == permissions.default_for(user) == public.pk
+
+
+def test_entries_are_read_by_those_who_maintain_their_project(public, private):
+    ours, theirs, general = (
+        AuditEntry.objects.create(action="changed", subject="x", project=each)
+        for each in (public, private, None)
+    )
+
+    def read(reader):
+        return list(permissions.readable_audit(reader))
+
+    assert read(member(Role.VIEWER, is_superuser=True)) == [general, theirs, ours]
+    assert read(member(Role.MAINTAINER, public)) == [ours]
+    assert read(member(Role.OPERATOR, public)) == []
+    assert read(AnonymousUser()) == []
+    assert read(token(SCOPE.ADMIN, project=private)) == [theirs]
 
 
 def test_somebody_who_is_no_account_is_anybody():
