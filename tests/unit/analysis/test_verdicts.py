@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from runs.analysis.inference.verdicts import MOST_ROUNDS, rounds_missing, word
+from runs.analysis.inference.verdicts import MOST_ROUNDS, Inference, rounds_missing, word
 
 EFFECT = 0.03
 BOUND = math.log1p(EFFECT)
@@ -45,10 +45,10 @@ def test_the_word_of_an_interval(low, high, higher, lower, neutral):
         (0.0, 0.06, 5, 16),
         # Of 4.4 runs on average.
         (0.1, 0.2, 4.4, 13),
-        # At least one, and never thousands.
+        # At least one, and at most a thousand.
         (0.1, 0.05, 4, 1),
         (0.1, 0.1, 4, 1),
-        (0.1, 1000.0, 4, MOST_ROUNDS),
+        (0.1, 1000.0, 4, 1000),
     ],
 )
 def test_the_rounds_that_are_missing(difference, half_width, runs, missing):
@@ -57,3 +57,9 @@ def test_the_rounds_that_are_missing(difference, half_width, runs, missing):
 
 def test_without_a_difference_and_an_effect_no_number_of_rounds_is_enough():
     assert rounds_missing(0.0, 0.1, 4, 0.0) == MOST_ROUNDS
+
+
+def test_an_answer_doubts_no_run_of_itself():
+    assert Inference("same").doubtful == 0
+    assert not Inference("same").is_proven
+    assert Inference("different").is_proven
