@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: 5d27ed06ba2de1b87108ce568191a5d0b3983053bccd201196bcd175e05f59be
+-- Of these statements and those migrations: c8b0f59cfb52cfd6620e436c7969a376ec393d45209a18da917529f151335022
 
 SET LOCAL check_function_bodies = false;
 
@@ -1273,6 +1273,7 @@ CREATE INDEX account_emailaddress_email_03be32b2_like ON account_emailaddress US
 CREATE INDEX account_emailaddress_user_id_2c513194 ON account_emailaddress USING btree (user_id);
 CREATE INDEX account_emailconfirmation_email_address_id_5b7f8c58 ON account_emailconfirmation USING btree (email_address_id);
 CREATE INDEX account_emailconfirmation_key_f43612bd_like ON account_emailconfirmation USING btree (key varchar_pattern_ops);
+CREATE INDEX artifact_profile ON runs_artifact USING btree (run_id) WHERE ((name)::text = 'perf-folded.txt'::text);
 CREATE INDEX audit_by_action ON runs_auditentry USING btree (action, id DESC);
 CREATE INDEX audit_by_actor ON runs_auditentry USING btree (actor, id DESC);
 CREATE INDEX audit_by_project ON runs_auditentry USING btree (project_id, id DESC);
@@ -1289,6 +1290,7 @@ CREATE INDEX auth_user_username_6821ab7c_like ON auth_user USING btree (username
 CREATE INDEX bisection_by_rules ON runs_bisection USING btree (rules, id) WHERE ((state)::text = 'finished'::text);
 CREATE UNIQUE INDEX bisection_once_at_a_time ON runs_bisection USING btree (campaign_id, fingerprint) WHERE ((state)::text = 'running'::text);
 CREATE INDEX bisection_running ON runs_bisection USING btree (id) WHERE ((state)::text = 'running'::text);
+CREATE INDEX build_by_commit ON runs_build USING btree (server_id, commit);
 CREATE UNIQUE INDEX build_once ON runs_build USING btree (server_id, commit) WHERE (state IN ('waiting', 'building', 'done'));
 CREATE UNIQUE INDEX build_one_at_a_time ON runs_build USING btree (server_id) WHERE ((state)::text = 'building'::text);
 CREATE INDEX campaign_by_origin ON runs_campaign USING btree (origin, id DESC);
@@ -1298,12 +1300,17 @@ CREATE INDEX campaign_by_theme ON runs_campaign USING btree (scenario_id, origin
 CREATE INDEX cell_by_ordinal ON runs_cell USING btree (campaign_id, ordinal);
 CREATE INDEX cell_by_series ON runs_cell USING btree (campaign_id, series_key);
 CREATE INDEX cell_by_version ON runs_cell USING btree (version varchar_pattern_ops, campaign_id);
+CREATE INDEX cell_by_workload ON runs_cell USING btree (workload_version_id, campaign_id) WHERE (workload_version_id IS NOT NULL);
+CREATE INDEX change_by_decision ON runs_change USING btree (decision, id DESC) WHERE (NOT ((decision)::text = 'open'::text));
 CREATE INDEX change_by_rules ON runs_change USING btree (rules, id);
+CREATE INDEX change_of_single_run ON runs_change USING btree (id DESC) WHERE ((kind)::text = 'alarm'::text);
 CREATE INDEX change_to_mail ON runs_change USING btree (id) WHERE (mailed_at IS NULL);
+CREATE INDEX delivery_by_webhook ON runs_webhookdelivery USING btree (webhook_id, id DESC);
 CREATE INDEX delivery_waiting ON runs_webhookdelivery USING btree (next_try_at) WHERE ((state)::text = 'waiting'::text);
 CREATE INDEX django_session_expire_date_a5c62663 ON django_session USING btree (expire_date);
 CREATE INDEX django_session_session_key_c0390e0f_like ON django_session USING btree (session_key varchar_pattern_ops);
 CREATE UNIQUE INDEX environment_slug_once ON runs_environment USING btree (slug) WHERE (NOT ((slug)::text = ''::text));
+CREATE INDEX hardware_by_name ON runs_hardwareprofile USING btree (name, id);
 CREATE UNIQUE INDEX hardware_slug_once ON runs_hardwareprofile USING btree (slug) WHERE (NOT ((slug)::text = ''::text));
 CREATE INDEX measurement_by_metric ON runs_measurement USING btree (metric_id, run_id DESC);
 CREATE INDEX mfa_authenticator_user_id_0c3a50c0 ON mfa_authenticator USING btree (user_id);
@@ -1443,6 +1450,7 @@ CREATE INDEX runs_webhookdelivery_webhook_id_a26ef8ad ON runs_webhookdelivery US
 CREATE INDEX runs_workload_created_by_id_8bd224e0 ON runs_workload USING btree (created_by_id);
 CREATE INDEX runs_workload_slug_f8c334ab_like ON runs_workload USING btree (slug varchar_pattern_ops);
 CREATE INDEX runs_workloadversion_created_by_id_c592434c ON runs_workloadversion USING btree (created_by_id);
+CREATE INDEX schedule_event_by_schedule ON runs_scheduleevent USING btree (schedule_id, id DESC);
 CREATE INDEX server_check_by_age ON runs_servercheck USING btree (asked_at);
 CREATE INDEX server_check_open ON runs_servercheck USING btree (deadline) WHERE (state IN ('waiting', 'active'));
 CREATE INDEX socialaccount_socialaccount_user_id_8146e70c ON socialaccount_socialaccount USING btree (user_id);
@@ -1650,6 +1658,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0050_packs', now()),
 ('runs', '0051_run_by_campaign', now()),
 ('runs', '0052_known_choices', now()),
+('runs', '0053_newest_of_each', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

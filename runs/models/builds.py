@@ -59,6 +59,8 @@ class Build(models.Model):
                 name="build_one_at_a_time",
             ),
         ]
+        # Those of a bisection, which may be removed by now.
+        indexes = [models.Index(fields=["server", "commit"], name="build_by_commit")]
 
     def __str__(self) -> str:
         return f"{self.commit[:12]} on {self.server_id}: {self.state}"

@@ -194,6 +194,12 @@ class Cell(models.Model):
                 opclasses=["varchar_pattern_ops", "int8_ops"],
                 name="cell_by_version",
             ),
+            # The newest campaigns of a workload.
+            models.Index(
+                fields=["workload_version", "campaign"],
+                condition=models.Q(workload_version__isnull=False),
+                name="cell_by_workload",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -70,6 +70,15 @@ class Change(models.Model):
             models.Index(fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"),
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(fields=["rules", "id"], name="change_by_rules"),
+            # The filters of lists, the newest first; most have the other value.
+            models.Index(
+                fields=["decision", "-id"],
+                condition=~models.Q(decision="open"),
+                name="change_by_decision",
+            ),
+            models.Index(
+                fields=["-id"], condition=models.Q(kind="alarm"), name="change_of_single_run"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -152,6 +161,8 @@ class WebhookDelivery(models.Model):
                 condition=models.Q(state="waiting"),
                 name="delivery_waiting",
             ),
+            # The newest of each webhook.
+            models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
         ]
 
     def __str__(self) -> str:

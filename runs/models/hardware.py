@@ -30,6 +30,8 @@ class HardwareProfile(models.Model):
                 fields=["slug"], condition=~models.Q(slug=""), name="hardware_slug_once"
             ),
         ]
+        # The order of lists.
+        indexes = [models.Index(fields=["name", "id"], name="hardware_by_name")]
 
     def __str__(self) -> str:
         return self.name

@@ -314,6 +314,12 @@ class Artifact(models.Model):
             ),
             models.CheckConstraint(name="artifact_has_size", condition=models.Q(size__gte=0)),
         ]
+        indexes = [
+            # The few profiles, which are compared with others of the campaign.
+            models.Index(
+                fields=["run"], condition=models.Q(name="perf-folded.txt"), name="artifact_profile"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -61,6 +61,8 @@ class ScheduleEvent(models.Model):
 
     class Meta:
         ordering = ["schedule", "-pk"]
+        # The newest of each schedule.
+        indexes = [models.Index(fields=["schedule", "-id"], name="schedule_event_by_schedule")]
 
     def __str__(self) -> str:
         return f"{self.schedule_id}: {self.code}"
