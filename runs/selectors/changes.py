@@ -27,6 +27,7 @@ from runs.selectors.access.rights import Right
 from runs.selectors.histories import histories, revisions
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.newest import of_each
 
 # For older points the median is enough; an alarm looks at the runs of the last ones.
 SINGLE_VALUES = RECENT + MINIMUM_RUNS
@@ -158,7 +159,9 @@ def webhooks(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
 
 def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     """The same with the newest reports of each, as `recent`."""
-    newest = WebhookDelivery.objects.order_by("-pk")[:SHOWN_DELIVERIES]
+    newest = of_each(
+        WebhookDelivery.objects.all(), Webhook.objects.all(), by="webhook", number=SHOWN_DELIVERIES
+    )
     return webhooks(asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
 
 

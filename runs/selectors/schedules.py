@@ -5,6 +5,7 @@ from django.db.models import Prefetch, QuerySet
 
 from runs.models import Schedule, ScheduleEvent, Token
 from runs.selectors.access.projects import DEFAULT, Reader, hidden
+from runs.selectors.newest import of_each
 
 EVENTS_SHOWN = 5
 
@@ -14,7 +15,12 @@ def listed(*, to: Reader) -> QuerySet[Schedule]:
 
     Two queries, and one for the private projects.
     """
-    events = ScheduleEvent.objects.select_related("campaign").order_by("-pk")[:EVENTS_SHOWN]
+    events = of_each(
+        ScheduleEvent.objects.select_related("campaign"),
+        Schedule.objects.all(),
+        by="schedule",
+        number=EVENTS_SHOWN,
+    )
     is_superuser = isinstance(to, User) and to.is_superuser
     private = [] if is_superuser else list(hidden(to).values_list("pk", flat=True))
     return (
