@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
 from runs.execution.machine_facts import Disk, NetworkCard
 from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
@@ -154,11 +154,13 @@ def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
     see: a profile that only a private project has uploaded stays private.
     """
     seen = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
-    found = HardwareProfile.objects.filter(
+    # Not Exists: for that PostgreSQL may read all runs there are, at once for all profiles.
+    found = HardwareProfile.objects.alias(seen=Subquery(seen.order_by().values("pk")[:1])).filter(
         Exists(Server.objects.filter(hardware=OuterRef("pk")))
         | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
-        | Exists(seen.order_by())
-    ).order_by("name", "pk")
+        | Q(seen__isnull=False)
+    )
+    found = found.order_by("name", "pk")
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_mentions(word))
     return found
