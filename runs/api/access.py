@@ -16,7 +16,13 @@ class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
     actor = django_filters.CharFilter("actor", label="Name of who acted.")
     action = django_filters.CharFilter("action", label="What was done, such as run_withdrawn.")
     subject = django_filters.CharFilter("subject", label="What it was done to: run 12, server db1.")
-    project = django_filters.CharFilter("project__slug", label="Slug of the project.")
+    project = django_filters.CharFilter(method="of_project", label="Slug of the project.")
+
+    def of_project(
+        self, rows: QuerySet[AuditEntry], _name: str, value: str
+    ) -> QuerySet[AuditEntry]:
+        """Those of a project."""
+        return permissions.audit_of_project(rows, value)
 
 
 class AuditSerializer(serializers.Serializer[AuditEntry]):

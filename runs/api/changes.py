@@ -12,9 +12,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.authentication import reader
+from runs.api.campaigns.measurements import CampaignFilter
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
-from runs.models import Change, Project, Token, Webhook, WebhookDelivery
+from runs.models import Change, Metric, Project, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -28,10 +29,15 @@ DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DI
 class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which changes."""
 
-    campaign = django_filters.CharFilter("cell__campaign__slug", label="Slug of the campaign.")
-    metric = django_filters.CharFilter("metric__name", label="Name of the metric.")
+    campaign = CampaignFilter("cell__")
+    metric = django_filters.CharFilter(method="of_metric", label="Name of the metric.")
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices)
     decision = django_filters.ChoiceFilter(choices=Change.Decision.choices)
+
+    def of_metric(self, rows: QuerySet[Change], _name: str, value: str) -> QuerySet[Change]:
+        """Those of a metric, by its key: PostgreSQL then knows how many there are."""
+        keys = Metric.objects.filter(name=value).order_by().values_list("pk", flat=True)
+        return rows.filter(metric__in=list(keys))
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):

@@ -229,6 +229,12 @@ def readable_audit(reader: Actor) -> QuerySet[AuditEntry]:
     return entries if projects is None else entries.filter(project__in=projects)
 
 
+def audit_of_project(rows: QuerySet[AuditEntry], slug: str) -> QuerySet[AuditEntry]:
+    """Those of a project, by its key: an index begins with it."""
+    keys = Project.objects.filter(slug=slug).order_by().values_list("pk", flat=True)
+    return rows.filter(project__in=list(keys))
+
+
 def tokens_of(user: User) -> QuerySet[Token]:
     """A person's own tokens, the newest first; an administrator sees all."""
     tokens = Token.objects.select_related("project", "created_by").order_by("-created_at", "-pk")

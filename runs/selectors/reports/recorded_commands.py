@@ -66,7 +66,7 @@ def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
     """Without the outputs, which may be long."""
     found: dict[int, list[Command]] = defaultdict(list)
     listed = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
-    for command in listed.order_by("run", "attempt", "ordinal"):
+    for command in listed.order_by("run_id", "attempt", "ordinal"):
         found[command.run_id].append(command)
     return found
 

@@ -50,8 +50,9 @@ def _entries(user: User, form: AuditForm) -> list[AuditEntry]:
         "actor": given["actor"],
         "action": given["action"],
         "subject": given["subject"],
-        "project__slug": given["project"],
         "pk__lt": given["before"],
     }
     rows = permissions.readable_audit(user)
+    if given["project"]:
+        rows = permissions.audit_of_project(rows, given["project"])
     return list(rows.filter(**{name: value for name, value in wanted.items() if value})[: PAGE + 1])
