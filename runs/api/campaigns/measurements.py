@@ -82,7 +82,10 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
-        return rows.filter(metric__in=list(Metric.objects.filter(name=value).order_by()))
+        keys = list(Metric.objects.filter(name=value).order_by().values_list("pk", flat=True))
+        if self.data.get("campaign") and metrics.are_many(keys):
+            return metrics.among_others(rows, keys)
+        return rows.filter(metric__in=keys)
 
     def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of a publication."""

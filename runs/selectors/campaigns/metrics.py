@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import F, Prefetch, QuerySet
 
 from runs.analysis.summary import Summary
 from runs.models import (
@@ -187,3 +187,22 @@ def stands_for_repeats(measurement: Measurement) -> bool:
         return False
     is_single = measurement.statistic == Statistic.SINGLE and run.campaign.repeats > 1
     return run.repeat == SUMMARY_REPEAT or not is_single
+
+
+# Of so many measurements PostgreSQL finds those of a campaign by a search for each.
+MANY = 1_000
+
+
+def are_many(metrics: Sequence[int]) -> bool:
+    """Whether there are many measurements of these metrics. One query, which reads a few pages."""
+    # The oldest, which an index shows without the table.
+    found = Measurement.objects.filter(metric__in=metrics).order_by("run").values_list("run")
+    return bool(found[MANY : MANY + 1])
+
+
+def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySet[Measurement]:
+    """Those of these metrics, found by their runs.
+
+    By the metric PostgreSQL reads all of its measurements down to those of an old campaign.
+    """
+    return rows.alias(of_metric=F("metric_id") + 0).filter(of_metric__in=metrics)
