@@ -1,188 +1,191 @@
 """Whether any request grows with the database: SQL statements and buffers read, at several sizes.
 
-    .venv/bin/python -m benchmarks.cost [--runs 10000 100000] [--write] [--folder F]
+    nice .venv/bin/python -m benchmarks.cost [--runs 20000 200000] [--write] [--folder F]
 
-Each address of the API that lists something is asked with each of its documented filters, and each
-page, in a database that grows from one size to the next. The limit is the same however much it
-grows. What is asked for lies where it is dearest to
-find: in the oldest rows, in few of them, or nowhere. Each statement is then explained with its
-buffers, which are the same on a busy machine. A small form of it runs with the tests
-(`tests/domain/test_constraints.py`), where an address without an entry here fails.
+Each address that answers GET is asked with each of its documented filters (`cost_addresses`), in a
+database that grows from one size to the next (`cost_database`). Each statement is then explained
+with its buffers, which are the same on a busy machine. Answers that a process keeps are made again
+for each address. A small form runs with the tests (`tests/domain/test_constraints.py`), where an
+address without an entry fails.
+
+Who asks is anonymous; for what only people may see, it is an administrator.
 """
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from benchmarks.cost_addresses import COUNTS, NOWHERE, WHOLE, addresses
 
 MOST_GROWTH = 1.2
-# What is found row by row in a large table, and by reading all of it in a small one: a hundred rows
-# of a list, and the figures of the dozen campaigns that the line through versions is made of.
-SLACK, SLACK_OF_PAGE = 400, 1500
+# Of a table with so few pages (half a megabyte) PostgreSQL reads all, because that is cheaper than
+# to search in an index. One that grows beyond is not read whole any more, or counts.
+SMALL_TABLE = 64
+# Rows that a list shows may begin in one page and end in the next, in each of its tables, and an
+# index has a page for where all rows of a table page are visible.
+SLACK = 10
 
+_DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
 # What docs/performance.md has of it.
 BEGIN, END = "<!-- written by benchmarks.cost -->", "<!-- end -->"
-
-Values = Mapping[str, Sequence[str]]
-
-# What each filter of a list is asked for. Every filter of the API's schema has its place here.
-LISTS: Mapping[str, Values] = {
-    "campaigns": {
-        "origin": ("executed", "uploaded", "published"),
-        "scenario": ("fixed-point-read", "nothing"),
-        "state": ("finished", "queued"),
-    },
-    "bisections": {},
-    "changes": {
-        "campaign": ("ci-00000",),
-        "decision": ("open",),
-        "kind": ("step",),
-        "metric": ("tps", "nothing"),
-    },
-    "configurations": {"origin": ("own",), "setting": ("work_mem",)},
-    "hardware": {
-        "cpu_model": ("nothing",),
-        "server": ("lab-1",),
-        "source": ("wg1-2013",),
-        "virtualization": ("kvm",),
-    },
-    "measurements": {
-        "campaign": ("lab-00000", "ci-00000", "nothing"),
-        "metric": ("tps", "rare", "nothing"),
-        "origin": ("executed", "uploaded", "published"),
-        "run": ("1", "1000000000"),
-        "source": ("wg1-2013", "nothing"),
-        "table": ("2.2", "nothing"),
-        "version": ("16", "18.1", "9.4", "9.4.26", "8.4", "9"),
-    },
-    "runs": {
-        "campaign": ("lab-00000", "ci-00000", "nothing"),
-        "hardware": ("cost", "rare", "nothing"),
-        "origin": ("executed", "uploaded", "published"),
-        "server": ("lab-1", "nothing"),
-        "state": ("finished", "failed", "queued", "lost"),
-        "validity": ("valid", "doubtful", "invalid"),
-        "version": ("16", "18.1", "9.4", "9.4.26", "8.4", "9"),
-    },
-    "scenarios": {"runnable": ("true", "false")},
-    "schedules": {},
-    "servers": {"hardware": ("cost",), "state": ("ready", "refused")},
-    "sources": {},
-}
-PAGES = (
-    *("/", "/campaigns/lab-00000/", "/campaigns/ci-00000/", "/campaigns/ci-00000/history/"),
-    *("/runs/1/", "/versions/", "/compare/", "/archive/", "/servers/", "/hardware/"),
-    *("/topologies/", "/configurations/", "/scenarios/", "/schedules/", "/workloads/"),
-    "/api/v1/history/?campaign=ci-00000&level=clients=8",
-    "/api/v1/compare/?base=campaign:lab-00000&head=campaign:lab-00001",
-)
-# Lists that only people with a right see: nothing of theirs comes with runs.
-FOR_PEOPLE = {"audit", "webhooks"}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a request asked of PostgreSQL."""
+    """What a request asked of PostgreSQL.
+
+    `searches`: how often it went down an index. `small`: how many of the buffers are those of small
+    tables that were read whole.
+    """
 
     statements: int
     buffers: int
+    searches: int = 0
+    small: int = 0
 
-    def allows(self, larger: "Cost", slack: int = SLACK) -> bool:
-        """Whether the same request may cost so much in a larger database."""
-        most = max(MOST_GROWTH * self.buffers, self.buffers + slack)
+    def allows(self, larger: "Cost", *, times: float = 1) -> bool:
+        """Whether the same request may cost so much in a larger database.
+
+        `times` as much of what it answers is there. An index of ten times as many rows has at most
+        one more level, so each search may read one more buffer; and where small tables were read
+        whole, the larger ones may be searched, so each search may read the row as well.
+        """
+        searched = larger.searches * (2 if self.small else 1)
+        most = MOST_GROWTH * times * self.buffers + searched + larger.small + SLACK
         return larger.statements <= self.statements and larger.buffers <= most
 
 
-def addresses() -> Iterator[str]:
-    """All that is asked for."""
-    for name, filters in LISTS.items():
-        yield f"/api/v1/{name}/"
-        for each, values in filters.items():
-            yield from (f"/api/v1/{name}/?{each}={value}" for value in values)
-    yield from PAGES
+def measure(known: Mapping[str, object], only: Sequence[str] = ()) -> dict[str, Cost]:
+    """The cost of each address, or of a few; `known` says what they name."""
+    clients = _clients()
+    with _keeping_nothing():
+        return {
+            address: _cost(clients, address.format(**known)) for address in only or addresses()
+        }
 
 
-def missing() -> list[str]:
-    """Lists of the API, and filters of them, that have no entry here."""
-    from drf_spectacular.generators import SchemaGenerator  # noqa: PLC0415
+@contextmanager
+def _keeping_nothing() -> Iterator[None]:
+    """Every answer is made anew, and what it is made of is looked at as if it could be kept."""
+    from runs.selectors.compare.kept import Kept  # noqa: PLC0415
 
-    paging = {"cursor", "page_size", "format"}
-    schema: Any = SchemaGenerator().get_schema(request=None, public=True)
-    found = []
-    for path, operations in schema["paths"].items():
-        name = path.removeprefix("/api/v1/").rstrip("/")
-        operation = operations.get("get")
-        is_asked = operation and "{" not in path and name not in FOR_PEOPLE
-        if not is_asked or not _is_list(operation):
-            continue
-        asked = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
-        known = set(LISTS.get(name, {})) if name in LISTS else None
-        found += [name] if known is None else [f"{name}?{each}" for each in asked - paging - known]
-    return sorted(found)
+    with mock.patch.object(Kept, "_known", lambda _self, _key, _stamp: None):
+        yield
 
 
-def _is_list(operation: Mapping[str, Any]) -> bool:
-    return any(each["name"] == "cursor" for each in operation.get("parameters", ()))
-
-
-def measure(only: Sequence[str] = ()) -> dict[str, Cost]:
-    """The cost of each address, or of a few, as an anonymous reader asks for it."""
+def _clients() -> dict[bool, Any]:
+    """Browsers, by whether somebody has to be logged in."""
+    from django.contrib.auth.models import User  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
 
-    client = Client()
-    return {address: _cost(client, address) for address in only or addresses()}
+    admin = Client()
+    admin.force_login(User.objects.get(username="cost"))
+    return {False: Client(), True: admin}
 
 
-def _cost(client: Any, address: str) -> Cost:
+def _needs_login(address: str) -> bool:
+    from django.urls import resolve  # noqa: PLC0415
+
+    from runs.selectors.access.rights import ADDRESSES, GRANTS, Role  # noqa: PLC0415
+
+    rules = ADDRESSES[resolve(address.partition("?")[0]).view_name]
+    return GRANTS[rules["GET"]].role > Role.ANYBODY
+
+
+def _cost(clients: Mapping[bool, Any], address: str) -> Cost:
     from django.db import connection  # noqa: PLC0415
     from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
 
     with CaptureQueriesContext(connection) as captured:
-        response = client.get(address)
-    if response.status_code >= 400 and response.status_code != 404:
+        response = clients[_needs_login(address)].get(address)
+        if response.streaming:
+            for _chunk in response.streaming_content:
+                pass
+    if response.status_code not in {200, 302} and address != NOWHERE:
         raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
     asked = [query["sql"] for query in captured.captured_queries]
-    reads = [sql for sql in asked if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
-    return Cost(len(asked), sum(map(buffers, reads)))
+    reads = [sql for sql in map(_read, asked) if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
+    plans = [_plan(sql) for sql in reads]
+    counted = (sum(map(count, plans)) for count in (_buffers, _searches, _small))
+    return Cost(len(asked), *counted)
+
+
+def _read(sql: str) -> str:
+    """What a statement reads: that of a cursor, where it declares one."""
+    return _DECLARED.sub("", sql)
 
 
 def buffers(sql: str) -> int:
     """How many buffers a statement reads, from the cache or not. Executes it."""
+    return _buffers(_plan(sql))
+
+
+def _plan(sql: str) -> dict[str, Any]:
     from django.db import connection  # noqa: PLC0415
 
     with connection.cursor() as cursor:
         told = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"
         cursor.execute(told.replace("%", "%%"), ())
         (found,) = cursor.fetchone()
-    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    plan: dict[str, Any] = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    return plan
+
+
+def _buffers(plan: Mapping[str, Any]) -> int:
     return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
 
 
-def grown(small: Mapping[str, Cost], large: Mapping[str, Cost]) -> list[str]:
-    """What costs more in the larger database than it may."""
+def _searches(plan: Mapping[str, Any]) -> int:
+    """By PostgreSQL's own count, which it gives since version 18."""
+    return int(plan.get("Index Searches", 0)) + sum(map(_searches, plan.get("Plans", ())))
+
+
+def _small(plan: Mapping[str, Any]) -> int:
+    below = plan.get("Plans", ())
+    own = _buffers(plan) - sum(map(_buffers, below))
+    is_small = plan["Node Type"] == "Seq Scan" and own <= SMALL_TABLE * plan["Actual Loops"]
+    return (own if is_small else 0) + sum(map(_small, below))
+
+
+def grown(small: Mapping[str, Cost], large: Mapping[str, Cost], *, times: float) -> list[str]:
+    """What costs more than it may in a database that has so many times as many runs."""
     return [
         f"{address}: {small[address]} -> {large[address]}"
         for address in small
-        if not small[address].allows(large[address], _slack(address))
+        if not _is_allowed(address, small[address], large[address], times)
     ]
 
 
-def _slack(address: str) -> int:
-    return SLACK_OF_PAGE if address in PAGES else SLACK
+def _is_allowed(address: str, small: Cost, large: Cost, times: float) -> bool:
+    return small.allows(large, times=times if address in (*WHOLE, *COUNTS) else 1)
+
+
+_VERDICTS = dict.fromkeys(WHOLE, "whole") | dict.fromkeys(COUNTS, "counts")
 
 
 def table(sizes: Mapping[int, Mapping[str, Cost]]) -> str:
     """All sizes in runs, the smallest first, for docs/performance.md."""
-    small, *larger = sizes.values()
+    (least, small), *larger = sizes.items()
     heads = " | ".join(f"{size:,} runs" for size in sizes)
-    lines = [f"| address | statements | {heads} | |", f"|---|--:|{'--:|' * len(sizes)}---|"]
+    lines = [
+        f"| address | statements | {heads} | searches | |",
+        f"|---|--:|{'--:|' * len(sizes)}--:|---|",
+    ]
     for address, cost in small.items():
-        is_good = all(cost.allows(each[address], _slack(address)) for each in larger)
-        verdict = "ok" if is_good else "grows"
+        is_good = all(
+            _is_allowed(address, cost, each[address], size / least) for size, each in larger
+        )
+        verdict = _VERDICTS.get(address, "ok") if is_good else "grows"
         buffers_read = " | ".join(f"{each[address].buffers:,}" for each in sizes.values())
-        lines.append(f"| `{address}` | {cost.statements} | {buffers_read} | {verdict} |")
+        searches = list(sizes.values())[-1][address].searches
+        told = f"{cost.statements} | {buffers_read} | {searches:,} | {verdict}"
+        lines.append(f"| `{address}` | {told} |")
     return "\n".join(lines)
 
 
@@ -205,20 +208,23 @@ def main() -> None:
         sizes = {}
         for size in options.runs:
             cost_database.grow(max(1, size // cost_database.RUNS_OF_TWO))
-            sizes[size] = measure()
+            if not sizes:
+                cost_database.files()
+            sizes[size] = measure(cost_database.known())
     told = table(sizes)
     print(told)
     if options.write:
         _write(told)
-    small, *larger = sizes.values()
-    if faults := [fault for each in larger for fault in grown(small, each)]:
+    (least, small), *larger = sizes.items()
+    faults = [fault for size, each in larger for fault in grown(small, each, times=size / least)]
+    if faults:
         raise SystemExit("\n".join(faults))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument(
-        "--runs", type=int, nargs="+", default=[10_000, 100_000], help="sizes, the smallest first"
+        "--runs", type=int, nargs="+", default=[20_000, 200_000], help="sizes, the smallest first"
     )
     parser.add_argument("--write", action="store_true", help="put it into docs/performance.md")
     parser.add_argument("--folder", type=Path, help="keep the database here")

@@ -1,0 +1,220 @@
+"""What `benchmarks.cost` asks for: every address that answers GET, each with its filters.
+
+What is asked for lies where it is dearest to find: in the oldest rows, in few of them, or nowhere.
+Words in braces are those of `cost_database.known()`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+Values = Mapping[str, Sequence[str]]
+
+_ORIGINS = ("executed", "uploaded", "published")
+_CAMPAIGNS = ("lab-00000", "ci-00000", "long", "ci-long", "nothing")
+_VERSIONS = ("16", "18.1", "9.4", "9.4.26", "8.4", "9")
+
+# What each filter of a list of the API is asked for. Every filter of its schema has its place here.
+LISTS: Mapping[str, Values] = {
+    "audit": {
+        "action": ("queue", "rare", "nothing"),
+        "actor": ("admin", "rare", "nothing"),
+        "project": ("default", "nothing"),
+        "subject": ("campaign lab-00000", "nothing"),
+    },
+    "bisections": {},
+    "campaigns": {
+        "origin": _ORIGINS,
+        "scenario": ("fixed-point-read", "nothing"),
+        "state": ("finished", "queued", "incomplete"),
+    },
+    "changes": {
+        "campaign": ("ci-00000", "lab-00000", "nothing"),
+        "decision": ("open", "confirmed", "refuted"),
+        "kind": ("step", "alarm"),
+        "metric": ("tps", "rare", "nothing"),
+    },
+    "configurations": {"origin": ("own", "published"), "setting": ("work_mem", "nothing")},
+    "hardware": {
+        "cpu_model": ("EPYC", "nothing"),
+        "server": ("lab-1", "nothing"),
+        "source": ("{source}", "nothing"),
+        "virtualization": ("kvm", "nothing"),
+    },
+    "measurements": {
+        "campaign": _CAMPAIGNS,
+        "metric": ("tps", "rare", "nothing"),
+        "origin": _ORIGINS,
+        "run": ("{run}", "1000000000"),
+        "source": ("{source}", "nothing"),
+        "table": ("{table}", "nothing"),
+        "version": _VERSIONS,
+    },
+    "runs": {
+        "campaign": _CAMPAIGNS,
+        "hardware": ("cost", "rare", "nothing"),
+        "origin": _ORIGINS,
+        "server": ("lab-1", "nothing"),
+        "state": ("finished", "failed", "queued", "lost"),
+        "validity": ("valid", "doubtful", "invalid"),
+        "version": _VERSIONS,
+    },
+    "scenarios": {"runnable": ("true", "false")},
+    "schedules": {},
+    "servers": {"hardware": ("cost", "nothing"), "state": ("ready", "refused")},
+    "sources": {},
+    "webhooks": {},
+}
+# Two filters together, of which neither alone finds few rows.
+TOGETHER = (
+    "/api/v1/runs/?campaign=long&state=failed",
+    "/api/v1/runs/?origin=executed&state=failed",
+    "/api/v1/measurements/?campaign=long&metric=tps",
+    "/api/v1/measurements/?campaign=ci-long&metric=rare",
+    "/api/v1/measurements/?campaign=lab-00000&metric=rare",
+)
+API = (
+    *("audit/{audit}/", "bisections/{bisection}/", "campaigns/lab-00000/", "campaigns/ci-00000/"),
+    *("campaigns/lab-00000/annotations/", "campaigns/lab-00000/report/?format=md"),
+    *("campaigns/lab-00000/plan/", "campaigns/{published}/reproduction/?server=lab-1&quick=true"),
+    *("changes/{change}/", "configurations/own-0/", "hardware/{hardware}/"),
+    *("measurements/{measurement}/", "runs/{run}/", "runs/{uploaded}/", "scenarios/ci/"),
+    *("scenarios/fixed-point-read/", "schedules/{schedule}/", "servers/lab-1/", "sources/{source}/"),
+    *("webhooks/{webhook}/", "webhooks/{webhook}/deliveries/", "preflight/{preflight}/"),
+    *("trials/{trial}/", "schema/"),
+    "compare/?base=campaign:lab-00000&head=campaign:lab-00001&metric=tps&level=clients=8&effect=2",
+    "compare/?base=campaign:lab-00000&head=campaign:lab-00001&ignore=hardware",
+    "compare/?campaign=ci-00000&head=revision:{sha}&base=revision:{sha_before}",
+    *("history/?campaign=ci-00000&level=clients=8", "history/?campaign=ci-00000&metric=m1&ref=main"),
+)
+NOWHERE = "/api/v1/nothing/here/"
+PAGES = (
+    *("/", "/archive/", "/archive/?q=index", "/archive/?source={source}", "/archive/discrepancies/"),
+    *("/archive/later/", "/archive/drafts/", "/archive/drafts/new/", "/archive/{source}/"),
+    *("/archive/figures/{published}/{place}/", "/archive/figures/{published}/{place}/citation.bib"),
+    *("/archive/tables/{published}/citation.bib", "/archive/{source}/citation.bib"),
+    *("/campaigns/", "/campaigns/?origin=uploaded", "/campaigns/?origin=published"),
+    *("/campaigns/?after={campaign}", "/campaigns/?before={campaign}"),
+    *("/campaigns/new/?server=lab-1&scenario=pgbench", "/campaigns/lab-00000/"),
+    *("/campaigns/ci-00000/", "/campaigns/{published}/", "/campaigns/ci-00000/history/"),
+    "/campaigns/new/estimate/?server=lab-1&scenario=pgbench",
+    *("/campaigns/ci-00000/history/?level=clients=8&metric=m1", "/campaigns/ci-00000/badge.svg"),
+    "/campaigns/lab-00000/schedule/",
+    *(f"/campaigns/lab-00000/{each}" for each in ("report/", "script/", "export.csv")),
+    *("/campaigns/lab-00000/export.json", "/campaigns/ci-00000/report/"),
+    *("/changes/", "/changes/?which=confirmed", "/changes/?which=dismissed"),
+    *("/changes/?which=all", "/changes/?before={change}", "/webhooks/"),
+    *("/runs/{run}/", "/runs/{uploaded}/", "/runs/{run}/series/", "/runs/{run}/profile/"),
+    *("/runs/{run}/script/", "/runs/{run}/artifacts/out/", "/plans/?left={run}/plan-0.json"),
+    *("/workloads/", "/workloads/new/", "/workloads/own-0/", "/workloads/own-0/edit/"),
+    *("/configurations/", "/configurations/?q=own", "/configurations/?origin=own"),
+    *("/configurations/new/", "/configurations/names/?prefix=work", "/configurations/own-0/"),
+    *("/configurations/own-0/edit/", "/configurations/own-0/postgresql.conf"),
+    "/configurations/diff/?a=run:{run}&b=configuration:own-0",
+    *("/servers/", "/servers/new/", "/servers/keys/", "/servers/checks/{preflight}/"),
+    *("/servers/lab-1/", "/servers/lab-1/edit/", "/hardware/", "/hardware/?q=machine"),
+    *("/hardware/?q=nothing", "/hardware/{hardware}/", "/topologies/", "/topologies/?kind=single"),
+    *("/topologies/{topology}/", "/compare/", "/compare/?q=lab-00000", "/compare/?q=nothing"),
+    *("/compare/?q=16.11", "/compare/?q=&in_version=9.4&in_os=Debian", "/compare/?s=lab-00000"),
+    *("/compare/?s=lab-00000&s=lab-00001", "/compare/report/?s=lab-00000&s=lab-00001"),
+    *("/compare/cells/?a={cell}&b={next_cell}", "/compare/saved/", "/compare/saved/{saved}/"),
+    *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
+    *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),
+    *("/scenarios/fixed-point-read/", "/projects/", "/projects/default/people/"),
+    *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
+    *("/audit/?project=default&before={audit}", "/tokens/", "/healthz", "/metrics"),
+)
+# These answer with all of a campaign that grows with the database, so they may cost as many times
+# more as it has more cells.
+WHOLE = (
+    *(f"/campaigns/long/{each}" for each in ("", "report/", "export.csv")),
+    *("/campaigns/ci-long/", "/campaigns/ci-long/history/"),
+    # Sorted by their keys, since changes do not have that of their campaign.
+    "/api/v1/changes/?campaign=ci-long",
+    *("/api/v1/campaigns/long/", "/api/v1/campaigns/long/plan/", "/compare/?s=long"),
+    *("/api/v1/campaigns/ci-long/", "/api/v1/history/?campaign=ci-long&level=clients=8"),
+    # The commit before is looked for among all of the campaign.
+    "/campaigns/ci-long/badge.svg",
+    "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
+    "/compare/cells/?a={long_cell}&b={next_long_cell}",
+)
+
+# How much is answered, and how it is written: the rows are the same.
+SAME = {"cursor", "page_size", "format", "lang"}
+# These say how many campaigns there are of each of what they list, or look for a word in all
+# machines: a thousand campaigns are some thirty buffers, and a thousand machines some twenty.
+COUNTS = (
+    *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),
+    "/api/v1/hardware/?virtualization=nothing",
+    *("/api/v1/scenarios/", "/api/v1/scenarios/?runnable=true", "/api/v1/scenarios/?runnable=false"),
+    *("/api/v1/scenarios/fixed-point-read/", "/api/v1/scenarios/ci/", "/scenarios/fixed-point-read/"),
+    *("/configurations/", "/configurations/?q=own", "/configurations/?origin=own"),
+    *("/topologies/", "/topologies/?kind=single", "/topologies/{topology}/"),
+)
+
+# Not asked for, each for a reason.
+_ACCOUNTS = ("account_", "mfa_", "usersessions_", "socialaccount_", "openid_connect_")
+_ACCOUNT = "of django-allauth, or as its pages: reads one account"
+_READS_NOTHING = "reads no table of ours"
+EXCEPTIONS: Mapping[str, str] = {
+    "api:docs": _READS_NOTHING,
+    "upload-client": _READS_NOTHING,
+    "comment-client": _READS_NOTHING,
+    "styleguide": _READS_NOTHING,
+    "login": _ACCOUNT,
+    "logout": _ACCOUNT,
+    "invitation": "reads one invitation by the hash of a secret that nobody has stored",
+    "archive-draft": "reads one draft by its slug, whose file is a publication",
+    "readyz": "asks whether PostgreSQL answers, and reads no table",
+    "api:project-export": "streams a whole project, campaign by campaign",
+    "archive-data": "writes all publications, which come with a release, into one file",
+}
+
+
+def addresses() -> Iterator[str]:
+    """All that is asked for."""
+    for name, filters in LISTS.items():
+        yield f"/api/v1/{name}/"
+        for each, values in filters.items():
+            yield from (f"/api/v1/{name}/?{each}={value}" for value in values)
+    yield from TOGETHER
+    yield from (f"/api/v1/{each}" for each in API)
+    yield from PAGES
+    yield NOWHERE
+    yield from WHOLE
+
+
+def missing(known: Mapping[str, object]) -> list[str]:
+    """Addresses that answer GET, and filters of the API, that are not asked for; and exceptions
+    that need not be one."""
+    from django.urls import resolve  # noqa: PLC0415
+
+    asked: dict[str, set[str]] = {}
+    for each in addresses():
+        path, _mark, query = each.format(**known).partition("?")
+        names = asked.setdefault(resolve(path).view_name, set())
+        names |= {part.partition("=")[0] for part in query.split("&")}
+    return sorted([*_missing_names(asked.keys()), *_missing_filters(asked)])
+
+
+def _missing_names(asked: Set[str]) -> Iterator[str]:
+    from runs.selectors.access.rights import ADDRESSES  # noqa: PLC0415
+
+    for name, rules in ADDRESSES.items():
+        is_excepted = name in EXCEPTIONS or name.startswith(_ACCOUNTS)
+        if "GET" in rules and (name in asked) == is_excepted:
+            yield f"{name}: {'not an exception' if is_excepted else 'not asked for'}"
+    yield from (f"{name}: there is none" for name in EXCEPTIONS.keys() - ADDRESSES.keys())
+
+
+def _missing_filters(asked: Mapping[str, Set[str]]) -> Iterator[str]:
+    from django.urls import resolve  # noqa: PLC0415
+    from drf_spectacular.generators import SchemaGenerator  # noqa: PLC0415
+
+    schema: Any = SchemaGenerator().get_schema(request=None, public=True)
+    for path, operations in schema["paths"].items():
+        given = operations.get("get", {}).get("parameters", ())
+        names = {each["name"] for each in given if each["in"] == "query"} - SAME
+        if names:
+            found = asked.get(resolve(re.sub(r"\{.*?\}", "1", path)).view_name, set())
+            yield from (f"{path}?{each}" for each in names - found)

@@ -1,0 +1,126 @@
+"""No request costs more in a database of ten times the size: a small form of `benchmarks.cost`."""
+
+import re
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from benchmarks import cost, cost_addresses, cost_database
+from runs.models import Campaign, Cell, Measurement, Run
+from runs.published import reading
+from runs.services import archive
+from runs.services.campaigns import scenarios
+from runs.services.runs import leases
+from tests import factories
+from tests.each import check_each
+
+pytestmark = pytest.mark.django_db
+PUBLICATION = "wg1-2013"
+# Pairs of campaigns.
+FEW, MANY = 16, 160
+# What is read at most, here less: in a small database it is never reached.
+MOST = {
+    "runs.api.pagination.KeysetPagination.page_size": 10,
+    "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
+    "runs.selectors.operations.metrics.MOST_ROWS": 100,
+    "runs.selectors.servers.hardware.MOST_COUNTED": 20,
+    "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
+    "runs.web.changes.ROWS": 10,
+    "runs.web.servers.servers.PAGE_SIZE": 10,
+}
+# The indexes without which a list reads more than it may.
+NEEDED = {
+    "measurements/?metric=rare": ("measurement_by_metric",),
+    "runs/?campaign=long": ("run_by_campaign",),
+    "runs/?hardware=rare": ("run_by_hardware", "run_by_campaign_hardware"),
+    "runs/?origin=published": ("run_by_origin",),
+    "runs/?state=failed": ("run_by_state", "run_by_campaign_state"),
+    "runs/?validity=doubtful": ("run_by_validity",),
+    "runs/?version=9": ("run_of_nine", "run_by_major"),
+    "runs/?version=9.4.26": ("run_by_version",),
+}
+
+
+def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, monkeypatch):
+    settings.RATE_ANONYMOUS = 0
+    for name, most in MOST.items():
+        monkeypatch.setattr(name, most)
+    with connection.cursor() as cursor:
+        # What other tests have rolled back is read as well: a small database would not be one.
+        cursor.execute("TRUNCATE runs_campaign CASCADE")
+    scenarios.sync()
+    archive.load(files=[each for each in reading.files() if each.stem == PUBLICATION])
+    cost_database.grow(FEW)
+    cost_database.files()
+    known = cost_database.known()
+    assert cost_addresses.missing(known) == []
+
+    small = cost.measure(known)
+    cost_database.grow(MANY)
+    grown = cost.grown(small, cost.measure(known), times=MANY / FEW)
+    assert grown == [], "\n".join(grown)
+
+    _a_claim_reads_a_small_index()
+    assert [each for each in NEEDED if not _misses_its_indexes(each, small, known)] == []
+
+
+def _a_claim_reads_a_small_index():
+    """While many runs wait and few of millions of events say that one was passed over."""
+    Run.objects.filter(campaign__slug="lab-00001").update(state="queued")
+    connection.cursor().execute("ANALYZE runs_run, runs_runevent")
+    with CaptureQueriesContext(connection) as captured:
+        assert leases.standing(loaded=set()) == []
+    assert sum(cost.buffers(each["sql"]) for each in captured.captured_queries) < 50
+
+
+def _misses_its_indexes(asked, small, known):
+    address = f"/api/v1/{asked}"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"DROP INDEX {', '.join(NEEDED[asked])}")
+        found = cost.measure(known, [address])
+        transaction.set_rollback(True)
+    return bool(cost.grown({address: small[address]}, found, times=1))
+
+
+OF_A_CAMPAIGN = (
+    "/api/v1/runs/?campaign=long",
+    "/api/v1/measurements/?campaign=long&metric=tps",
+    "/api/v1/measurements/?campaign=long",
+)
+
+
+def lengthen(campaign: Campaign, commits: int) -> None:
+    """So many more cells with a finished run each."""
+    before, tps = campaign.cells.count(), factories.metric("tps")
+    cells = Cell.objects.bulk_create(
+        Cell(campaign=campaign, ordinal=each, levels={"commit": each}, key=str(each))
+        for each in range(before, before + commits)
+    )
+    runs = Run.objects.bulk_create(
+        Run(campaign=campaign, cell=cell, repeat=1, position=0, state="finished") for cell in cells
+    )
+    Measurement.objects.bulk_create(Measurement(run=run, metric=tps, value=1) for run in runs)
+
+
+def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings):
+    settings.RATE_ANONYMOUS = 0
+    for slug in ("before", "long", "after"):
+        lengthen(factories.campaign(slug, repeats=0), 1000)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE runs_run, runs_measurement, runs_cell, runs_campaign")
+
+    def check(address: str) -> None:
+        with CaptureQueriesContext(connection) as captured:
+            assert len(client.get(address).json()["results"]) == 100
+        statement = captured.captured_queries[-1]["sql"]
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN ANALYZE {statement}".replace("%", "%%"), ())
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        read = re.search(r"Index Scan using run_by_campaign on runs_run .* rows=(\d+)", plan)
+        assert read is not None, plan
+        assert int(read[1]) <= 102, plan
+
+    check_each(OF_A_CAMPAIGN, check)
+
+
