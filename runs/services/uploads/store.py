@@ -22,7 +22,7 @@ from runs.services.changes import changes
 from runs.services.database import FEW, Statement, ask, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
-from runs.services.uploads import campaigns, cells, conditions, metrics
+from runs.services.uploads import campaigns, cells, conditions, metrics, statistics
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
@@ -233,6 +233,8 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
     if to_seal:
         seals.seal_once_committed()
+    if len(runs) > FEW:
+        statistics.analyse_once_committed()
     return [
         StoredRun(
             *(key, run.campaign, STATES[run.status]),

@@ -1,0 +1,57 @@
+"""Lists right after a large batch, of tables that PostgreSQL has not analysed yet."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from benchmarks import cost
+from runs.models import Run
+from runs.services.campaigns import scenarios
+from tests.api.upload_bodies import run
+
+pytestmark = pytest.mark.django_db
+
+RUNS = 1000
+# Of uploads: what an upload stores, and what shows it.
+PAGES = ("/", "/campaigns/", "/campaigns/new-ci/", "/campaigns/new-ci/history/", "/changes/",
+         "/hardware/", "/compare/", "/compare/?q=new-ci", "/versions/")  # fmt: skip
+LISTS = ("campaigns", "changes", "hardware", "measurements", "runs", "scenarios")
+FILTERS = (
+    *("campaigns/?origin=uploaded", "hardware/?cpu_model=nothing", "measurements/?campaign=new-ci"),
+    *("measurements/?campaign=new-ci&metric=tps", "measurements/?metric=tps"),
+    *("measurements/?version=18", "runs/?campaign=new-ci", "runs/?origin=executed"),
+    *("runs/?origin=uploaded", "runs/?state=failed", "runs/?version=18", "runs/?version=9"),
+)
+
+
+def body(number):
+    return run(campaign="new-ci", revision={"sha": f"{number:040x}"})
+
+
+def test_lists_read_no_more_right_after_a_batch_than_when_all_is_analysed(
+    client, bearer, settings, django_capture_on_commit_callbacks
+):
+    settings.RATE_ANONYMOUS = 0
+    scenarios.sync()
+    User.objects.create_superuser("cost")
+    with connection.cursor() as cursor:
+        # Nothing is known of new tables, and nothing dead of other tests is in them.
+        cursor.execute("TRUNCATE runs_campaign, runs_revision, runs_hardwareprofile CASCADE")
+    many = json.dumps({"runs": [body(number) for number in range(RUNS)]})
+    with django_capture_on_commit_callbacks(execute=True):
+        answer = client.post("/api/v1/uploads/batch/", many, "application/json", headers=bearer)
+    assert answer.status_code == 201
+    assert Run.objects.count() == RUNS
+
+    asked = [*PAGES, *(f"/api/v1/{each}" for each in (*(f"{name}/" for name in LISTS), *FILTERS))]
+    before = cost.measure({}, asked)
+    connection.cursor().execute("ANALYZE")
+    after = cost.measure({}, asked)
+    slower = [
+        f"{each}: {before[each]}, then {after[each]}"
+        for each in asked
+        if not after[each].allows(before[each])
+    ]
+    assert slower == [], "\n".join(slower)
