@@ -65,9 +65,7 @@ def measure(known: Mapping[str, object], only: Sequence[str] = ()) -> dict[str, 
     """The cost of each address, or of a few; `known` says what they name."""
     clients = _clients()
     with _keeping_nothing():
-        return {
-            address: _cost(clients, address.format(**known)) for address in only or addresses()
-        }
+        return {address: _cost(clients, address.format(**known)) for address in only or addresses()}
 
 
 @contextmanager
@@ -75,7 +73,7 @@ def _keeping_nothing() -> Iterator[None]:
     """Every answer is made anew, and what it is made of is looked at as if it could be kept."""
     from runs.selectors.compare.kept import Kept  # noqa: PLC0415
 
-    with mock.patch.object(Kept, "_known", lambda _self, _key, _stamp: None):
+    with mock.patch.object(Kept, "_known", return_value=None):
         yield
 
 

@@ -79,17 +79,31 @@ API = (
     *("campaigns/lab-00000/plan/", "campaigns/{published}/reproduction/?server=lab-1&quick=true"),
     *("changes/{change}/", "configurations/own-0/", "hardware/{hardware}/"),
     *("measurements/{measurement}/", "runs/{run}/", "runs/{uploaded}/", "scenarios/ci/"),
-    *("scenarios/fixed-point-read/", "schedules/{schedule}/", "servers/lab-1/", "sources/{source}/"),
+    *(
+        "scenarios/fixed-point-read/",
+        "schedules/{schedule}/",
+        "servers/lab-1/",
+        "sources/{source}/",
+    ),
     *("webhooks/{webhook}/", "webhooks/{webhook}/deliveries/", "preflight/{preflight}/"),
     *("trials/{trial}/", "schema/"),
     "compare/?base=campaign:lab-00000&head=campaign:lab-00001&metric=tps&level=clients=8&effect=2",
     "compare/?base=campaign:lab-00000&head=campaign:lab-00001&ignore=hardware",
     "compare/?campaign=ci-00000&head=revision:{sha}&base=revision:{sha_before}",
-    *("history/?campaign=ci-00000&level=clients=8", "history/?campaign=ci-00000&metric=m1&ref=main"),
+    *(
+        "history/?campaign=ci-00000&level=clients=8",
+        "history/?campaign=ci-00000&metric=m1&ref=main",
+    ),
 )
 NOWHERE = "/api/v1/nothing/here/"
 PAGES = (
-    *("/", "/archive/", "/archive/?q=index", "/archive/?source={source}", "/archive/discrepancies/"),
+    *(
+        "/",
+        "/archive/",
+        "/archive/?q=index",
+        "/archive/?source={source}",
+        "/archive/discrepancies/",
+    ),
     *("/archive/later/", "/archive/drafts/", "/archive/drafts/new/", "/archive/{source}/"),
     *("/archive/figures/{published}/{place}/", "/archive/figures/{published}/{place}/citation.bib"),
     *("/archive/tables/{published}/citation.bib", "/archive/{source}/citation.bib"),
@@ -146,8 +160,16 @@ SAME = {"cursor", "page_size", "format", "lang"}
 COUNTS = (
     *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),
     "/api/v1/hardware/?virtualization=nothing",
-    *("/api/v1/scenarios/", "/api/v1/scenarios/?runnable=true", "/api/v1/scenarios/?runnable=false"),
-    *("/api/v1/scenarios/fixed-point-read/", "/api/v1/scenarios/ci/", "/scenarios/fixed-point-read/"),
+    *(
+        "/api/v1/scenarios/",
+        "/api/v1/scenarios/?runnable=true",
+        "/api/v1/scenarios/?runnable=false",
+    ),
+    *(
+        "/api/v1/scenarios/fixed-point-read/",
+        "/api/v1/scenarios/ci/",
+        "/scenarios/fixed-point-read/",
+    ),
     *("/configurations/", "/configurations/?q=own", "/configurations/?origin=own"),
     *("/topologies/", "/topologies/?kind=single", "/topologies/{topology}/"),
 )

@@ -181,8 +181,8 @@ SELECT %(project)s, id, %(server)s, 'finished', %(asked)s, '{}', %(builds)s, '{}
   FROM runs_campaign WHERE origin = 'executed' AND id > %(after_campaign)s AND slug <> 'long'
  ORDER BY id;
 INSERT INTO runs_bisectionstep (bisection_id, campaign_id, low, high, "table")
-SELECT id, campaign_id, 0, 1,
-       '{"effect": 0.02, "rows": [], "together": []}' FROM runs_bisection WHERE campaign_id > %(after_campaign)s AND id %% 5 = 0;
+SELECT id, campaign_id, 0, 1, '{"effect": 0.02, "rows": [], "together": []}'
+  FROM runs_bisection WHERE campaign_id > %(after_campaign)s AND id %% 5 = 0;
 INSERT INTO runs_annotation (campaign_id, kind, text, created_at)
 SELECT id, 'note', 'A note.', now() FROM runs_campaign, generate_series(1, 3)
  WHERE id > %(after_campaign)s;
@@ -221,9 +221,7 @@ def grow(pairs: int) -> None:
     """Let there be so many campaigns of each kind. References are right by construction."""
     project = projects.default()
     there = Campaign.objects.filter(slug__startswith="ci-0").count()
-    marks = {
-        f"after_{model._meta.model_name}": _last(model) for model in (Campaign, Cell, Run)
-    }
+    marks = {f"after_{model._meta.model_name}": _last(model) for model in (Campaign, Cell, Run)}
     if not there:
         _make(project, -1)
     for number in range(there, pairs):
@@ -243,9 +241,7 @@ def grow(pairs: int) -> None:
         cursor.execute("SET statement_timeout = 0")
         for statement in (REVISION_ROWS, CELLS, MACHINES, RUNS, FOUND, BESIDES):
             cursor.execute(statement, values)
-        cursor.execute(
-            "SELECT array_agg(id) FROM runs_cell WHERE id > %s", [marks["after_cell"]]
-        )
+        cursor.execute("SELECT array_agg(id) FROM runs_cell WHERE id > %s", [marks["after_cell"]])
         cursor.execute(SUMMARISE, [cursor.fetchone()[0], "finished"])
         cursor.execute("ANALYZE")
 
@@ -373,7 +369,11 @@ def _make_few(project: Any) -> None:
         Webhook.objects.create(project=project, url="https://example.org/", events=["change"])
     for kind in (ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.TRIAL):
         ServerCheck.objects.create(
-            kind=kind, server=_server(), asked_by="cost", by_way_of="api", deadline=at + timedelta(days=1)
+            kind=kind,
+            server=_server(),
+            asked_by="cost",
+            by_way_of="api",
+            deadline=at + timedelta(days=1),
         )
 
 

@@ -1,7 +1,6 @@
 """The database refuses states that no model knows, even from raw SQL."""
 
 import os
-import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,16 +10,13 @@ import pytest
 from django.apps import apps
 from django.db import DataError, IntegrityError, OperationalError, connection, models, transaction
 from django.db.models import Count
-from django.test.utils import CaptureQueriesContext
 
-from benchmarks import cost, cost_database
 from runs.management.commands.setup_instance import Command
-from runs.models import Campaign, Cell, Measurement, Run, Server
+from runs.models import Campaign, Run, Server
 from runs.services import slugs
 from runs.services.campaigns import scenarios
 from runs.services.database import FIRST_PLANS, Statement, perform
 from runs.services.operations import static_files
-from runs.services.runs import leases
 from runs.services.servers import servers, ssh_keys
 from tests import factories
 from tests.each import check_each

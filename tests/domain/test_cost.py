@@ -122,5 +122,3 @@ def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings
         assert int(read[1]) <= 102, plan
 
     check_each(OF_A_CAMPAIGN, check)
-
-
