@@ -138,6 +138,29 @@ PAGES = (
     *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
     *("/audit/?project=default&before={audit}", "/tokens/", "/healthz", "/metrics"),
 )
+# What else pages read of their addresses.
+FURTHER = (
+    "/archive/?theme=fixed-point-read&version=9.2&year=2013&os=Linux&topology=single&hardware=x",
+    "/archive/drafts/new/?slug=new",
+    "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
+    "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
+    "/campaigns/lab-00000/?cells=2&order=x&ratios=2&troubled=1",
+    "/campaigns/new/?from={published}&server=lab-1",
+    *("/compare/?q=&in_hardware=cost&in_origin=uploaded&in_topology=single", "/hardware/?before=1"),
+    *(
+        "/compare/saved/?after=1000000000",
+        "/compare/saved/?before=1",
+        "/hardware/?after={hardware}",
+    ),
+    *("/configurations/new/?from=own-0", "/configurations/names/?prefix=work&majors=18"),
+    *("/configurations/own-0/?version=18", "/configurations/own-0/postgresql.conf?version=18"),
+    "/configurations/diff/?a=cell:{cell}&b=campaign:lab-00000&all=1",
+    *("/configurations/?after=1", "/configurations/?before=1", "/topologies/?after=1"),
+    *("/topologies/?before=1", "/workloads/?after=1", "/workloads/?before=1"),
+    "/plans/?left={run}/plan-0.json&right={run}/plan-0.json",
+    *("/runs/{run}/profile/?against={run}&q=main&zoom=0", "/runs/{run}/series/?from=0&to=10"),
+    "/workloads/own-0/?version=1",
+)
 # These answer with all of a campaign that grows with the database, so they may cost as many times
 # more as it has more cells.
 WHOLE = (
@@ -171,10 +194,22 @@ COUNTS = (
         "/scenarios/fixed-point-read/",
     ),
     *("/configurations/", "/configurations/?q=own", "/configurations/?origin=own"),
-    *("/topologies/", "/topologies/?kind=single", "/topologies/{topology}/"),
+    *("/configurations/?after=1", "/configurations/?before=1", "/topologies/?after=1"),
+    *("/topologies/?before=1", "/topologies/", "/topologies/?kind=single"),
+    "/topologies/{topology}/",
 )
 
 # Not asked for, each for a reason.
+# How a comparison is drawn, and what is counted in it; its rows are the same.
+_DRAWN = {"at", "base", "effect", "facet", "fit", "ignore", "logx", "logy", "matters", "metric"}
+_DRAWN |= {"relative", "x", "s"}
+UNASKED: Mapping[str, Set[str]] = {
+    **dict.fromkeys(("compare", "compare-cells", "compare-report"), _DRAWN),
+    # One of the servers that it has read.
+    "campaign-script": {"server"},
+}
+# Their fields are checked, and nothing is looked for by most of them.
+FORMS = {"campaign-new", "campaign-estimate"}
 _ACCOUNTS = ("account_", "mfa_", "usersessions_", "socialaccount_", "openid_connect_")
 _ACCOUNT = "of django-allauth, or as its pages: reads one account"
 _READS_NOTHING = "reads no table of ours"
@@ -202,6 +237,7 @@ def addresses() -> Iterator[str]:
     yield from TOGETHER
     yield from (f"/api/v1/{each}" for each in API)
     yield from PAGES
+    yield from FURTHER
     yield NOWHERE
     yield from WHOLE
 
@@ -209,6 +245,23 @@ def addresses() -> Iterator[str]:
 def missing(known: Mapping[str, object]) -> list[str]:
     """Addresses that answer GET, and filters of the API, that are not asked for; and exceptions
     that need not be one."""
+    asked = _asked(known)
+    return sorted([*_missing_names(asked.keys()), *_missing_filters(asked)])
+
+
+def unasked(known: Mapping[str, object], read: Mapping[str, Set[str]]) -> list[str]:
+    """What pages have read of their addresses that is not asked for."""
+    asked = _asked(known)
+    return sorted(
+        f"{name}?{each}"
+        for name, names in read.items()
+        if not name.startswith("api:") and name not in FORMS
+        for each in names - asked[name] - SAME - UNASKED.get(name, set())
+    )
+
+
+def _asked(known: Mapping[str, object]) -> dict[str, set[str]]:
+    """The parameters that each address is asked with, by its name."""
     from django.urls import resolve  # noqa: PLC0415
 
     asked: dict[str, set[str]] = {}
@@ -216,7 +269,7 @@ def missing(known: Mapping[str, object]) -> list[str]:
         path, _mark, query = each.format(**known).partition("?")
         names = asked.setdefault(resolve(path).view_name, set())
         names |= {part.partition("=")[0] for part in query.split("&")}
-    return sorted([*_missing_names(asked.keys()), *_missing_filters(asked)])
+    return asked
 
 
 def _missing_names(asked: Set[str]) -> Iterator[str]:

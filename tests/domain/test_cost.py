@@ -3,8 +3,11 @@
 import re
 
 import pytest
+from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection, transaction
+from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
+from django.urls import resolve
 
 from benchmarks import cost, cost_addresses, cost_database
 from runs.models import Campaign, Cell, Measurement, Run
@@ -19,16 +22,6 @@ pytestmark = pytest.mark.django_db
 PUBLICATION = "wg1-2013"
 # Pairs of campaigns.
 FEW, MANY = 16, 160
-# What is read at most, here less: in a small database it is never reached.
-MOST = {
-    "runs.api.pagination.KeysetPagination.page_size": 10,
-    "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
-    "runs.selectors.operations.metrics.MOST_ROWS": 100,
-    "runs.selectors.servers.hardware.MOST_COUNTED": 20,
-    "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
-    "runs.web.changes.ROWS": 10,
-    "runs.web.servers.servers.PAGE_SIZE": 10,
-}
 # The indexes without which a list reads more than it may.
 NEEDED = {
     "measurements/?metric=rare": ("measurement_by_metric",),
@@ -42,10 +35,34 @@ NEEDED = {
 }
 
 
-def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, monkeypatch):
+@pytest.fixture
+def read(monkeypatch):
+    """The parameters that each address reads, by its name."""
+    found = {}
+
+    class Recording(QueryDict):
+        read = set()  # of copies
+
+        def get(self, key, default=None):
+            self.read.add(key)
+            return super().get(key, default)
+
+        def getlist(self, key, default=None):
+            self.read.add(key)
+            return super().getlist(key, default)
+
+    def given(request):
+        made = Recording(request.META.get("QUERY_STRING", ""))
+        made.read = found.setdefault(resolve(request.path).view_name, set())
+        return made
+
+    monkeypatch.setattr(WSGIRequest, "GET", property(given))
+    return found
+
+
+@cost.short_lists()
+def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, read):
     settings.RATE_ANONYMOUS = 0
-    for name, most in MOST.items():
-        monkeypatch.setattr(name, most)
     with connection.cursor() as cursor:
         # What other tests have rolled back is read as well: a small database would not be one.
         cursor.execute("TRUNCATE runs_campaign CASCADE")
@@ -57,6 +74,7 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, mon
     assert cost_addresses.missing(known) == []
 
     small = cost.measure(known)
+    assert cost_addresses.unasked(known, read) == []
     cost_database.grow(MANY)
     grown = cost.grown(small, cost.measure(known), times=MANY / FEW)
     assert grown == [], "\n".join(grown)
