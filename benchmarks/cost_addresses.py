@@ -146,7 +146,12 @@ FURTHER = (
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
     "/campaigns/lab-00000/?cells=2&order=x&ratios=2&troubled=1",
     "/campaigns/new/?from={published}&server=lab-1",
-    *("/compare/?q=&in_hardware=cost&in_origin=uploaded&in_topology=single", "/hardware/?before=1"),
+    *(
+        "/compare/?q=&in_hardware=cost",
+        "/compare/?q=&in_origin=uploaded",
+        "/compare/?q=&in_topology=single",
+        "/hardware/?before=1",
+    ),
     *(
         "/compare/saved/?after=1000000000",
         "/compare/saved/?before=1",
