@@ -184,8 +184,8 @@ WHOLE = (
 # How much is answered, and how it is written: the rows are the same.
 SAME = {"cursor", "page_size", "format", "lang"}
 # These say how many campaigns there are of each of what they list, or look for a word in all
-# machines, in the cells of a version or in each campaign: a thousand campaigns are some thirty buffers, a thousand
-# machines some twenty, and ten thousand cells of a version some three hundred.
+# machines, in the cells of a version or in each campaign: a thousand campaigns are some thirty
+# buffers, a thousand machines some twenty, and ten thousand cells of a version some three hundred.
 COUNTS = (
     *("/compare/?q=16.11", "/compare/?q=&in_hardware=cost"),
     *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),
