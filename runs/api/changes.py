@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.authentication import reader
-from runs.api.campaigns.measurements import CampaignFilter
 from runs.api.doors import ReadOnlyDoor
+from runs.api.filters import CampaignFilter
 from runs.api.parsing import refuse_others
 from runs.models import Change, Metric, Project, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors

@@ -15,8 +15,9 @@ from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
 from runs.api.authentication import asker
-from runs.api.campaigns.measurements import CampaignFilter, VersionFilter, levels_of
+from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
+from runs.api.filters import CampaignFilter, VersionFilter
 from runs.models import (
     Artifact,
     Command,
