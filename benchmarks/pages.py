@@ -1,17 +1,20 @@
 """What each page costs in a large results database.
 
-    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--afresh]
-                                         [--finishing CAMPAIGN] [--folder F]
+    .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--folder F]
+        [--afresh | --fresh-process] [--finishing CAMPAIGN | --at-work CAMPAIGN]
 
 Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
 each page in this process. Prints a page a line: queries, CPU in ms (application + PostgreSQL), wall
 time, bytes, and whether that is within the budget. CPU is reported, since it is the same on a busy
 machine. With --folder the database is kept there and used again. With --finishing this campaign is
-at work: before each request one more of its runs finishes.
+at work: before each request one more of its runs finishes; with --at-work nothing happens in it, so
+that a poll finds nothing new. With --fresh-process each request is the first one of a process that
+is forked from one which has made what the first page keeps, as gunicorn's are.
 """
 
 import argparse
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -22,6 +25,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import django
@@ -37,12 +41,16 @@ HISTORY_BYTES, PAGE_BYTES = 150_000, 500_000
 
 @dataclass(frozen=True)
 class Page:
-    """An address, and its limits: ms of CPU and bytes; None means no limit."""
+    """An address, and its limits: ms of CPU and bytes; None means no limit.
+
+    A poll is what a page in a browser asks for every two seconds while something is at work.
+    """
 
     name: str
     path: str
     cpu: float | None = None
     bytes: int | None = None
+    is_poll: bool = False
 
 
 TWELVE = "/compare/?s=versus"
@@ -53,6 +61,9 @@ PAGES = (
     Page("campaign, 80 cells", "/campaigns/lab-0000/", None, PAGE_BYTES),
     Page("campaign, 2,000 cells", "/campaigns/wide/", None, PAGE_BYTES),
     Page("campaign of uploads", "/campaigns/ci-0000/", None, PAGE_BYTES),
+    Page("poll of the first page", "/", is_poll=True),
+    Page("poll of 80 cells", "/campaigns/lab-0498/", is_poll=True),
+    Page("poll of 2,000 cells", "/campaigns/wide/", is_poll=True),
     Page("history, five series", "/campaigns/ci-0000/history/", None, HISTORY_BYTES),
     Page("history, one series", "/campaigns/ci-0000/history/?level=clients=8", HISTORY),
     Page(
@@ -113,6 +124,11 @@ def main() -> None:
         from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
 
         change = big_database.at_work(options.finishing) if options.finishing else _nothing
+        if options.at_work:
+            big_database.at_work(options.at_work)()
+        if options.fresh_process:
+            _first_requests(options)
+            return
 
         runs, measurements = big_database.size()
         print(f"{runs:,} runs, {measurements:,} measurements; CPU and wall time in ms\n")
@@ -134,10 +150,11 @@ def _cost(page: Page, rounds: int, change: Callable[[], None]) -> Cost:
 
     client = Client(raise_request_exception=True)
     path = page.path.format(run=_newest_executed())
+    headers = _headers_of_a_poll(client, path) if page.is_poll else {}
 
     def ask() -> int:
-        response = client.get(path)
-        if response.status_code != 200:
+        response = client.get(path, headers=headers)
+        if response.status_code != 200 and not (page.is_poll and response.status_code == 204):
             raise SystemExit(f"{path}: {response.status_code}")
         if response.streaming:
             return sum(map(len, response.streaming_content))
@@ -165,6 +182,55 @@ def _cost(page: Page, rounds: int, change: Callable[[], None]) -> Cost:
     application, postgresql = application / len(walls), postgresql / len(walls)
     p95 = statistics.quantiles(walls, n=20)[18]
     return Cost(queries, application, postgresql, statistics.median(walls), p95, size)
+
+
+def _headers_of_a_poll(client: Any, path: str) -> dict[str, str]:
+    """As static/js/poll.js sends them, with the stamp of what the page has."""
+    headers = {"HX-Request": "true"}
+    part = client.get(path, headers=headers)
+    found = re.search(r'"X-Stamp": "(\w+)"', part.content.decode())
+    stamp = part.headers.get("X-Stamp") or (found[1] if found else "")
+    return headers | ({"X-Stamp": stamp} if stamp else {})
+
+
+def _first_requests(options: argparse.Namespace) -> None:
+    """Print the wall time and the application's CPU of the first request of some processes."""
+    from django.db import connections  # noqa: PLC0415
+    from django.test import Client  # noqa: PLC0415
+
+    from runs.web import home  # noqa: PLC0415
+
+    client = Client(raise_request_exception=True)
+    home.warm()
+    client.get("/")
+    print("| page | wall time, ms: median | least | most | application, ms |")
+    print("|---|--:|--:|--:|--:|")
+    for page in PAGES:
+        if options.only not in page.name or page.is_poll or "export" in page.path:
+            continue
+        path = page.path.format(run=_newest_executed())
+        connections.close_all()
+        told = sorted(_first_request(client, path) for _round in range(options.rounds))
+        walls, of_application = zip(*told, strict=True)
+        figures = (statistics.median(walls), walls[0], walls[-1], statistics.median(of_application))
+        print(f"| {page.name} | {' | '.join(f'{each:.0f}' for each in figures)} |", flush=True)
+
+
+def _first_request(client: Any, path: str) -> tuple[float, float]:
+    """(wall time, the application's CPU) in ms in a process of its own."""
+    reading, writing = os.pipe()
+    if not (pid := os.fork()):
+        began = (time.perf_counter(), time.process_time())
+        client.get(path)
+        ended = (time.perf_counter(), time.process_time())
+        told = [1000 * (one - other) for one, other in zip(ended, began, strict=True)]
+        os.write(writing, " ".join(map(str, told)).encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        wall, application = answer.read().split()
+    return float(wall), float(application)
 
 
 def _keep_nothing() -> None:
@@ -274,7 +340,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", default="", help="pages whose name has this")
     parser.add_argument("--afresh", action="store_true", help="keep no answers between requests")
+    parser.add_argument("--fresh-process", action="store_true", help="only first requests")
     parser.add_argument("--finishing", default="", help="the campaign that is at work")
+    parser.add_argument("--at-work", default="", help="the same, but none of its runs finishes")
     parser.add_argument("--folder", type=Path, help="keep the database here, and use it again")
     return parser.parse_args()
 
