@@ -175,10 +175,17 @@ WHOLE = (
     "/api/v1/changes/?campaign=ci-long",
     *("/api/v1/campaigns/long/", "/api/v1/campaigns/long/plan/", "/compare/?s=long"),
     *("/api/v1/campaigns/ci-long/", "/api/v1/history/?campaign=ci-long&level=clients=8"),
-    # The commit before is looked for among all of the campaign.
-    "/campaigns/ci-long/badge.svg",
-    "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
     "/compare/cells/?a={long_cell}&b={next_long_cell}",
+    # The last ten points, of which a short history has fewer; and with the last points of each row,
+    # which are found among all of its series.
+    "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=history:main",
+    "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main&format=md",
+)
+# The verdict of a commit in a campaign with a long history, of which two commits are read.
+VERDICTS = (
+    *("/campaigns/ci-long/badge.svg", "/api/v1/compare/?campaign=ci-long"),
+    "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
+    "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main",
 )
 
 # How much is answered, and how it is written: the rows are the same.
@@ -246,6 +253,7 @@ def addresses() -> Iterator[str]:
     yield from PAGES
     yield from FURTHER
     yield NOWHERE
+    yield from VERDICTS
     yield from WHOLE
 
 

@@ -31,6 +31,7 @@ from runs.models import (
     HardwareProfile,
     Metric,
     PrintedFigure,
+    Revision,
     Run,
     SavedComparison,
     Scenario,
@@ -422,4 +423,5 @@ def known() -> Mapping[str, object]:
         "sha_before": f"{REVISIONS - 1:040x}",
         "long_sha": f"{FIRST_OF_LONG + 1:040x}",
         "long_sha_before": f"{FIRST_OF_LONG:040x}",
+        "newest_sha": Revision.objects.filter(sha__gte=f"{FIRST_OF_LONG:040x}").latest("sha").sha,
     }

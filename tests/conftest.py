@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connections, transaction
+from django.utils import translation
 from playwright.sync_api import Browser, sync_playwright
 
 from tests import flushing
@@ -110,6 +111,13 @@ def plain_static_files(tmp_path_factory):
 def own_artifacts(settings, tmp_path):
     """Each test keeps its artifacts in a folder of its own."""
     settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+
+
+@pytest.fixture(autouse=True)
+def no_language_left() -> Iterator[None]:
+    """The language that a request was answered in stays that of its thread."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture(scope="module")

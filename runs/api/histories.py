@@ -54,7 +54,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
 
 def _refuse_unknown_ref(campaign: Campaign, ref: str) -> None:
     """A branch that no run is of would empty the history."""
-    if not revisions.measured(campaign).filter(revisions.on_ref(ref)).exists():
+    if not revisions.is_branch(campaign, ref):
         message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}
         raise ValidationError({"tracked_ref": [ErrorDetail(message, "unknown_ref")]})
 

@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: c8b0f59cfb52cfd6620e436c7969a376ec393d45209a18da917529f151335022
+-- Of these statements and those migrations: 4dede2599673a3f4bba0b9e84665b50a9e7ef406bdec5356eed9f7325729e667
 
 SET LOCAL check_function_bodies = false;
 
@@ -1317,6 +1317,8 @@ CREATE INDEX mfa_authenticator_user_id_0c3a50c0 ON mfa_authenticator USING btree
 CREATE UNIQUE INDEX one_active_run_a_server ON runs_run USING btree (server_id) WHERE (state IN ('claimed', 'preparing', 'measuring', 'collecting'));
 CREATE UNIQUE INDEX prepared_cluster_once ON runs_preparedcluster USING btree (server_id, directory) WHERE (removed_at IS NULL);
 CREATE INDEX published_table_search ON runs_publishedtable USING gin (search);
+CREATE INDEX revision_by_date ON runs_revision USING btree (project_id, committed_at DESC, id DESC) WHERE (committed_at IS NOT NULL);
+CREATE INDEX revision_without_date ON runs_revision USING btree (project_id) WHERE (committed_at IS NULL);
 CREATE INDEX run_by_campaign ON runs_run USING btree (campaign_id, id DESC);
 CREATE INDEX run_by_campaign_environment ON runs_run USING btree (campaign_id, environment_id);
 CREATE INDEX run_by_campaign_hardware ON runs_run USING btree (campaign_id, hardware_id);
@@ -1659,6 +1661,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0051_run_by_campaign', now()),
 ('runs', '0052_known_choices', now()),
 ('runs', '0053_newest_of_each', now()),
+('runs', '0054_newest_revisions', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

@@ -46,6 +46,19 @@ class Revision(models.Model):
     class Meta:
         ordering = ["project", "-committed_at", "-pk"]
         constraints = [models.UniqueConstraint(fields=["project", "sha"], name="revision_once")]
+        # The newest of a history, and the one before a commit.
+        indexes = [
+            models.Index(
+                fields=["project", "-committed_at", "-id"],
+                condition=models.Q(committed_at__isnull=False),
+                name="revision_by_date",
+            ),
+            models.Index(
+                fields=["project"],
+                condition=models.Q(committed_at=None),
+                name="revision_without_date",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.sha[:12]

@@ -141,9 +141,8 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
 def _baseline(text: str, within: Campaign, head: Side, revision: Revision) -> Side:
     """The side of a base that is named by a commit or branch."""
     name = text.partition(":")[2]
-    others = revisions.measured(within).exclude(pk=revision.pk)
-    is_branch = revisions.measured(within).filter(revisions.on_ref(name)).exists()
-    if is_branch:
+    others = Cell.objects.filter(campaign=within, revision__isnull=False).exclude(revision=revision)
+    if revisions.is_branch(within, name):
         found = revisions.baseline(within, revision, name)
         if found is not None:
             return _revision_side(text, found, within, "base")

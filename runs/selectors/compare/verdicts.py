@@ -360,7 +360,5 @@ def _branch(found: SideVerdict) -> str:
     head = found.head
     if kind == "history":
         return name
-    is_branch = kind == "revision" and (
-        revisions.measured(head.campaign).filter(revisions.on_ref(name)).exists()
-    )
+    is_branch = kind == "revision" and revisions.is_branch(head.campaign, name)
     return name if is_branch else head.campaign.tracked_ref

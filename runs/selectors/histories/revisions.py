@@ -32,6 +32,8 @@ def moment_of(revision: Revision) -> datetime:
 
 MADE_AT = made_at()
 SHORTEST_SHA = 4
+# Of SHA-1 and SHA-256.
+WHOLE_SHA = (40, 64)
 MOST_ANCESTORS = 1000
 
 
@@ -47,6 +49,27 @@ def measured(campaign: Campaign) -> QuerySet[Revision]:
         .annotate(made_at=MADE_AT)
         .order_by(MADE_AT.desc(), "-pk")
     )
+
+
+def _newest(
+    rows: QuerySet[Revision], campaign: Campaign, number: int = 1, *, until: datetime | None = None
+) -> list[Revision]:
+    """So many of these of a campaign's measured() ones, the newest first; none after `until`.
+
+    An index has commits in the order of their dates, so that a long history costs what a short one
+    does. All of those without a date are read.
+    """
+    own = rows.filter(project=campaign.project_id).order_by()
+    dated, undated = own.filter(committed_at__isnull=False), own.filter(committed_at=None)
+    if until is not None:
+        dated = dated.filter(committed_at__lte=until)
+        undated = undated.filter(made_at__lte=until)  # type: ignore[misc]  # annotated
+    ordered = (
+        dated.order_by("-committed_at", "-pk")[:number],
+        undated.order_by(MADE_AT.desc(), "-pk")[:number],
+    )
+    both = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
+    return list(both[:number])
 
 
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
@@ -73,8 +96,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
     if nearest is not None:
         return nearest
-    at = moment_of(head)
-    return on_branch.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
+    return next(iter(_newest(on_branch, campaign, until=moment_of(head))), None)
 
 
 def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revision]:
@@ -83,8 +105,7 @@ def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revi
     They are those of the branch, of all branches where none is named.
     """
     on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
-    at = moment_of(head)
-    return list(on_branch.filter(made_at__lte=at)[:number])  # type: ignore[misc]  # annotated above
+    return _newest(on_branch, campaign, number, until=moment_of(head))
 
 
 def ancestors(head: Revision) -> list[str]:
@@ -105,14 +126,34 @@ def ancestors(head: Revision) -> list[str]:
 
 def newest(campaign: Campaign) -> Revision | None:
     """The newest revision of the history."""
-    return tracked(campaign).first()
+    return next(iter(_newest(tracked(campaign), campaign)), None)
 
 
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
     others = tracked(campaign).exclude(pk=revision.pk)
-    at = moment_of(revision)
-    return others.filter(made_at__lte=at).first()  # type: ignore[misc]  # annotated above
+    return next(iter(_newest(others, campaign, until=moment_of(revision))), None)
+
+
+def _begins_with(campaign: Campaign, sha: str) -> Q:
+    """Digits sort before letters in every collation, and g after all that a sha has."""
+    return Q(project=campaign.project_id, sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+
+
+def is_commit(campaign: Campaign, text: str) -> bool:
+    """Whether the text is a whole sha that was measured, and so no branch. One query at most."""
+    if len(text) not in WHOLE_SHA:
+        return False
+    own = measured(campaign).filter(project=campaign.project_id, sha=text.lower())
+    return own.exists()
+
+
+def is_branch(campaign: Campaign, name: str) -> bool:
+    """Whether a measured commit is on this branch or tag. Two queries at most."""
+    # To find out that a name is no branch, all commits are read.
+    if is_commit(campaign, name):
+        return False
+    return bool(_newest(measured(campaign).filter(on_ref(name)), campaign))
 
 
 def named(campaign: Campaign, text: str) -> Revision:
@@ -121,12 +162,12 @@ def named(campaign: Campaign, text: str) -> Revision:
     Raises UnknownRevision `unknown_revision` or `ambiguous_revision`. At most two queries.
     """
     if len(text) >= SHORTEST_SHA:
-        found = list(measured(campaign).filter(sha__startswith=text.lower())[:2])
+        found = list(measured(campaign).filter(_begins_with(campaign, text.lower()))[:2])
         if len(found) == 1 or (found and found[0].sha == text.lower()):
             return found[0]
         if found:
             raise UnknownRevision("ambiguous_revision")
-    of_ref = measured(campaign).filter(on_ref(text)).first()
+    of_ref = next(iter(_newest(measured(campaign).filter(on_ref(text)), campaign)), None)
     if of_ref is None:
         raise UnknownRevision("unknown_revision")
     return of_ref
