@@ -64,6 +64,20 @@ def test_every_page_is_accessible_and_faultless(page, live_server, lab):
         looks.assert_faultless_in_every_look(page, address, number)
 
 
+def test_the_whole_navigation_is_on_a_phone_without_scripts(chromium, live_server, lab):
+    context = chromium.new_context(
+        java_script_enabled=False, locale="en", viewport={"width": 360, "height": 740}
+    )
+    page = context.new_page()
+    page.goto(f"{live_server.url}/servers/")
+    places = [link.bounding_box() for link in page.locator(".nav__link").all()]
+    assert len(places) == 6
+    assert min(place["x"] for place in places) >= 0
+    assert max(place["x"] + place["width"] for place in places) <= 360
+    expect(page.locator(".nav__link[aria-current]")).to_have_text("Servers")
+    context.close()
+
+
 def test_a_text_of_low_contrast_is_found_among_many_that_look_alike(tab):
     rows = "".join(f"<tr><td><b>number {each}</b></td></tr>" for each in range(30))
     style = "<style>{} b {{ color: #bbb }}</style><table>" + rows + "</table>"
