@@ -1,12 +1,13 @@
 """The pages in a real browser: accessible, without faults, at every size, in every theme."""
 
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from runs.models import Campaign, Configuration, Run
+from runs.models import Campaign, Configuration, Run, SavedComparison
 from runs.services import archive
 from runs.services.configurations import configurations
 from runs.services.configurations.configurations import Content
@@ -76,6 +77,49 @@ def test_the_whole_navigation_is_on_a_phone_without_scripts(chromium, live_serve
     assert max(place["x"] + place["width"] for place in places) <= 360
     expect(page.locator(".nav__link[aria-current]")).to_have_text("Servers")
     context.close()
+
+
+# A word of this length is wider than every page.
+LONG = "w" * 200
+PAGES_WITH_TEXT_OF_PEOPLE = (
+    "/",
+    "/campaigns/",
+    "/campaigns/long/",
+    "/compare/?s=long",
+    "/compare/?q=www",
+    "/compare/saved/",
+    "/runs/{run}/",
+    "/servers/",
+    "/servers/long/",
+    "/configurations/",
+    "/configurations/{configuration}/",
+)
+
+
+WIDTHS_OF_TITLES = """[...document.querySelectorAll(".table :has(> .list__title)")].map(
+    cell => cell.getBoundingClientRect().width)"""
+
+
+def test_a_long_word_of_a_person_widens_neither_a_page_nor_a_list(page, live_server, known):
+    server = factories.server("long", name=LONG[:100], versions=("16.14", "18.4"))
+    kept = configurations.create(
+        name=LONG[:100], description=LONG, content=Content({"work_mem": "8MB"}, (), "16")
+    )
+    campaign = factories.campaign("long", title=LONG, on=server)
+    factories.finish_all(campaign, gain={"18.4": 1.1})
+    campaign.annotations.create(text=LONG)
+    SavedComparison.objects.create(slug="long", title=LONG, note=LONG, query="s=long")
+    keys = {"run": campaign.runs.first().pk, "configuration": kept.slug}
+    wide = []
+    for path, width in product(PAGES_WITH_TEXT_OF_PEOPLE, (380, 1280)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(live_server.url + path.format(**keys))
+        assert LONG[:100] in page.content()
+        shown = [page.evaluate("document.documentElement.scrollWidth")]
+        shown += page.evaluate(WIDTHS_OF_TITLES)
+        if max(shown) > width:
+            wide.append(f"{path} at {width}: {max(shown)}")
+    assert wide == []
 
 
 def test_a_text_of_low_contrast_is_found_among_many_that_look_alike(tab):
