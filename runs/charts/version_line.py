@@ -1,7 +1,7 @@
 """The line through versions: an index a version, chained from ratios of pairs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from runs.charts.figure import Figure, layout, title
 
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
-NARROWEST = 1.1
+NARROWEST = 1.05
 TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
 SYMBOLS = ("circle", "diamond")
 
@@ -47,13 +47,15 @@ def version_line(
     *,
     x_title: str,
     y_title: str,
+    narrow_x_title: str = "",
     words: Words | None = None,
 ) -> Figure:
     """One trace a chain; chains that nothing joins stay apart, so that a gap is seen as one.
 
     The axis is logarithmic and ends at half and twice the base: an arrow marks what is beyond. A
     hollow point may be as fast as the base. `versions` has every place of the axis, measured or
-    not, with the year of its release.
+    not, with the year of its release. On a phone the axis has no years, `narrow_x_title`, and its
+    labels in two lines, in turn: in one they would overlap.
     """
     words = words or Words()
     traces = [
@@ -79,8 +81,20 @@ def version_line(
             shapes=[_unity(len(versions))],
             showlegend=len(origins) > 1,
             legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-            margin={"l": 64, "r": 24, "t": 48, "b": 56},
+            margin={"l": 64, "r": 24, "t": 32 if len(origins) > 1 else 16, "b": 56},
+            meta={"narrow": {"xaxis": _narrow_x_axis(versions, narrow_x_title or x_title)}},
         ),
+    }
+
+
+def _narrow_x_axis(versions: Iterable[str], x_title: str) -> dict[str, Any]:
+    """What is different where the labels of all versions have no room in one line."""
+    return {
+        "title": title(x_title),
+        "ticktext": [
+            f"<br>{version}" if place % 2 else version for place, version in enumerate(versions)
+        ],
+        "tickangle": 0,
     }
 
 

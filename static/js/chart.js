@@ -60,10 +60,22 @@
     return themed;
   }
 
+  // A figure says in `layout.meta.narrow` what of its layout is different there.
   function narrowed(layout, width) {
+    if (width >= NARROW) {
+      return layout;
+    }
+    const changed = { ...layout };
+    for (const [key, value] of Object.entries(layout.meta?.narrow ?? {})) {
+      changed[key] = { ...layout[key], ...value };
+    }
+    return withoutNamesBesides(changed);
+  }
+
+  function withoutNamesBesides(layout) {
     const besides = (annotation) => annotation.showarrow === false && annotation.xshift;
     const names = layout.annotations?.filter(besides) ?? [];
-    if (width >= NARROW || names.length === 0) {
+    if (names.length === 0) {
       return layout;
     }
     return {

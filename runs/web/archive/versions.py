@@ -153,6 +153,7 @@ def _figure(line: Line, base: str) -> Figure | None:
         lines.RELEASED,
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
+        narrow_x_title=_("PostgreSQL version"),
         words=drawing.Words(_("index"), _("interval (95 %)"), _("base"), _("runs in doubt")),
     )
 

@@ -219,6 +219,29 @@ def test_every_version_has_its_place_on_the_axis_though_nothing_measured_it():
     )
 
 
+def test_a_narrow_axis_has_its_labels_in_two_lines_without_years():
+    layout = line_figure(link("9.2", "9.3", 0.98))["layout"]
+
+    assert layout["xaxis"]["ticktext"][:2] == ["9.2<br>2012", "9.3<br>2013"]
+    assert layout["meta"]["narrow"]["xaxis"] == {
+        "title": {"text": "version"},
+        "ticktext": ["9.2", "<br>9.3", "9.6", "<br>13", "14"],
+        "tickangle": 0,
+    }
+
+
+def test_a_line_of_one_origin_needs_no_room_for_a_legend():
+    found = trend([link("9.2", "9.3", 0.98)], versions=list(VERSIONS), base="9.2")
+    published, executed = (Origin(name, found.chains, {}) for name in ("published", "executed"))
+
+    tops = [
+        version_line(origins, VERSIONS, x_title="version", y_title="index")["layout"]["margin"]["t"]
+        for origins in ([published], [published, executed])
+    ]
+
+    assert tops == [16, 32]
+
+
 def test_an_interval_is_drawn_where_all_steps_have_one():
     (trace,) = line_figure(link("9.2", "9.3", 0.98), link("9.3", "9.6", 1.2))["data"]
 
