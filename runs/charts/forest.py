@@ -70,6 +70,7 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
             showlegend=True,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             margin={"l": 24, "r": 24, "t": 40, "b": 48},
+            meta={"narrow": {"xaxis": _narrow_x_axis(branches)}},
         ),
     }
 
@@ -109,25 +110,35 @@ def _told(branch: Branch, words: Words) -> str:
 
 
 def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
-    ends = [end for each in branches for end in (each.ratio, each.low, each.high) if end]
-    low, high = min(1 / NARROWEST, *ends), max(NARROWEST, *ends)
+    low, high = _reach(branches)
     room = 0.05 * math.log10(high / low)
-    ticks = [tick for tick in _ticks(max(high, 1 / low)) if low <= tick <= high]
     return {
         "title": title(words.ratio),
         "type": "log",
         "range": [math.log10(low) - room, math.log10(high) + room],
         "tickmode": "array",
-        "tickvals": ticks,
-        "ticktext": [f"{tick:.3g}" for tick in ticks],
+        **_ticks(branches, to_each_side=4),
         "automargin": True,
     }
 
 
-def _ticks(reach: float) -> list[float]:
+def _narrow_x_axis(branches: Sequence[Branch]) -> dict[str, Any]:
+    """What is different on a phone, where more ticks would overlap."""
+    return {**_ticks(branches, to_each_side=1), "tickangle": 0}
+
+
+def _reach(branches: Sequence[Branch]) -> tuple[float, float]:
+    ends = [end for each in branches for end in (each.ratio, each.low, each.high) if end]
+    return min(1 / NARROWEST, *ends), max(NARROWEST, *ends)
+
+
+def _ticks(branches: Sequence[Branch], *, to_each_side: int) -> dict[str, Any]:
     """A few round ratios to each side of 1; those to the left are the same effects."""
-    within = [step for step in STEPS if step <= reach][-4:]
-    return [*(1 / step for step in reversed(within)), 1.0, *within]
+    low, high = _reach(branches)
+    within = [step for step in STEPS if step <= max(high, 1 / low)][-to_each_side:]
+    every = [*(1 / step for step in reversed(within)), 1.0, *within]
+    ticks = [tick for tick in every if low <= tick <= high]
+    return {"tickvals": ticks, "ticktext": [f"{tick:.3g}" for tick in ticks]}
 
 
 def _band(effect: float) -> dict[str, Any]:

@@ -220,6 +220,15 @@ def test_the_axis_holds_one_and_the_ratio_and_names_both_ends(ratio):
     assert len(figure["layout"]["xaxis"]["tickvals"]) > 2
 
 
+def test_a_narrow_forest_has_a_tick_at_one_and_at_most_one_to_each_side():
+    rows = [Branch("a", "faster", 1.6, 1.5, 1.7), Branch("b", "slower", 0.6, 0.49, 0.7)]
+
+    narrow = forest(rows, minimum_effect=0.03, words=WORDS)["layout"]["meta"]["narrow"]["xaxis"]
+
+    assert narrow["ticktext"] == ["0.5", "1"]
+    assert narrow["tickangle"] == 0
+
+
 def test_the_band_shows_effects_below_the_minimum_alike_in_both_directions():
     figure = forest([Branch("a", "slower", 0.5, 0.4, 0.6)], minimum_effect=0.25, words=WORDS)
 
