@@ -104,3 +104,18 @@ def assert_faultless(page):
     assert not page.complaints, page.complaints
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= page.viewport_size["width"], page.url
+
+
+def assert_nothing_is_beside_a_phone(page, address, tables):
+    """On a phone the tables that the selector names are as wide as their place, not wider."""
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(address)
+    expect(page.locator(tables).first).to_be_attached()
+    wide = page.evaluate(
+        """tables => [...document.querySelectorAll(tables)]
+            .map(table => table.closest(".table-scroll"))
+            .filter(place => place.scrollWidth > place.clientWidth)
+            .map(place => `${place.ariaLabel}: ${place.scrollWidth}`)""",
+        tables,
+    )
+    assert wide == [], address

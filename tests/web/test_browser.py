@@ -79,6 +79,14 @@ def test_the_whole_navigation_is_on_a_phone_without_scripts(chromium, live_serve
     context.close()
 
 
+def test_ratios_and_settings_are_read_on_a_phone_without_scrolling_sideways(page, live_server, lab):
+    for path, table in (
+        ("/campaigns/finished/", "#ratios .table"),
+        (f"/runs/{lab.pk}/", "#settings .table"),
+    ):
+        looks.assert_nothing_is_beside_a_phone(page, live_server.url + path, table)
+
+
 # A word of this length is wider than every page.
 LONG = "w" * 200
 PAGES_WITH_TEXT_OF_PEOPLE = (

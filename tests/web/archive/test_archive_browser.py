@@ -110,6 +110,11 @@ def test_three_questions_are_answered_on_a_phone_in_one_tap_each(page, live_serv
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_results_and_steps_are_read_on_a_phone_without_scrolling_sideways(page, live_server):
+    for path in ("/archive/", "/versions/"):
+        looks.assert_nothing_is_beside_a_phone(page, live_server.url + path, "#content .table")
+
+
 def test_back_from_a_search_is_a_whole_page(page, live_server):
     page.goto(f"{live_server.url}/archive/")
     words = page.locator("#archive-search input[type=search]")

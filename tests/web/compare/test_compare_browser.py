@@ -59,6 +59,14 @@ def test_twelve_versions_have_a_line_and_a_colour_each(page, live_server, lab):
     expect(page.locator(".heat tbody tr")).to_have_count(12)
 
 
+def test_ratios_and_their_forest_are_as_wide_as_a_phone(page, live_server, lab):
+    address = f"{live_server.url}/compare/?s=single"
+    looks.assert_nothing_is_beside_a_phone(page, address, ".compare-ratios")
+
+    expect(page.locator(DRAWN)).to_have_count(2)
+    assert page.locator(".forest").evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_the_comparison_follows_each_choice_and_so_does_the_address(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=single")
     page.get_by_label("Relative to the baseline").check()
