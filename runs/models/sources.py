@@ -164,7 +164,8 @@ class PublishedTable(models.Model):
     repeats = models.PositiveIntegerField(_("repeats"), null=True)
     statistic = models.CharField(max_length=10, choices=Statistic, blank=True)
     method = models.JSONField(default=dict)
-    # What readers of the first page ask, and the least and greatest ratio that answer it.
+    # What readers of the first page ask ("yes_if" says which ratios mean yes), and the least and
+    # greatest ratio that answer it.
     asked = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     answer = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     findings = models.JSONField(default=list)

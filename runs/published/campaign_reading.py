@@ -37,6 +37,7 @@ def read_campaign(value: Any) -> CampaignEntry:
         title=fields.pair("title", required=True),
         question=fields.pair("question"),
         asked=fields.pair("asked"),
+        yes_if=fields.text("yes_if", choices=("less", "more")),
         scenario=fields.text("scenario", required=True),
         table=fields.text("table", required=True),
         section=fields.text("section"),

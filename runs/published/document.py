@@ -258,13 +258,15 @@ class CampaignEntry:
 
     `repeats` and `statistic` are None if they are not printed; `unprinted_repeats` are
     levels whose figures lack them although the table's others have them. `inexact` are texts
-    that the publication itself calls inexact.
+    that the publication itself calls inexact. `yes_if` says which ratios of the chart mean yes for
+    `asked`: "less" or "more" than 1; empty where the question asks for a size.
     """
 
     slug: str
     title: Text
     question: Text
     asked: Text
+    yes_if: str
     scenario: str
     table: str
     section: str

@@ -116,17 +116,6 @@ def change(value: float | None) -> str:
 
 
 @register.filter
-def ratio_range(ratios: Sequence[float]) -> str:
-    """The least and the greatest of some ratios: as changes, or as factors where they are large."""
-    if not ratios:
-        return "–"
-    least, greatest = min(ratios), max(ratios)
-    write = change if greatest < 2 else factor
-    times = "" if greatest < 2 else "×"
-    return f"{times}{write(least)} – {times}{write(greatest)}"
-
-
-@register.filter
 def percent(value: float | None) -> str:
     """A part of one with one decimal: 0.04 is 4.0 %."""
     return "–" if value is None or not isfinite(value) else f"{value * 100:.1f} %"

@@ -19,7 +19,7 @@ from runs.models import BisectionStep, Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
-from runs.selectors.archive import archive, version_line
+from runs.selectors.archive import answers, version_line
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare import kept
@@ -60,7 +60,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if getattr(request, "htmx", False):
         return pages.live(request, "home/index.html#live", context)
     context |= {
-        "asked": tuple(archive.asked()),
+        "answers": tuple(answers.answers()),
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
         "finished_things": _finished_things(request.user),

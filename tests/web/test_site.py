@@ -538,11 +538,8 @@ def test_a_place_of_a_publication_is_a_table_a_figure_or_a_section(number, text)
     assert formats.place(number) == text
 
 
-def test_what_is_not_printed_is_unknown_and_a_range_of_ratios_is_told_in_its_own_measure():
+def test_what_is_not_printed_is_unknown():
     assert (formats.repeats(None), formats.repeats(3)) == ("n unknown", "n = 3")
-    assert formats.ratio_range([0.98, 0.944]) == "-5.6 % – -2.0 %"
-    assert formats.ratio_range([1.416, 111.2]) == "×1.416 – ×111"
-    assert formats.ratio_range([]) == "–"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The archive: publications, their tables with filters, and its discrepancies."""
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -259,37 +258,6 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
         .defer("grid", "columns", "method", "reproduce", "chart", "search")
         .order_by("ordinal")
     )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What readers of the first page ask, and the table that answers it. Both are JSON."""
-
-    campaign: str
-    year: int
-    written_question: str
-    written_answer: str
-
-    @property
-    def question(self) -> Any:
-        """In both languages."""
-        return json.loads(self.written_question)
-
-    @property
-    def answer(self) -> Any:
-        """The least and the greatest ratio."""
-        return json.loads(self.written_answer)
-
-
-def asked() -> list[Asked]:
-    """What is asked most, of the newest publication first. One query."""
-    return [Asked(*row) for row in projects.rows("asked", _asked, to=projects.NOBODY)]
-
-
-def _asked() -> QuerySet[PublishedTable, Any]:
-    found = PublishedTable.objects.exclude(asked={})
-    ordered = found.order_by("-source__year", "source", "ordinal")
-    return ordered.values_list("campaign__slug", "source__year", "asked", "answer")
 
 
 def discrepancies() -> QuerySet[Discrepancy]:

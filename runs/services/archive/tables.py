@@ -84,7 +84,7 @@ def _table(
         figure=entry.figure,
         has_figures=entry.has_figures,
         method=entry.method.pair(),
-        asked=entry.asked.pair(),
+        asked=entry.asked.pair() | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
         answer=_answer(entry, results.campaigns[entry.slug]) if entry.asked.en else [],
         repeats=entry.repeats,
         statistic=entry.statistic or "",

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
-from runs.selectors.archive import archive, conclusions, provenance
+from runs.selectors.archive import answers, archive, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
 from runs.selectors.archive.chart import (
     Plot,
@@ -74,6 +74,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "campaign": campaign,
         "table": table,
         "source": table.source,
+        "answer": answers.answer_of(table),
         "conclusions": list(conclusions.grouped(table)),
         "heads": heads(table.columns),
         "rows": rows(table),

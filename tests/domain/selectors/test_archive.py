@@ -1,13 +1,20 @@
 """Versions as text, and what reports conclude, found again in the archive."""
 
+from dataclasses import replace
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
-from runs.selectors.archive import versions
+from runs.selectors.archive import answers, versions
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import compared
 from tests import factories
+
+ANSWER = answers.Answer(
+    campaign="wg1-2021-read", publication="WG1 2021", question={}, yes_if="", ratios=(),
+    machine="", machine_ja="", repeats=3, statistic="median", has_spread=False,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -125,3 +132,46 @@ def test_14_reads_about_2_percent_slower_than_13():
     assert page.labels == ("PostgreSQL 13.4", "PostgreSQL 14.0")
     concurrent = [ratio for (_version, clients), ratio in found.items() if clients > 1]
     assert concurrent == pytest.approx([0.978] * len(concurrent), abs=0.004)
+
+
+@pytest.mark.parametrize(
+    ("ratios", "shown"),
+    [
+        ([0.98, 0.944], "2.0 to 5.6 % fewer tps"),
+        ([0.83, 1.039], "17.0 % fewer to 3.9 % more tps"),
+        ([1.02, 1.5], "2.0 to 50.0 % more tps"),
+        ([1.416, 111.2], "1.42 to 111 times the tps"),
+        ([], "–"),
+    ],
+)
+def test_a_range_of_ratios_is_told_in_words_of_one_precision(ratios, shown):
+    assert answers.tps_range(ratios) == shown
+
+
+@pytest.mark.parametrize(
+    ("yes_if", "ratios", "told"),
+    [
+        ("less", [0.9, 0.95], "Yes: 5.0 to 10.0 % fewer tps"),
+        ("less", [1.05, 1.1], "No: 5.0 to 10.0 % more tps"),
+        ("more", [1.05, 1.1], "Yes: 5.0 to 10.0 % more tps"),
+        ("less", [0.95, 1.1], "Not in general: 5.0 % fewer to 10.0 % more tps"),
+        ("", [0.9, 0.95], "5.0 to 10.0 % fewer tps"),
+    ],
+)
+def test_a_question_with_yes_or_no_is_answered_so(yes_if, ratios, told):
+    assert replace(ANSWER, yes_if=yes_if, ratios=ratios).told == told
+
+
+@pytest.mark.parametrize(
+    ("repeats", "statistic", "has_spread", "certainty"),
+    [
+        (3, "median", False, "medians of 3, spread not printed"),
+        (3, "mean", True, "means of 3, each run printed"),
+        (5, "", False, "5 runs each, spread not printed"),
+        (1, "single", False, "single runs"),
+        (None, "", False, "number of runs not printed"),
+    ],
+)
+def test_an_answer_says_how_certain_it_is(repeats, statistic, has_spread, certainty):
+    found = replace(ANSWER, repeats=repeats, statistic=statistic, has_spread=has_spread)
+    assert found.basis == f"hardware not printed · WG1 2021 · {certainty}"

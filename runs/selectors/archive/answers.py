@@ -1,0 +1,163 @@
+"""What readers ask most, answered by a published table: by how much, on what, how certain."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.utils.translation import gettext as _
+
+from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
+from runs.models.measurements import Statistic
+from runs.selectors.access import projects
+from runs.templatetags.formats import named, quantity
+
+# From here on a ratio is told as times, not as a percentage.
+TIMES = 2.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question of readers, and the table that answers it.
+
+    `ratios` are the least and the greatest that are printed. `yes_if` says which ratios ("less" or
+    "more" than 1) mean yes; it is empty for a question that asks for a size. `machine` is
+    empty and `repeats` None where they are not printed; `has_spread` says whether the publication
+    prints more than one run.
+    """
+
+    campaign: str
+    publication: str
+    question: Mapping[str, str] = field(hash=False)
+    yes_if: str
+    ratios: tuple[float, ...]
+    machine: str
+    machine_ja: str
+    repeats: int | None
+    statistic: str
+    has_spread: bool
+
+    @property
+    def told(self) -> str:
+        """The answer itself: "Yes: 2.0 to 5.6 % fewer tps"."""
+        size = tps_range(self.ratios)
+        return f"{word}: {size}" if (word := self._word) else size
+
+    @property
+    def basis(self) -> str:
+        """Where it was measured, who says so, and how certain it is."""
+        hardware = HardwareProfile(name=self.machine, name_ja=self.machine_ja)
+        machine = named(hardware) if self.machine else _("hardware not printed")
+        return f"{machine} · {self.publication} · {self.certainty}"
+
+    @property
+    def certainty(self) -> str:
+        """How often was measured, and whether the spread of it is printed."""
+        if not self.repeats:
+            return _("number of runs not printed")
+        if self.repeats == 1:
+            return _("single runs")
+        runs = {
+            Statistic.MEDIAN.value: _("medians of %(n)s"),
+            Statistic.MEAN.value: _("means of %(n)s"),
+        }.get(self.statistic, _("%(n)s runs each"))
+        spread = _("each run printed") if self.has_spread else _("spread not printed")
+        return _("%(runs)s, %(spread)s") % {
+            "runs": runs % {"n": self.repeats},
+            "spread": spread,
+        }
+
+    @property
+    def _word(self) -> str:
+        if not self.yes_if or not self.ratios:
+            return ""
+        least, greatest = min(self.ratios), max(self.ratios)
+        if least < 1 < greatest:
+            return _("Not in general")
+        return _("Yes") if (greatest <= 1) == (self.yes_if == "less") else _("No")
+
+
+def answers() -> list[Answer]:
+    """What is asked most, of the newest publication first. One query."""
+    return [_read(*row) for row in projects.rows("asked", _asked, to=projects.NOBODY)]
+
+
+def answer_of(table: PublishedTable) -> Answer | None:
+    """The answer that a table gives, if readers ask for it. One query, none without a question."""
+    if not table.asked:
+        return None
+    slug = table.campaign.slug
+    return next((each for each in answers() if each.campaign == slug), None)
+
+
+def tps_range(ratios: Sequence[float]) -> str:
+    """The least and the greatest ratio of throughput in words: "2.0 to 5.6 % fewer tps"."""
+    if not ratios:
+        return "–"
+    least, greatest = min(ratios), max(ratios)
+    if greatest >= TIMES:
+        ends = {"low": f"{least:.3g}", "high": quantity(float(f"{greatest:.3g}"))}
+        return _("%(low)s to %(high)s times the tps") % ends
+    if least < 1 < greatest:
+        ends = {"low": _percent(least), "high": _percent(greatest)}
+        return _("%(low)s %% fewer to %(high)s %% more tps") % ends
+    low, high = sorted((least, greatest), key=_distance)
+    ends = {"low": _percent(low), "high": _percent(high)}
+    if greatest <= 1:
+        return _("%(low)s to %(high)s %% fewer tps") % ends
+    return _("%(low)s to %(high)s %% more tps") % ends
+
+
+def _distance(ratio: float) -> float:
+    return abs(ratio - 1)
+
+
+def _percent(ratio: float) -> str:
+    return f"{_distance(ratio) * 100:.1f}"
+
+
+def _asked() -> QuerySet[PublishedTable, Any]:
+    machines = PublishedNode.objects.filter(
+        table=OuterRef("pk"), role="database", hardware__isnull=False
+    ).order_by("ordinal")
+    again = Run.objects.filter(campaign=OuterRef("campaign"), repeat__gt=1)
+    found = PublishedTable.objects.exclude(asked={}).annotate(
+        machine=Subquery(machines.values("hardware__name")[:1]),
+        machine_ja=Subquery(machines.values("hardware__name_ja")[:1]),
+        has_spread=Exists(again),
+    )
+    ordered = found.order_by("-source__year", "source", "ordinal")
+    return ordered.values_list(
+        *("campaign__slug", "source__slug", "asked", "answer", "repeats", "statistic"),
+        *("has_spread", "machine", "machine_ja"),
+    )
+
+
+def _read(
+    campaign: str,
+    source: str,
+    asked: str,
+    ratios: str,
+    repeats: int | None,
+    statistic: str,
+    has_spread: bool,
+    machine: str | None,
+    machine_ja: str | None,
+) -> Answer:
+    question = json.loads(asked)
+    yes_if = question.pop("yes_if", "")
+    # The slug is what people call it, without the title's subject: WG1 2021.
+    publication = source.replace("-", " ").upper()
+    return Answer(
+        campaign=campaign,
+        publication=publication,
+        question=question,
+        yes_if=yes_if,
+        ratios=tuple(json.loads(ratios)),
+        machine=machine or "",
+        machine_ja=machine_ja or "",
+        repeats=repeats,
+        statistic=statistic,
+        has_spread=has_spread,
+    )
