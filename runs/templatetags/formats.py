@@ -12,7 +12,14 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 
 from runs.analysis.inference import Inference
 from runs.models import Build, Installation, Run
-from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.compare.verdict_words import (
+    VERDICTS,
+    lacks_print,
+    missing,
+    sentence,
+    size,
+    verdict_word,
+)
 from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
 
@@ -211,16 +218,20 @@ def place(number: str) -> str:
 
 
 @register.filter
-def verdict(value: str) -> str:
-    """A verdict in words."""
-    return str(VERDICTS[value])
+def verdict(value: str | Inference) -> str:
+    """A verdict in words: of an answer, or a stored one by its code."""
+    return str(VERDICTS[value]) if isinstance(value, str) else verdict_word(value)
 
 
 @register.filter
 def sized(found: Inference) -> str:
-    """The size of a difference as an interval, and doubts about it: 4.2 to 14 % slower."""
+    """The size of a difference as an interval, and doubts about it: 4.2 to 14 % slower.
+
+    Instead of a size that a publication does not let one compute, what it does not print.
+    """
     doubt = doubtful_runs(found.doubtful) if found.doubtful else ""
-    return " ".join(filter(None, (size(found), doubt)))
+    size_or_reason = sentence(found.reasons) if lacks_print(found) else size(found)
+    return " ".join(filter(None, (size_or_reason, doubt)))
 
 
 @register.filter

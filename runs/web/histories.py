@@ -25,7 +25,7 @@ from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics as campaign_metrics
-from runs.selectors.compare.verdict_words import VERDICTS, size
+from runs.selectors.compare.verdict_words import VERDICTS, size, verdict_word
 from runs.selectors.histories import histories
 from runs.selectors.histories.histories import Badge, Histories, History, HostChange
 from runs.selectors.histories.points import HistoryPoint
@@ -339,8 +339,8 @@ def _words(found: Badge) -> str:
     if found.verdict is None:
         return _("no revisions")
     if found.inference is not None and found.inference.is_proven:
-        return size(found.inference) or str(VERDICTS[found.verdict])
-    return str(VERDICTS[found.verdict])
+        return size(found.inference) or verdict_word(found.inference)
+    return verdict_word(found.inference) if found.inference else str(VERDICTS[found.verdict])
 
 
 def _width(text: str) -> float:

@@ -14,7 +14,7 @@ from runs.selectors.compare import bisections, verdicts
 from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.verdict_words import HEADLINES, VERDICTS, missing, sentence
+from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
 from runs.templatetags.formats import as_read, sized
 
@@ -195,7 +195,7 @@ def _verdict(row: VerdictRow) -> str:
     if not row.counts:
         is_new = _("new")
         return f"{SIGNS['different']} {is_new}"
-    word = f"{_sign(found.verdict)} {VERDICTS[found.verdict]}"
+    word = f"{_sign(found.verdict)} {verdict_word(found)}"
     why = sentence(found.reasons) or missing(found)
     return f"{word}: {why}" if why else word
 

@@ -25,9 +25,9 @@ REASONS = {
     "not_positive": _("a value is not positive"),
     "not_measured": _("a side was not measured"),
     "single_run": _("a side has a single run"),
-    "repeats_unknown": _("how often a side was measured is not published"),
+    "repeats_unknown": _("number of runs not printed"),
     "few_points": _("the branch has fewer than 5 such points since its last step"),
-    "spread_unknown": _("the spread of the repeats is not published"),
+    "spread_unknown": _("spread not printed"),
 }
 VERDICTS = {
     "faster": _("faster"),
@@ -50,8 +50,27 @@ HEADLINES = {
     ),
     "baseline_made": _("Baseline made: there is nothing yet to compare this with."),
 }
+# Reasons of publications: there may be runs enough, but how they scatter is not printed.
+NOT_PRINTED = {"repeats_unknown", "spread_unknown"}
 # Above this, percentages are not helpful.
 TIMES = 2.0
+
+
+def verdict_word(found: Inference) -> str:
+    """The verdict for readers: "no verdict" where only the publication lacks what one needs.
+
+    Its code is too_few_runs all the same.
+    """
+    return gettext("no verdict") if lacks_print(found) else str(VERDICTS[found.verdict])
+
+
+def lacks_print(found: Inference) -> bool:
+    """Whether there is no verdict only because a publication does not print the spread."""
+    return (
+        found.verdict == "too_few_runs"
+        and bool(found.reasons)
+        and NOT_PRINTED.issuperset(found.reasons)
+    )
 
 
 def size(found: Inference) -> str:

@@ -88,7 +88,7 @@ def average(head: str, base: str, rows: int, answer: Inference) -> Paragraph:
             "head": head,
             "base": base,
             "rows": rows,
-            "verdict": verdict(answer.verdict),
+            "verdict": verdict(answer),
             "size": sized(answer),
         }
     )
@@ -185,7 +185,7 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
             f"{factor(row.comparison.low)} – {factor(row.comparison.high)}"
             if row.comparison.low
             else "–",
-            verdict(row.comparison.verdict),
+            verdict(row.comparison),
             sized(row.comparison),
         )
         for row in rows

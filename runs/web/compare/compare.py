@@ -29,7 +29,7 @@ from runs.selectors.compare.comparisons import compared
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
-from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.services import compare as comparisons
 from runs.services.errors import ServiceError
 from runs.templatetags.formats import estimate, ratio, tone
@@ -104,7 +104,7 @@ def _line(row: MetricRow) -> MetricLine:
         size=size(found),
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         tone=tone(found.verdict),
-        verdict=str(VERDICTS[found.verdict]),
+        verdict=verdict_word(found),
         notes=compare_words.sentence(found.reasons) or missing(found),
     )
 

@@ -13,7 +13,7 @@ from runs.reports.tables import Table
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series
 from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import VERDICTS
+from runs.selectors.compare.verdict_words import lacks_print, sentence, verdict_word
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
@@ -142,12 +142,13 @@ def _told(row: ComparedRow | None) -> tuple[str | float | None, ...]:
     if row is None:
         return (None, None, None, None, "")
     found = row.comparison
+    word = verdict_word(found)
     return (
         found.ratio,
         found.low,
         found.high,
         found.adjusted_p_value,
-        str(VERDICTS[found.verdict]),
+        f"{word}: {sentence(found.reasons)}" if lacks_print(found) else word,
     )
 
 

@@ -18,7 +18,7 @@ from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_cells import SeriesKey
 from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import VERDICTS
+from runs.selectors.compare.verdict_words import verdict_word
 from runs.web.compare import words as compare_words
 
 # Nobody reads a plot with more rows; the table next to it has them all.
@@ -78,9 +78,17 @@ def forest_plot(rows: Sequence[ComparedRow], page: ComparedPage, words: Wording)
         words=ForestWords(
             ratio=_("Ratio to the baseline"),
             interval=_("interval (95 %)"),
-            verdicts={code: str(label) for code, label in VERDICTS.items()},
+            verdicts=_verdict_words(drawn),
         ),
     )
+
+
+def _verdict_words(rows: Sequence[ComparedRow]) -> dict[str, str]:
+    """By code the words that these rows use: a sign of the plot may stand for both."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(row.comparison.verdict, {})[verdict_word(row.comparison)] = None
+    return {code: " / ".join(words) for code, words in found.items()}
 
 
 def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:

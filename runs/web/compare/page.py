@@ -1,5 +1,6 @@
 """What the compare page shows: texts and figures, ready for the template."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCe
 from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import VERDICTS, missing, size
+from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.selectors.runs import closed_loop, doubtful_runs
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
 from runs.web.compare import figures as compare_figures
@@ -232,9 +233,9 @@ def _place(
         spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · {repeats(summary.n)}"
         if summary.minimum < summary.maximum
         else repeats(summary.n),
-        size=(size(found) or str(VERDICTS[found.verdict])) if found else "",
+        size=(size(found) or verdict_word(found)) if found else "",
         tone=tone(found.verdict) if found else "",
-        verdict=str(VERDICTS[found.verdict]) if found else "",
+        verdict=verdict_word(found) if found else "",
         record=tuple(provenance.get(cell.id, ())),
         doubt=doubtful_runs(cell.runs.doubtful) if cell.runs.doubtful else "",
     )
@@ -252,7 +253,7 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
         interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
         p_value=_p(found.adjusted_p_value),
         tone=tone(found.verdict),
-        verdict=str(VERDICTS[found.verdict]),
+        verdict=verdict_word(found),
         notes="; ".join(
             filter(
                 None,
@@ -293,11 +294,9 @@ def _p(value: float | None) -> str:
 
 def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
     """How many rows have each verdict: (tone, word, number), the most first."""
-    counted: dict[str, int] = {}
-    for row in page.rows:
-        counted[row.comparison.verdict] = counted.get(row.comparison.verdict, 0) + 1
-    ordered = sorted(counted.items(), key=lambda item: -item[1])
-    return [(tone(code), str(VERDICTS[code]), number) for code, number in ordered]
+    found = [row.comparison for row in page.rows]
+    counted = Counter((tone(each.verdict), verdict_word(each)) for each in found)
+    return [(sign, word, number) for (sign, word), number in counted.most_common()]
 
 
 def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[HeatPlace, ...]]]:
@@ -318,7 +317,7 @@ def _heat_place(
         return HeatPlace()
     each = cell.comparison
     at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
-    verdict = str(VERDICTS[each.verdict])
+    verdict = verdict_word(each)
     if each.ratio is None:
         return HeatPlace("–", "", verdict, "", at, _doubt(each))
     size = max(each.ratio, 1 / each.ratio)

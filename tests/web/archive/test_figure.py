@@ -85,6 +85,7 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _warnings_travel_with_the_data(client)
     _charts_and_comparisons_say_where_a_figure_is_printed(client)
     _unknown_repeats_are_no_single_run(client)
+    _without_a_spread_there_is_no_verdict(client)
     _a_comparison_has_the_ratio_of_the_question(client)
     _corrections_stand_with_what_they_correct(client)
     _the_way_to_the_original_is_told(client)
@@ -222,12 +223,32 @@ def _unknown_repeats_are_no_single_run(client):
         page = client.get(address).content.decode()
         assert "single run" not in page
         assert "single_run" not in page
-        assert "how often a side was measured is not published" in page or "repeats_unknown" in page
+        assert "number of runs not printed" in page or "repeats_unknown" in page
     campaigns = {
         slug: client.get(f"/api/v1/campaigns/{slug}/").json()["repeats"]
         for slug in ("wg1-2013-3-5", "wg1-2013-2-2")
     }
     assert campaigns == {"wg1-2013-3-5": None, "wg1-2013-2-2": 3}
+
+
+def _without_a_spread_there_is_no_verdict(client):
+    """Runs enough, but no spread printed: each page says so, and the API keeps its codes."""
+    for address in (
+        "/compare/?s=wg1-2021-read",
+        "/compare/?s=wg1-2021-read&format=csv",
+        "/compare/report/?s=wg1-2021-read&format=html",
+        "/versions/?theme=fixed-point-read",
+        "/",
+    ):
+        page = text_of(client.get(address).content)
+        assert "no verdict" in page, address
+        assert "too few runs" not in page, address
+        assert "spread not printed" in page, address
+    sides = "base=campaign:wg1-2021-read~version%3D13.4&head=campaign:wg1-2021-read~version%3D14.0"
+    row = client.get(f"/api/v1/compare/?{sides}&metric=tps").json()["rows"][0]
+    assert (row["verdict"], row["reasons"][0]["code"]) == ("too_few_runs", "spread_unknown")
+    markdown = client.get(f"/api/v1/compare/?{sides}&metric=tps&format=md").content.decode()
+    assert "no verdict: spread not printed" in markdown
 
 
 def _a_comparison_has_the_ratio_of_the_question(client):
