@@ -23,17 +23,21 @@ from django.db.models.functions import Coalesce
 
 from runs.models import (
     Campaign,
+    Cell,
     CellSummary,
     Discrepancy,
+    HardwareProfile,
     PrintedFigure,
     PublishedNode,
     PublishedTable,
+    Run,
     Source,
 )
 from runs.models.campaigns import Origin
 from runs.published import words
 from runs.selectors.access import projects
 from runs.selectors.archive import conclusions, provenance, versions
+from runs.selectors.runs import doubtful_runs
 from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
@@ -293,10 +297,30 @@ def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> l
     ]
 
 
-def measured_since(figure: PrintedFigure) -> list[CellSummary]:
-    """What was measured later at the same levels of the same scenario, the newest first.
+@dataclass(frozen=True)
+class Later:
+    """A value that was measured after a figure was printed, with the conditions of its own.
 
-    Limited to the newest few cells that were executed or uploaded.
+    `doubtful` is the number of its runs that are. What its results do not say is None.
+    """
+
+    summary: CellSummary
+    hardware: HardwareProfile | None
+    scale: Any
+    duration: Any
+    doubtful: int
+
+    @property
+    def doubt(self) -> str:
+        """A mark where some of its runs are doubtful."""
+        return doubtful_runs(self.doubtful) if self.doubtful else ""
+
+
+def measured_since(figure: PrintedFigure) -> list[Later]:
+    """What was measured later with the same levels of the same scenario, the newest first.
+
+    Other conditions may differ, but no declared scale. Limited to the newest few cells that were
+    executed or uploaded. Three queries.
     """
     if figure.measurement is None:
         return []
@@ -306,8 +330,38 @@ def measured_since(figure: PrintedFigure) -> list[CellSummary]:
         cell__campaign__scenario=figure.table.campaign.scenario,
         cell__levels__contains={name: level for name, level in levels.items() if name != "version"},
     ).exclude(cell__campaign__origin=Origin.PUBLISHED)
+    scale = _constant(figure.measurement.run.cell, "scale")
+    if scale is not None:
+        of_campaign = Q(cell__campaign__parameters__scale=scale)
+        unsaid = ~Q(cell__campaign__parameters__has_key="scale")
+        fixed = ~Q(cell__levels__has_key="scale") & (of_campaign | unsaid)
+        found = found.filter(Q(cell__levels__scale=scale) | fixed)
     open_to_all = projects.visible(found, to=projects.NOBODY)
-    return list(open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_SINCE])
+    listed = list(open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_SINCE])
+    return _with_conditions(listed)
+
+
+def _with_conditions(listed: Sequence[CellSummary]) -> list[Later]:
+    runs = Run.objects.filter(cell__in=[each.cell_id for each in listed])
+    first = runs.order_by("cell_id", "repeat").distinct("cell_id").select_related("hardware")
+    hardware = {run.cell_id: run.hardware for run in first}
+    counted = runs.filter(Run.DOUBTFUL).order_by().values("cell").annotate(number=Count("pk"))
+    doubts = dict(counted.values_list("cell", "number"))
+    return [
+        Later(
+            summary=each,
+            hardware=hardware.get(each.cell_id),
+            scale=_constant(each.cell, "scale"),
+            duration=_constant(each.cell, "duration"),
+            doubtful=doubts.get(each.cell_id, 0),
+        )
+        for each in listed
+    ]
+
+
+def _constant(cell: Cell, name: str) -> Any:
+    """What a cell has for a factor or a parameter; None if nothing says."""
+    return cell.levels.get(name, cell.campaign.parameters.get(name))
 
 
 def operating_system(name: str) -> str:

@@ -9,10 +9,11 @@ import zipfile
 import pytest
 from django.utils import translation
 
-from runs.models import PrintedFigure
+from runs.models import PrintedFigure, Run
 from runs.published import reading
 from runs.selectors.archive import archive as selectors
 from runs.services.archive import load
+from tests import factories
 
 # What readers look for, and the tables (by the beginnings of their names) of which one comes first.
 ENGLISH = {
@@ -95,6 +96,7 @@ def test_the_archive_as_readers_meet_it(archive, client):
     _what_cannot_be_repeated_says_why(client)
     _filters_count_under_the_other_filters(client)
     _machines_have_their_names_in_japanese(client)
+    _what_was_measured_since_has_its_conditions(client)
 
 
 def _searches_find_the_right_result_first():
@@ -422,3 +424,26 @@ def _filters_count_under_the_other_filters(client):
         without = client.get("/archive/?q=SSD", headers=headers).content.decode()
         assert counted(page, "version") == counted(without, "version")
         assert int(counted(without, "version")["9.3"]) == shown
+
+
+def _what_was_measured_since_has_its_conditions(client):
+    """Of another scale nothing is listed; what is in doubt says so."""
+    for slug, parameters in (
+        ("same-scale", {"scale": 2000, "duration": 60}),
+        ("other-scale", {"scale": 2, "duration": 6}),
+        ("no-scale", {}),
+    ):
+        made = factories.campaign(slug, parameters=parameters)
+        factories.finish_all(made)
+        made.runs.update(hardware=factories.hardware())
+    Run.objects.filter(campaign__slug="same-scale", repeat=1).update(validity="doubtful")
+    page = text_of(client.get("/archive/figures/wg1-2021-read/1-2/").content)
+    since = re.sub(r"\s+", " ", page[page.index('id="since"') :].partition("</section>")[0])
+
+    assert "same levels, under other conditions" in since
+    assert "/campaigns/other-scale/" not in since
+    (line,) = [each for each in since.split("<li>")[1:] if "same-scale" in each and "16.14" in each]
+    for text in ("two-core, 2 cores · 8 GiB", "Scale factor 2000", "Duration 60 s"):
+        assert text in line
+    assert "1 run in doubt" in line
+    assert "in doubt" not in next(each for each in since.split("<li>") if "no-scale" in each)
