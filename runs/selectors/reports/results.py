@@ -190,7 +190,8 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         )
         for row in rows
     )
-    caption = _("Ratios of %(metric)s") % {"metric": metric_label(metric)}
+    text = _("Ratios of %(metric)s; base and head are the model's values, not the medians")
+    caption = text % {"metric": metric_label(metric)}
     return Table(caption, heads, told, frozenset((2, 3, 4, 5)))
 
 
