@@ -237,7 +237,10 @@ def one_cluster(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherC
 
 @dataclass(frozen=True)
 class Parameter:
-    """A constant of a campaign: a whole number with a unit and bounds."""
+    """A constant of a campaign: a whole number with a unit and bounds.
+
+    `zero` says what 0 means where it is no number: "as fast as it goes".
+    """
 
     name: str
     title: str
@@ -246,6 +249,7 @@ class Parameter:
     minimum: int
     maximum: int
     help: str = ""
+    zero: str = ""
 
 
 @dataclass(frozen=True)

@@ -233,14 +233,17 @@ SCENARIO = Scenario(
         Parameter(
             "rate", _("Rate"), "tps", default=0, minimum=0, maximum=10_000_000,
             help=_("Transactions a second to aim at, all clients together; 0: as fast as it goes."),
+            zero=_("as fast as it goes"),
         ),
         Parameter(
             "max_tries", _("Tries of a transaction"), "", default=0, minimum=0, maximum=10_000,
             help=_("After serialization failures and deadlocks (pgbench 15 and later); 0: one."),
+            zero=_("one"),
         ),
         Parameter(
             "random_seed", _("Random seed of pgbench"), "", default=0, minimum=0, maximum=2**31 - 1,
             help=_("0: each run has its own number as its seed, which its command shows."),
+            zero=_("each run its own"),
         ),
         Parameter(
             "fillfactor", _("Fill factor"), "%", default=100, minimum=10, maximum=100,

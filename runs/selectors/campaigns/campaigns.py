@@ -250,7 +250,7 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     each if the server or the configuration is a factor.
     """
     cells = list(series_cells.current(campaign))
-    rows = grids.rows(cells, designs.level_names(campaign))
+    rows = grids.rows(cells, designs.words(campaign))
     return lines_of(campaign, rows, grids.across(cells), metrics.summaries(campaign, metric_name))
 
 

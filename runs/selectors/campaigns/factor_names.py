@@ -1,26 +1,44 @@
 """The readers' names of a campaign's factors, levels and parameters."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
-from runs.selectors.compare.series_cells import CONFIGURATION, SERVER
-from runs.templatetags.formats import as_read, term
+from runs.scenarios.definition import Parameter
+from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, current, fitness
+from runs.templatetags.formats import as_read, quantity, term
 
+# The levels that say which PostgreSQL was measured; all others are conditions.
+SUBJECT = ("version", "build", "bindir")
 # Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
 
 
 @dataclass(frozen=True)
 class Words:
-    """The names of a campaign's factors and levels; `names` are for levels that are slugs."""
+    """The names of a campaign's factors and levels; `names` are for levels that are slugs.
+
+    `constant` are factors that `listed` leaves out.
+    """
 
     titles: Mapping[str, str]
     names: Names
+    constant: frozenset[str] = frozenset()
+
+    def among(self, rows: Iterable[Mapping[str, Any]]) -> "Words":
+        """The words for a table of these levels: what is the same in all rows is not listed.
+
+        If nothing varies, the factor that goes across the campaign's own table is listed.
+        """
+        listed = list(rows)
+        same = constant(listed)
+        if listed and len(same) == len(listed[0]):
+            same -= {max(same, key=lambda name: fitness(name, 1), default="")}
+        return replace(self, constant=same)
 
     def title(self, name: str) -> str:
         """A factor's title; its name where nothing says more."""
@@ -37,7 +55,17 @@ class Words:
 
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
-        return ", ".join(self.named(name, level) for name, level in levels.items())
+        return ", ".join(self.named(name, level) for name, level in self.varied(levels).items())
+
+    def varied(self, levels: Mapping[str, Any]) -> dict[str, Any]:
+        """These levels without those of constant factors."""
+        return {name: level for name, level in levels.items() if name not in self.constant}
+
+
+def constant(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The factors that have one level in all of these rows."""
+    shared = [{(name, repr(level)) for name, level in levels.items()} for levels in rows]
+    return frozenset(name for name, _level in set.intersection(*shared)) if shared else frozenset()
 
 
 def words(campaign: Campaign) -> Words:
@@ -104,15 +132,42 @@ def factor_title(campaign: Campaign, name: str | None) -> str:
     return factor_titles(campaign).get(name, name) if name else ""
 
 
+def constants(campaign: Campaign) -> list[tuple[str, str]]:
+    """(title, value) of what a campaign does not vary: factors with one level, and parameters.
+
+    The server, the configuration and the PostgreSQL that is measured are no such factors. Of
+    uploads, whose factors their cells have, one query.
+    """
+    told = words(campaign)
+    levels = {name: values[0] for name, values in campaign.factors.items() if len(values) == 1}
+    if not campaign.factors:
+        rows = [cell.levels for cell in current(campaign)]
+        levels = {name: rows[0][name] for name in rows[0] if name in constant(rows)} if rows else {}
+    of_factors = [
+        (told.title(name), str(told.level(name, level)))
+        for name, level in levels.items()
+        if name not in SUBJECT and name not in (SERVER, CONFIGURATION)
+    ]
+    of_parameters = [
+        (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
+        for title, value, unit in parameters(campaign)
+    ]
+    return of_factors + of_parameters
+
+
 def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
-    """(title, value, unit) of what the scenario keeps constant."""
+    """(title, value, unit) of what the scenario keeps constant; a 0 in words if it has any."""
     try:
         known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
     except KeyError:
         known = {}
     return [
-        (_(known[name].title), value, known[name].unit)
-        if name in known
-        else (term(name), value, "")
+        _parameter(known[name], value) if name in known else (term(name), value, "")
         for name, value in campaign.parameters.items()
     ]
+
+
+def _parameter(known: Parameter, value: Any) -> tuple[str, Any, str]:
+    if value == 0 and known.zero:
+        return _(known.title), _(known.zero), ""
+    return _(known.title), value, known.unit

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Page, Paginator
@@ -15,8 +15,6 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import series_cells
 
-# The levels that say which PostgreSQL was measured; all others are conditions.
-SUBJECT = ("version", "build", "bindir")
 # More marks than this in one cell are unreadable; its summary counts all of its runs.
 MOST_MARKED = 100
 # Runs on a page of the grid; a row is never split.
@@ -92,29 +90,31 @@ class Measured:
 class Row:
     """Cells that differ only in the factor across, in its order.
 
-    `names` are for levels that are slugs.
+    `words` know what all rows have in common.
     """
 
     levels: Mapping[str, Any]
     version: str
     cells: tuple[Cell, ...]
-    names: designs.Names = field(default_factory=dict)
+    words: designs.Words
 
     @property
     def label(self) -> str:
         """The version, and whatever else distinguishes this row from the others."""
         others = [
-            self._told(name, level) for name, level in self.levels.items() if name != "version"
+            self._told(name, level)
+            for name, level in self.words.varied(self.levels).items()
+            if name != "version"
         ]
         return " · ".join([self.version, *others])
 
     def _told(self, name: str, level: Any) -> str:
-        return self.names.get((name, level)) or f"{name} {level}"
+        return self.words.names.get((name, level)) or self.words.named(name, level)
 
     @property
     def others(self) -> dict[str, Any]:
         """The levels that do not belong to the measured PostgreSQL."""
-        return {name: level for name, level in self.levels.items() if name not in SUBJECT}
+        return {name: level for name, level in self.levels.items() if name not in designs.SUBJECT}
 
 
 def measured(campaign: Campaign, metric: Metric | None) -> Measured:
@@ -146,7 +146,7 @@ def grid(
     def shown(cell: Cell) -> GridCell:
         return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
 
-    found = rows(cells, designs.level_names(campaign))
+    found = rows(cells, designs.words(campaign))
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
     listed = found if shown_rows is None else list(shown_rows)
     runs = _runs([cell for row in listed for cell in row.cells])
@@ -160,18 +160,17 @@ def grid(
     return Grid(factor, tuple(columns), tuple(made), metric, shown_rows)
 
 
-def rows(cells: Sequence[Cell], names: designs.Names | None = None) -> list[Row]:
-    """The cells in rows: by the other factors in order, within them from the oldest version.
-
-    `names` are for levels that are slugs.
-    """
+def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
+    """The cells in rows: by the other factors in order, within them from the oldest version."""
     factor = across(cells)
     grouped: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
+    levels = [_without(group[0].levels, factor) for group in grouped.values()]
+    told = replace(words, constant=designs.constant(levels))
     made = [
-        Row(_without(group[0].levels, factor), version_of(group[0]), tuple(group), names or {})
-        for group in grouped.values()
+        Row(of_row, version_of(group[0]), tuple(group), told)
+        for of_row, group in zip(levels, grouped.values(), strict=True)
     ]
     places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}
     return sorted(made, key=lambda row: (places[repr(row.others)], versions.order(row.version)))
@@ -182,7 +181,7 @@ def across(cells: Iterable[Cell]) -> str | None:
     levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
         for name, level in cell.levels.items():
-            if name not in SUBJECT:
+            if name not in designs.SUBJECT:
                 levels[name].add(str(level))
     return max(levels, key=lambda name: series_cells.fitness(name, len(levels[name])), default=None)
 

@@ -15,6 +15,7 @@ from typing import Any
 from runs.models import Cell
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
+from runs.selectors.campaigns.factor_names import SUBJECT
 from runs.selectors.compare.series_cells import SERVER, VERSION
 
 
@@ -35,7 +36,7 @@ class RatioPair:
     def _label(self, cell: Cell) -> str:
         if self.subject != VERSION:
             return str(cell.levels.get(self.subject, ""))
-        told = [str(cell.levels[name]) for name in grids.SUBJECT[1:] if name in cell.levels]
+        told = [str(cell.levels[name]) for name in SUBJECT[1:] if name in cell.levels]
         return " · ".join([grids.version_of(cell), *told])
 
 
@@ -103,4 +104,4 @@ def _baseline(group: Sequence[Cell], version: str | None) -> Cell | None:
 
 
 def _conditions(cell: Cell) -> dict[str, Any]:
-    return {name: level for name, level in cell.levels.items() if name not in grids.SUBJECT}
+    return {name: level for name, level in cell.levels.items() if name not in SUBJECT}

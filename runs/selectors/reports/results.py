@@ -48,7 +48,7 @@ def verdicts(campaign: Campaign) -> list[Block]:
     rows = campaigns.ratios(campaign, metric.name) if metric else []
     if not metric or not rows:
         return []
-    words = designs.words(campaign)
+    words = designs.words(campaign).among(row.levels for row in rows)
     blocks: list[Block] = [_ratio_table(metric, rows, words)]
     together = {(row.subject, row.head_label, row.base_label): row.together for row in rows}
     counted = Counter((row.subject, row.head_label, row.base_label) for row in rows)

@@ -29,7 +29,7 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics, treatments, waiting
 from runs.selectors.campaigns.campaigns import Grid, MachineKeys, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
-from runs.selectors.campaigns.factor_names import factor_title, parameters
+from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare import kept
 from runs.selectors.compare.kept import Kept
@@ -386,7 +386,7 @@ def _conditions_of(campaign: Campaign, machines: Sequence[MachineKeys]) -> Condi
         machines=_written("campaigns/_kept.html#machines", shown | {"builds": builds}),
         parameters=_written(
             "campaigns/_kept.html#parameters",
-            {"parameters": parameters(campaign), "treatment": treatments.told(campaign)},
+            {"constants": constants(campaign), "treatment": treatments.told(campaign)},
         ),
         # With their lines as they are, and as they were then: they may say something else by now.
         configurations=render_to_string(
@@ -414,6 +414,7 @@ def ratio_lines(
     rows: Sequence[RatioRow], words: Named, *, among: Sequence[RatioRow]
 ) -> list[RatioLine]:
     """The rows, drawn to the one scale of all pages of their table."""
+    words = words.among(row.levels for row in among)
     reach = NARROWEST
     for row in among:
         for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
@@ -433,6 +434,7 @@ def ratio_lines(
 
 def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
+    words = words.among(row.levels for row in rows)
     pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         head = words.named(row.subject, row.head_label)
@@ -477,9 +479,14 @@ def _told(rows: Sequence[RatioRow], words: Named) -> str:
 def _places(rows: Sequence[RatioRow], words: Named) -> str:
     """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
     shown = rows[:MOST_PLACES]
-    if all(len(row.levels) == 1 for row in rows):
-        (name,) = rows[0].levels
-        values = [str(words.level(name, level)) for row in shown for level in row.levels.values()]
+    levels = [words.varied(row.levels) for row in rows]
+    if all(len(each) == 1 for each in levels):
+        (name,) = levels[0]
+        values = [
+            str(words.level(name, level))
+            for each in levels[:MOST_PLACES]
+            for level in each.values()
+        ]
         places = words.named(name, ", ".join(values))
     else:
         places = " · ".join(words.listed(row.levels) for row in shown)

@@ -482,3 +482,44 @@ def test_a_strange_page_is_no_error(client, wide):
     statuses = {query: client.get(f"/campaigns/wide/?{query}").status_code for query in queries}
 
     assert statuses == dict.fromkeys(queries, 200)
+
+
+@pytest.mark.django_db
+def test_what_a_pgbench_campaign_does_not_vary_stands_in_its_conditions_only(client):
+    made = factories.campaign(
+        "pgbench",
+        scenario=factories.scenario("pgbench"),
+        factors={
+            "version": ["16.14", "18.4"], "script": ["select-only"], "scale": [1],
+            "clients": [1, 2], "query_mode": ["simple", "prepared"], "connection": ["kept"],
+        },
+        parameters={"duration": 60, "rate": 0, "max_tries": 0},
+    )  # fmt: skip
+    factories.finish_all(made)
+    page = " ".join(client.get("/campaigns/pgbench/").content.decode().split())
+
+    assert "PostgreSQL 16.14 · Query mode prepared<" in page
+    assert "<td>Clients 1, PostgreSQL 16.14</td>" in page
+    for title, value in (
+        ("Scale factor", "1"),
+        ("Script", "select-only"),
+        ("Connections", "kept"),
+        ("Rate", "as fast as it goes"),
+        ("Tries of a transaction", "one"),
+    ):
+        assert f"<dt>{title}</dt> <dd> {value} </dd>" in page
+    report = client.get("/campaigns/pgbench/report/?format=html").content.decode()
+    assert "PostgreSQL 16.14 · Query mode prepared" in report
+    # A run names all of its levels, in the words of the form.
+    assert "Scale factor 1" in client.get("/").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_campaign_that_varies_nothing_but_the_version_names_its_clients(client):
+    made = factories.campaign(
+        "pgbench", factors={"version": ["16.14", "18.4"], "clients": [8], "scale": [1]}
+    )
+    factories.finish_all(made)
+    page = client.get("/campaigns/pgbench/").content.decode()
+    assert "<td>Clients 8</td>" in page
+    assert "<td>Clients 8, " not in page
