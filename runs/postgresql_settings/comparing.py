@@ -1,6 +1,6 @@
 """Settings side by side: the same amount is the same, however it is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runs.postgresql_settings import units, values
@@ -31,6 +31,15 @@ _OF_THE_CLUSTER = frozenset(
         "client_encoding",
     }
 )
+# What initdb writes into postgresql.conf by the machine's locale and time zone.
+_BY_THE_LOCALE = frozenset(
+    {
+        *("lc_messages", "lc_monetary", "lc_numeric", "lc_time", "DateStyle"),
+        *("TimeZone", "log_timezone", "default_text_search_config"),
+    }
+)
+# And by itself, where the machine has the room.
+_BY_INITDB = {"shared_buffers": "128MB"}
 # pg_settings' sources of values that nobody chose.
 _UNCHOSEN = frozenset({"", "default", "override", "client", "session", "environment variable"})
 
@@ -40,11 +49,13 @@ class Shown:
     """A value as people write it, whether it is the version's default, and what it amounts to.
 
     `amount` is the same for the same value: a number of bytes or microseconds, or the text.
+    `majors` are the versions that have this value where another version has another one.
     """
 
     text: str
     is_default: bool
     amount: str
+    majors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +103,25 @@ def rows(a: Mapping[str, Sequence[Shown]], b: Mapping[str, Sequence[Shown]]) -> 
     """All settings of both sides by name."""
     for name in sorted(a.keys() | b.keys(), key=str.lower):
         yield Row(name, tuple(a.get(name, ())), tuple(b.get(name, ())))
+
+
+def chosen(
+    printed: Mapping[str, Sequence[Shown]], given: Collection[str]
+) -> dict[str, Sequence[Shown]]:
+    """What servers printed, as far as a configuration that sets `given` could say it.
+
+    Without values that nobody chose, and those that initdb writes. What the configuration sets
+    stays.
+    """
+    return {
+        name: shown
+        for name, shown in printed.items()
+        if name in given or not all(_is_unchosen(name, each) for each in shown)
+    }
+
+
+def _is_unchosen(name: str, shown: Shown) -> bool:
+    return shown.is_default or name in _BY_THE_LOCALE or _BY_INITDB.get(name) == shown.text
 
 
 def _printed(name: str, each: Mapping[str, str], major: str | None) -> Shown:

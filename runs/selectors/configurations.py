@@ -4,7 +4,7 @@ A side is named as in an address: `run:12`, `cell:7`, `campaign:slug`, `configur
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -140,6 +140,7 @@ class Applied:
 
     For a run, a cell or a campaign, what its servers printed: for each name the values that occur.
     For a configuration, only its content; then `configuration` is set and `values` is empty.
+    `majors` are all versions of the servers, `major` is the newest.
     """
 
     reference: str
@@ -149,6 +150,7 @@ class Applied:
     major: str | None
     values: Mapping[str, tuple[Shown, ...]]
     configuration: Configuration | None = None
+    majors: tuple[str, ...] = ()
 
 
 class UnknownReference(LookupError):
@@ -211,16 +213,27 @@ def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[R
         .distinct()
     )
     prints = SettingsSnapshot.objects.in_bulk([key for key, _version in pairs])
-    values: dict[str, dict[Shown, None]] = {}
-    majors = []
+    values: dict[str, dict[Shown, list[str]]] = {}
+    majors = set()
     for key, version_num in pairs:
         major = known_major(major_version(version_num)) if version_num else None
-        majors.append(major)
+        majors.add(major or "")
         for name, shown in of_server(_printed(prints[key].settings), major).items():
-            values.setdefault(name, {})[shown] = None
-    newest = max((each for each in majors if each), key=_order, default=None)
-    each_once = {name: tuple(shown) for name, shown in values.items()}
-    return Applied(reference, kind, label, slug, newest, each_once)
+            values.setdefault(name, {}).setdefault(shown, []).append(major or "")
+    ordered = sorted(majors - {""}, key=_order)
+    each_once = {name: _of_versions(found, len(ordered)) for name, found in values.items()}
+    newest = ordered[-1] if ordered else None
+    return Applied(reference, kind, label, slug, newest, each_once, majors=tuple(ordered))
+
+
+def _of_versions(found: Mapping[Shown, Sequence[str]], number: int) -> tuple[Shown, ...]:
+    """The values that occur, each with its versions where these differ in it."""
+    if number < 2 or len(found) < 2:
+        return tuple(found)
+    return tuple(
+        replace(shown, majors=tuple(sorted(set(majors) - {""}, key=_order)))
+        for shown, majors in found.items()
+    )
 
 
 def _printed(stored: Any) -> Mapping[str, Mapping[str, str]]:

@@ -35,6 +35,8 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
                 message = _("There is no %(reference)s here. Write %(kinds)s.")
                 kinds = "run:12, cell:7, campaign:slug, configuration:slug"
                 faults.append(message % {"reference": reference, "kinds": kinds})
+    if {"a", "b"} <= request.GET.keys() and not all(request.GET[side].strip() for side in sides):
+        faults.append(_("Write into both A and B what to compare, such as run:12."))
     shows_all = request.GET.get("all") == "1"
     context = {
         "section": "configurations",
@@ -50,14 +52,35 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
 
 
 def _compared(a: Applied, b: Applied, *, shows_all: bool) -> dict[str, Any]:
-    rows = list(comparing.rows(_values(a, beside=b), _values(b, beside=a)))
+    rows = list(comparing.rows(*_both(a, b)))
     differing = [row for row in rows if row.differs]
     return {
         "rows": rows if shows_all else differing,
         "differing": len(differing),
         "total": len(rows),
-        "majors": (_major(a, b), _major(b, a)),
+        "majors": (_majors(a, b), _majors(b, a)),
     }
+
+
+def _both(a: Applied, b: Applied) -> tuple[Values, Values]:
+    """The values of both sides.
+
+    A server has hundreds that no configuration sets: beside one, only what somebody has chosen.
+    """
+    of_a, of_b = _values(a, beside=b), _values(b, beside=a)
+    if (a.configuration is None) == (b.configuration is None):
+        return of_a, of_b
+    if a.configuration is None:
+        return _beside_configuration(of_a, of_b)
+    of_b, of_a = _beside_configuration(of_b, of_a)
+    return of_a, of_b
+
+
+def _beside_configuration(printed: Values, written: Values) -> tuple[Values, Values]:
+    """What a server printed and what a configuration says, both of what either has chosen."""
+    given = {name for name, shown in written.items() if not shown[0].is_default}
+    kept = comparing.chosen(printed, given)
+    return kept, {name: shown for name, shown in written.items() if name in kept or name in given}
 
 
 def _values(side: Applied, *, beside: Applied) -> Values:
@@ -67,6 +90,11 @@ def _values(side: Applied, *, beside: Applied) -> Values:
     major = _major(side, beside)
     fitted = fitted_configurations.fitted(content(side.configuration), major)
     return {name: (shown,) for name, shown in comparing.of_settings(fitted.settings, major).items()}
+
+
+def _majors(side: Applied, beside: Applied) -> str:
+    """The versions of a side, for its head."""
+    return ", ".join(side.majors) or _major(side, beside)
 
 
 def _major(side: Applied, beside: Applied) -> str:

@@ -397,6 +397,49 @@ def test_a_configuration_is_compared_in_the_words_of_the_runs_version(diff, runs
     assert "checkpoint_segments" not in rows
 
 
+def test_what_nobody_chose_is_no_difference_to_a_configuration(diff, db):
+    """Presets, built-in values of other versions, and what initdb writes by the machine."""
+    configurations.store(
+        slug="used", name="used", description="", settings={"work_mem": "16MB", "jit": "off"},
+        initdb_options=[], written_for="18",
+    )  # fmt: skip
+    campaign = factories.campaign("two", factors={"version": ["16.14", "18.4"]}, repeats=1)
+    shown = {
+        "work_mem": ("16384", "kB", "configuration file"),
+        "jit": ("on", "", "default"),
+        "block_size": ("8192", "", "default"),
+        "wal_buffers": ("2048", "8kB", "override"),
+        "lc_messages": ("C", "", "configuration file"),
+        "TimeZone": ("Etc/UTC", "", "configuration file"),
+        "shared_buffers": ("16384", "8kB", "configuration file"),
+        "max_wal_size": ("4096", "MB", "configuration file"),
+    }
+    for run, (version, connections) in zip(
+        campaign.runs.order_by("pk"), (("160014", "300"), ("180004", "500")), strict=True
+    ):
+        several = {
+            "max_connections": (connections, "", "configuration file"),
+            "server_version_num": (version, "", "default"),
+        }
+        run.settings = printed(**shown, **several)
+        run.save()
+    for sides in (("campaign:two", "configuration:used"), ("configuration:used", "campaign:two")):
+        rows, response = diff(*sides)
+        assert rows.keys() == {"jit", "max_connections", "max_wal_size"}
+        page = " ".join(response.content.decode().split())
+        assert "PostgreSQL 16, 18</th>" in page
+        assert "3 of 4 settings differ" in page
+    row = next(each for each in response.context["rows"] if each.name == "max_connections")
+    assert {each.text: each.majors for each in row.b} == {"300": ("16",), "500": ("18",)}
+
+
+def test_comparing_nothing_says_what_to_write(client, db):
+    page = client.get("/configurations/diff/", {"a": "", "b": ""}).content.decode()
+    assert "Write into both A and B what to compare" in page
+    for address in ("/configurations/diff/", "/configurations/diff/?a=configuration:x"):
+        assert "Write into both A and B" not in client.get(address).content.decode()
+
+
 def test_two_configurations_are_compared_with_their_versions_defaults(diff, db):
     configurations.sync()
     rows, _response = diff("configuration:postgresql-defaults", "configuration:fixed-point-small")
