@@ -144,7 +144,7 @@ def _unknown(name: str, major: str) -> Finding:
         "unknown_setting",
         name,
         major,
-        _("PostgreSQL %(major)s has no setting %(name)s."),
+        _("There is no setting %(name)s in PostgreSQL %(major)s."),
         _("Did you mean %(suggestions)s?") if suggestions else _("Look for a spelling mistake."),
         suggestions=", ".join(suggestions),
     )
@@ -192,7 +192,7 @@ def _without_effect(name: str, major: str) -> Finding:
         "without_effect",
         name,
         major,
-        _("PostgreSQL %(major)s ignores %(name)s, which was removed."),
+        _("%(name)s was removed and has no effect in PostgreSQL %(major)s."),
         _("Leave it out."),
         severity="warning",
     )

@@ -411,9 +411,9 @@ def _configuration(choice: _Choice, clients: int) -> Configuration | None:
     rooms = [each.hardware.memory_bytes for each in choice.servers if each.hardware]
     known = [room for room in rooms if room]
     if known and buffers > SHARE_OF_BUFFERS * min(known):
-        words = {"needed": buffers / 1e9, "there": min(known) / 1e9}
+        words = {"needed": buffers / 2**30, "there": min(known) / 2**30}
         reason = _(
-            "its shared_buffers of %(needed).1f GB are too large for %(there).1f GB of memory"
+            "its shared_buffers of %(needed).3g GiB are too large for %(there).3g GiB of memory"
         )
         choice.note(title, _(published.name), built_in, reason % words)
         return None

@@ -135,8 +135,12 @@ def faults(wanted: Content) -> list[Fault]:
 
 def words(finding: Finding) -> tuple[str, str]:
     """(message, remedy) of a finding in the reader's language."""
-    remedy = _(finding.remedy) % finding.parameters if finding.remedy else ""
-    return _(finding.message) % finding.parameters, remedy
+    told = dict(finding.parameters)
+    if len(finding.majors) > 1 and "major" in told:
+        *others, last = finding.majors
+        told["major"] = _("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last}
+    remedy = _(finding.remedy) % told if finding.remedy else ""
+    return _(finding.message) % told, remedy
 
 
 def _fault(finding: Finding) -> Fault:

@@ -362,8 +362,8 @@ def _memory(server: Server, target: Target, part: Part, clusters: int) -> Iterat
         most = max(most, Effective(fit.fitted.settings, major).bytes("shared_buffers") or 0)
     most *= clusters
     if target.available_bytes is not None and most > target.available_bytes:
-        message = _("shared_buffers of %(needed).1f GB; %(free).1f GB of memory are available.")
-        words = {"needed": most / 1e9, "free": target.available_bytes / 1e9}
+        message = _("shared_buffers of %(needed).3g GiB; %(free).3g GiB of memory are available.")
+        words = {"needed": most / 2**30, "free": target.available_bytes / 2**30}
         remedy = _("Choose a configuration with less, or end what uses the memory there.")
         yield error(server, "memory_too_small", message % words, remedy)
 

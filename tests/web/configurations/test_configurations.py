@@ -8,7 +8,9 @@ from django.test.utils import instrumented_test_render
 from template_partials.templatetags.partials import TemplateProxy
 
 from runs.models import Configuration, Project, Run
+from runs.postgresql_settings import fitting
 from runs.services.configurations import configurations
+from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.configurations import Content
 from runs.services.runs import results as findings
 from tests import factories
@@ -517,3 +519,18 @@ def test_run_and_campaign_lead_to_it(client, runs):
     assert f"?a=run:{runs[0].pk}&amp;b=configuration:fixed-point-small" in run_page
     campaign_page = client.get("/campaigns/one/").content.decode()
     assert "?a=campaign:one&amp;b=configuration:fixed-point-small" in campaign_page
+
+
+def test_the_built_in_values_are_called_so(client, db):
+    configurations.sync()
+    page = " ".join(client.get("/configurations/fixed-point-small/").content.decode().split())
+    assert '<th scope="col">Built-in value</th>' in page
+    assert "usually 128MB of shared_buffers" in page
+
+
+def test_versions_that_say_the_same_are_told_in_one_sentence():
+    findings = fitting.merged_findings(
+        [fitting.fit({"nothing_known": "1"}, major) for major in ("15", "16", "18")]
+    )
+    message, _remedy = fitted_configurations.words(findings[0])
+    assert message == "There is no setting nothing_known in PostgreSQL 15, 16 and 18."
