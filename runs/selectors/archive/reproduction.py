@@ -1,7 +1,8 @@
 """A published design on the reader's own servers: full or quick, with every difference listed."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,8 @@ SHARE_OF_BUFFERS = 0.4
 # Some of max_connections stay reserved.
 SPARE_CONNECTIONS = 4
 SCALE, CLIENTS, CORES, VERSION, BLOCK_SIZE = "scale", "clients", "cores", "version", "block_size"
+# In the title of a published campaign.
+NAMED_VERSION = re.compile(r"PostgreSQL\s?\d")
 # The settings of a campaign that names no configuration.
 BUILT_IN = "fixed-point-small"
 
@@ -55,12 +58,53 @@ class Reproduction:
     configuration: Configuration | None
     changes: Sequence[Change]
     treatment: Sequence[str] = ()
+    # As printed, and those of them whose major version is not installed on every server.
+    printed_versions: Sequence[str] = ()
+    not_installed: Sequence[str] = ()
 
     @property
     def title(self) -> str:
-        """The title that the campaign would get."""
+        """The title that the campaign would get; it never names a version that is not measured."""
         names = {"title": self.campaign.title, "server": ", ".join(s.name for s in self.servers)}
-        return (_("%(title)s, reproduced on %(server)s") % names)[:200]
+        if not (self._measures_others and NAMED_VERSION.search(self.campaign.title)):
+            return (_("%(title)s, reproduced on %(server)s") % names)[:200]
+        names |= {"slug": self.campaign.slug, "scenario": _(self.scenario.title)}
+        names["versions"] = ", ".join(dict.fromkeys(each.version for each in self.installations))
+        text = _("%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s")
+        return (text % names)[:200]
+
+    @property
+    def warning(self) -> str:
+        """That printed versions are not installed, so the question is another; else empty."""
+        if not self.not_installed:
+            return ""
+        *first, last = self.not_installed
+        words = {
+            "versions": ", ".join(self.not_installed),
+            "first": ", ".join(first),
+            "last": last,
+            "place": _("this server") if len(self.servers) == 1 else _("each of these servers"),
+        }
+        if len(self.not_installed) < len(self.printed_versions):
+            text = _("%(versions)s is not installed on %(place)s: the comparison is incomplete.")
+        elif not first:
+            text = _(
+                "%(versions)s is not installed on %(place)s: another version answers another"
+                " question."
+            )
+        else:
+            text = _(
+                "None of %(first)s and %(last)s is installed on %(place)s: other versions answer"
+                " another question."
+            )
+        return text % words
+
+    @property
+    def _measures_others(self) -> bool:
+        """Whether the major versions are not those of the publication."""
+        printed = {versions.major(each) for each in self.printed_versions}
+        chosen = {each.major for each in self.installations}
+        return bool(printed and chosen) and printed != chosen
 
     @property
     def body(self) -> dict[str, Any]:
@@ -117,6 +161,12 @@ class _Choice:
     servers: Sequence[Server]
     printed: Mapping[str, Sequence[Any]]
     changes: list[Change] = field(default_factory=list)
+    not_installed: list[str] = field(default_factory=list)
+
+    @property
+    def versions(self) -> list[str]:
+        """Those that the publication prints."""
+        return [text for each in self.printed.get(VERSION, ()) if versions.major(text := str(each))]
 
     def note(self, name: str, printed: object, chosen: object, reason: str) -> None:
         """Record a change."""
@@ -167,6 +217,8 @@ def reproduction(
         configuration=configuration,
         changes=tuple(choice.changes),
         treatment=place.treatment,
+        printed_versions=choice.versions,
+        not_installed=choice.not_installed,
     )
 
 
@@ -320,8 +372,8 @@ def _note_the_rest(choice: _Choice) -> None:
 
 
 def _installations(choice: _Choice) -> list[Installation]:
-    """Those of the printed versions, else what is there; one for each block size."""
-    servers, printed = choice.servers, [str(each) for each in choice.printed.get(VERSION, ())]
+    """Those of the printed versions, else their neighbours; one for each block size."""
+    servers, printed = choice.servers, choice.versions
     present = list(
         Installation.objects.filter(server__in=servers, removed_at=None).order_by("version_num")
     )
@@ -333,6 +385,8 @@ def _installations(choice: _Choice) -> list[Installation]:
         for each in present
         if len(holders[each.version]) == len(servers) and not _refusal(choice.scenario, each, {})
     ]
+    there = {each.major for each in present if len(holders[each.version]) == len(servers)}
+    choice.not_installed += [each for each in printed if versions.major(each) not in there]
     if BLOCK_SIZE in choice.printed:
         return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
@@ -342,10 +396,7 @@ def _installations(choice: _Choice) -> list[Installation]:
     if not majors or majors - {each.major for each in chosen}:
         least = min(lacking.values(), default=0)
         every = _one_a_major(each for each in able if lacking[each.pk] == least)
-        # As many as the publication compared: the oldest and the newest ones.
-        number = max(1, len(majors))
-        chosen = chosen or (every[-1:] if number == 1 else [*every[: number - 1], *every[-1:]])
-        chosen = list(dict.fromkeys(chosen))
+        chosen = chosen or _neighbours(every, majors)
         one = _("what is installed on the server")
         reason = one if len(servers) == 1 else _("what is installed on every server")
         told = [each.version for each in chosen]
@@ -392,6 +443,21 @@ def _one_a_major(found: Iterable[Installation]) -> list[Installation]:
     """The last of each major version, in the order of versions."""
     last = {each.major: each for each in found}
     return sorted(last.values(), key=lambda each: each.version_num)
+
+
+def _neighbours(every: Sequence[Installation], majors: Set[str]) -> list[Installation]:
+    """As many as the publication compared, released nearest to its versions; else the newest one.
+
+    Of two that are equally near, the newer one.
+    """
+    printed = [year for each in majors if (year := versions.first_year(each)) is not None]
+
+    def distance(each: Installation) -> tuple[int, int]:
+        year = versions.first_year(each.major) or 0
+        return min((abs(year - other) for other in printed), default=0), -each.version_num
+
+    nearest = sorted(every, key=distance)[: max(1, len(majors))]
+    return sorted(nearest, key=lambda each: each.version_num)
 
 
 def _configuration(choice: _Choice, clients: int) -> Configuration | None:

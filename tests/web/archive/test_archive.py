@@ -8,6 +8,7 @@ import pytest
 from runs.models import Campaign, Project, PublishedTable
 from runs.published import reading
 from runs.selectors.archive import version_line
+from runs.selectors.archive.reproduction import reproduction
 from runs.services import archive
 from runs.services.campaigns import scenarios
 from runs.web.archive import page as archive_page
@@ -199,6 +200,72 @@ def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, w
     campaign = Campaign.objects.get(origin="executed")
     assert response["Location"] == f"/campaigns/{campaign.slug}/"
     assert campaign.parameters == {"scale": 134, "duration": 300}
+
+
+@pytest.fixture
+def newer_server(known):
+    """A server with none of the versions that were compared in 2021."""
+    server = factories.server("db1", name="db1")
+    for version in ("10.23", "15.15", "16.11", "18.1"):
+        factories.installation(server, version, has_psql=True)
+    return server
+
+
+def test_neighbours_stand_in_for_versions_that_are_not_installed(
+    member, newer_server, whole_archive
+):
+    answer = member.get("/campaigns/new/?from=wg1-2021-read&quick=true")
+    page, form = text_of(answer), answer.context["form"]
+
+    assert (
+        "None of 13.4 and 14.0 is installed on this server: other versions answer another question."
+    ) in page
+    assert "13.4, 14.0 → 15.15, 16.11" in page
+    assert "13" not in form.initial["title"]
+    assert "PostgreSQL 15.15, 16.11" in form.initial["title"]
+
+
+@pytest.mark.parametrize(
+    ("installed", "warning"),
+    [
+        (("13.20", "14.17"), ""),
+        (("13.20", "16.11"), "14.0 is not installed on this server: the comparison is incomplete."),
+    ],
+)
+def test_the_title_and_warning_follow_the_printed_versions_that_are_installed(
+    member, known, whole_archive, installed, warning
+):
+    server = factories.server("db1", name="db1")
+    for version in installed:
+        factories.installation(server, version, has_psql=True)
+
+    answer = member.get("/campaigns/new/?from=wg1-2021-read")
+
+    assert answer.context["reproduced"].warning == warning
+    keeps_title = "PostgreSQL 13 and 14" in answer.context["form"].initial["title"]
+    assert keeps_title == (not warning)
+    assert ("is not installed" in text_of(answer)) == bool(warning)
+
+
+@pytest.mark.parametrize(
+    ("installed", "chosen"),
+    [
+        (("11.22", "12.20", "15.15", "18.1"), ["12.20", "15.15"]),
+        (("10.23", "11.22"), ["10.23", "11.22"]),
+        (("16.11", "17.9", "18.1"), ["16.11", "17.9"]),
+        (("18.1",), ["18.1"]),
+    ],
+)
+def test_the_neighbours_are_those_released_nearest_to_the_printed_versions(
+    known, whole_archive, installed, chosen
+):
+    server = factories.server("db1", name="db1")
+    for version in installed:
+        factories.installation(server, version, has_psql=True)
+
+    found = reproduction(Campaign.objects.get(slug="wg1-2021-read"), [server])
+
+    assert [each.version for each in found.installations] == chosen
 
 
 def test_a_published_design_is_dropped_when_another_scenario_is_chosen(
