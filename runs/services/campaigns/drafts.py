@@ -80,9 +80,13 @@ class Draft:
 
     @property
     def repeats_at_most(self) -> int:
-        """How many repeats a cell may get."""
-        is_adaptive = self.wanted_half_width is not None and self.most_repeats is not None
-        return max(self.repeats, self.most_repeats or 0) if is_adaptive else self.repeats
+        """How many repeats a cell may get, without those of doubtful runs."""
+        return max(self.repeats, self.most_repeats or 0) if self.is_adaptive else self.repeats
+
+    @property
+    def is_adaptive(self) -> bool:
+        """Whether cells that scatter get further repeats."""
+        return self.wanted_half_width is not None and self.most_repeats is not None
 
 
 _PLAIN = (

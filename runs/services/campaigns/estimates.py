@@ -20,7 +20,8 @@ SECONDS_AROUND_A_RUN = 1.5
 class Estimate:
     """What a design will take: runs, total seconds, and all its problems.
 
-    `most_runs` and `most_seconds` are larger if repeats may be added while results scatter.
+    `most_runs` and `most_seconds` are larger if repeats may be added while results scatter, and
+    if runs that turn out doubtful are measured again.
     `fits` say what each installation gets from the configuration, `remarks` what to know before
     comparing its runs, and `notes` the same about several servers. Servers work at the same time,
     so the seconds are those of the slowest, unless they share load generators and have to take
@@ -46,12 +47,12 @@ def estimate(of: Design | Draft) -> Estimate:
     draft = design.draft
     seconds = [_seconds(design, part) for part in design.parts]
     together = sum if draft.generators or draft.cluster_servers else max
-    most_runs = design.count * draft.repeats_at_most
+    planned_at_most = design.count * draft.repeats_at_most
     return Estimate(
         runs=design.count * draft.repeats,
         seconds=together(least for least, _most in seconds),
-        problems=list(draft_problems.problems(design, most_runs)),
-        most_runs=most_runs,
+        problems=list(draft_problems.problems(design, planned_at_most)),
+        most_runs=planned_at_most * (1 + draft.remeasures),
         most_seconds=together(most for _least, most in seconds),
         fits=design.fits,
         remarks=fitted_configurations.remarks(design.fits),
@@ -68,5 +69,5 @@ def _seconds(design: Design, part: Part) -> tuple[float, float]:
     draft = design.draft
     return (
         prepared + draft.repeats * round_of_runs,
-        prepared + draft.repeats_at_most * round_of_runs,
+        prepared + draft.repeats_at_most * (1 + draft.remeasures) * round_of_runs,
     )

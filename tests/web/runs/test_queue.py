@@ -1,5 +1,6 @@
 """The queue, and the plans of its runs."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -130,7 +131,15 @@ def test_the_form_tells_the_least_and_the_most_runs(member, ready_server):
     }
     assert "Also say when to stop" in member.get(path, given).content.decode()
     page = member.get(path, given | {"most_repeats": "10"}).content.decode()
+    assert "up to 40" in page
+    assert "scatter get further repeats, and doubtful runs are measured again" in page
+    page = member.get(path, given | {"most_repeats": "10", "remeasures": "0"}).content.decode()
     assert "up to 20" in page
+    assert "doubtful runs are measured again" not in page
+    page = member.get(path, given | {"wanted_percent": ""}).content.decode()
+    assert re.search(r"up to 12 and [^,]+, as doubtful runs are measured again", page)
+    page = member.get(path, given | {"wanted_percent": "", "remeasures": "0"}).content.decode()
+    assert "up to" not in page
 
 
 @pytest.fixture

@@ -187,11 +187,19 @@ def test_rounds_are_added_only_when_a_campaign_has_ended(server, draft):
 
 
 def test_the_estimate_tells_the_least_and_the_most(draft):
+    draft = replace(draft, remeasures=0)
     found = campaigns.estimate(draft)
     assert (found.runs, found.most_runs) == (4, 8)
     assert found.most_seconds > found.seconds
     fixed = campaigns.estimate(replace(draft, wanted_half_width=None))
     assert (fixed.most_runs, fixed.most_seconds) == (fixed.runs, fixed.seconds)
+
+
+@pytest.mark.parametrize(("wanted", "most"), [(None, 12), (0.01, 24)])
+def test_the_estimate_counts_that_every_run_may_be_doubtful(draft, wanted, most):
+    found = campaigns.estimate(replace(draft, wanted_half_width=wanted, remeasures=2))
+    assert (found.runs, found.most_runs) == (4, most)
+    assert found.most_seconds > found.seconds
 
 
 @pytest.mark.parametrize(
