@@ -56,7 +56,7 @@ __all__ = [
     "Progress",
     "RatioRow",
     "can_retry",
-    "ended",
+    "finished",
     "grid",
     "in_lines",
     "lines",
@@ -65,6 +65,7 @@ __all__ = [
     "machine_keys",
     "machines",
     "measured",
+    "measured_again",
     "of_origin",
     "progress",
     "ratios",
@@ -80,17 +81,16 @@ EXECUTED_HERE = 0
 
 @dataclass(frozen=True)
 class CampaignRow:
-    """A campaign in a list. `run_counts` has the states that occur; `ended` counts runs."""
+    """A campaign in a list. `run_counts` has the states that occur."""
 
     campaign: Campaign
     run_counts: Mapping[str, int]
     runs_total: int
-    ended: int
 
 
 @dataclass(frozen=True)
 class CampaignLine:
-    """What a line of a list of campaigns shows: texts and numbers. `ended` counts runs."""
+    """What a line of a list of campaigns shows: texts and numbers. `finished` counts runs."""
 
     slug: str
     title: str
@@ -100,7 +100,7 @@ class CampaignLine:
     state: str
     is_paused: bool
     created_at: datetime
-    ended: int
+    finished: int
     total: int
     failed: int
 
@@ -111,7 +111,7 @@ class CampaignLine:
 
 @dataclass(frozen=True)
 class Progress:
-    """A campaign's progress, in runs. `seconds_left` is unknown until a run has finished."""
+    """How many of a campaign's runs are done. `seconds_left` is unknown until one has finished."""
 
     done: int
     total: int
@@ -200,7 +200,7 @@ def _line(
     created_at: datetime,
 ) -> CampaignLine:
     is_paused = paused_at is not None and state in Campaign.LIVE
-    of_all, failed = ended(counts), counts.get(Run.State.FAILED, 0)
+    of_all, failed = finished(counts), counts.get(Run.State.FAILED, 0)
     return CampaignLine(
         *(slug, title, title_ja, scenario, origin, state, is_paused, created_at),
         *(of_all.done, of_all.total, failed),
@@ -311,10 +311,14 @@ def progress(campaign: Campaign) -> Progress:
     return Progress(done, total, sum(left) if is_shared else max(left))
 
 
-def ended(counts: Mapping[str, int]) -> Progress:
-    """How many of these runs, by state, have ended; without the time that the others take."""
-    done = sum(number for state, number in counts.items() if state in Run.ENDED)
-    return Progress(done, sum(counts.values()), None)
+def finished(counts: Mapping[str, int]) -> Progress:
+    """How many of these runs, by state, have finished; not those that ended otherwise."""
+    return Progress(counts.get(Run.State.FINISHED, 0), sum(counts.values()), None)
+
+
+def measured_again(campaign: Campaign) -> int:
+    """How many of its runs were in doubt and got another one for that. One query."""
+    return campaign.runs.filter(again_of__isnull=False).count()
 
 
 def machine_keys(campaign: Campaign) -> tuple[MachineKeys, ...]:
@@ -353,8 +357,7 @@ def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) 
 
 
 def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
-    of_all = ended(counts)
-    return CampaignRow(campaign, counts, of_all.total, of_all.done)
+    return CampaignRow(campaign, counts, sum(counts.values()))
 
 
 def _doubts(campaign: Campaign) -> dict[int, int]:

@@ -196,6 +196,7 @@ class Shown:
     results: SafeString
     cells: SafeString
     can_retry: bool
+    measured_again: int
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class Conditions:
 
 # A page of 2,000 cells has 300 kB: of campaigns, languages and pages of their tables.
 _results: Kept[SafeString] = Kept(most=12)
-_cells: Kept[tuple[SafeString, bool]] = Kept(most=12)
+_cells: Kept[tuple[SafeString, bool, int]] = Kept(most=12)
 # These are small.
 _conclusions: Kept[tuple[SafeString, int | None, bool]] = Kept(most=100)
 _machines: Kept[tuple[MachineKeys, ...]] = Kept(most=100)
@@ -240,7 +241,7 @@ def live(
         "query": query(given),
         "progress": campaign_selectors.progress(campaign)
         if is_live
-        else campaign_selectors.ended(standing.counts),
+        else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
         "shown": _shown(campaign, given, stamps),
     }
@@ -255,15 +256,16 @@ def _shown(campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None) -> 
     results = _results.under(
         judged, of_page, lambda: _written("campaigns/_kept.html#results", _results_of(found))
     )
-    cells, can_retry = _cells.under(
+    cells, can_retry, measured_again = _cells.under(
         whole,
         of_page,
         lambda: (
             _written("campaigns/_kept.html#cells", _cells_of(found)),
             campaign_selectors.can_retry(found.campaign),
+            campaign_selectors.measured_again(found.campaign),
         ),
     )
-    return Shown(*conclusion, results, cells, can_retry)
+    return Shown(*conclusion, results, cells, can_retry, measured_again)
 
 
 class _Found:

@@ -189,6 +189,34 @@ def test_a_campaign_in_progress_is_polled(client, ready_server):
     assert "1 of 18 runs" in page
 
 
+@pytest.mark.parametrize("path", ["/campaigns/live/", "/campaigns/", "/"])
+def test_cancelled_runs_do_not_count_as_finished(client, ready_server, path):
+    campaign = factories.campaign("live", on=ready_server, state="cancelled")
+    factories.finish(campaign.runs.first(), tps=1000)
+    campaign.runs.exclude(state="finished").update(state="cancelled")
+    page = " ".join(client.get(path).content.decode().split())
+    assert ("1 of 18 runs finished" if path == "/campaigns/live/" else "1 / 18") in page
+    assert "18 / 18" not in page
+    assert "18 of 18" not in page
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ("running", "2 runs were in doubt and are measured again"),
+        ("finished", "2 runs were in doubt and were measured again"),
+    ],
+)
+def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_server, state, told):
+    campaign = factories.campaign("live", on=ready_server, state=state)
+    assert "in doubt" not in client.get("/campaigns/live/").content.decode()
+    for run in list(campaign.runs.all()[:2]):
+        Run.objects.create(
+            campaign=campaign, cell_id=run.cell_id, repeat=9 + run.repeat, position=99, again_of=run
+        )
+    assert told in client.get("/campaigns/live/").content.decode()
+
+
 def test_a_poll_is_answered_by_nothing_until_something_is_new(
     client, ready_server, django_assert_max_num_queries
 ):
