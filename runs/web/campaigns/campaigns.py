@@ -152,7 +152,9 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         # A published design is scaled again for another server; other fields stay as typed.
         initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
         form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
-        page = _form_page(request, form, reproduced=reproduced)
+        proposed = form.initial["title"]
+        form.initial["title"] = _own_title(given) or proposed
+        page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
     form = CampaignForm(request.POST, scenario=scenario, servers=servers)
@@ -163,7 +165,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             pages.into_form(form, error)
         else:
             return redirect("campaign-detail", slug=campaign.slug)
-    return _form_page(request, form)
+    return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
 
 
 @require_safe
@@ -228,11 +230,29 @@ def _queue(draft: Draft, user: User) -> Campaign:
 
 
 def _form_page(
-    request: HttpRequest, form: CampaignForm, *, reproduced: Reproduction | None = None
+    request: HttpRequest,
+    form: CampaignForm,
+    *,
+    proposed_title: str,
+    reproduced: Reproduction | None = None,
 ) -> HttpResponse:
     estimated = _estimated(form if form.is_bound else form.untouched())
-    context = {"section": "campaigns", "form": form, "reproduced": reproduced, **estimated}
+    context = {
+        "section": "campaigns",
+        "form": form,
+        "proposed_title": proposed_title,
+        # What somebody may be typing is not replaced.
+        "keeps_title": getattr(request, "htmx", False) and _own_title(request.GET),
+        "reproduced": reproduced,
+        **estimated,
+    }
     return render(request, "campaigns/form.html", context)
+
+
+def _own_title(given: QueryDict) -> str:
+    """The title that somebody typed; empty while it is the one that was proposed."""
+    title = given.get("title", "").strip()
+    return "" if title == given.get("proposed_title", "") else title
 
 
 def _estimated(form: CampaignForm) -> dict[str, Any]:

@@ -108,6 +108,28 @@ def test_the_form_comes_filled_and_estimated(member, ready_server):
     assert "Your selection can be run." in page
 
 
+def test_the_number_of_runs_has_no_note_of_another_part_of_the_page(member, ready_server):
+    page = member.get("/campaigns/new/?remeasures=0").content.decode()
+    notes = re.findall(r"stat__note\">(.*?)<", page)
+    assert not [note for note in notes if "optional" in note]
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("", "Fixed-point update on db1"),
+        ("&title=Old+on+db1&proposed_title=Old+on+db1", "Fixed-point update on db1"),
+        ("&title=&proposed_title=Old+on+db1", "Fixed-point update on db1"),
+        ("&title=Mine&proposed_title=Old+on+db1", "Mine"),
+    ],
+)
+def test_a_title_follows_the_choices_until_it_is_typed(member, ready_server, query, title):
+    answer = member.get(f"/campaigns/new/?scenario=fixed-point-update&server=db1{query}")
+    page = answer.content.decode()
+    assert f'name="title" value="{title}"' in page
+    assert 'name="proposed_title" value="Fixed-point update on db1"' in page
+
+
 def test_a_choice_keeps_what_was_typed(member, ready_server):
     page = member.get("/campaigns/new/?server=db1&clients=8,16&scale=20").content.decode()
     assert 'value="8,16"' in page
