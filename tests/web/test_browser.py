@@ -151,10 +151,24 @@ def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, 
     for run in campaign.runs.filter(state="queued").select_related("cell"):
         factories.finish(run, tps=1000)
     Campaign.objects.filter(pk=campaign.pk).update(state="incomplete")
-    expect(page.get_by_text("18 of 18 runs").first).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("17 of 18 runs finished").first).to_be_visible(timeout=10_000)
     expect(page.locator("#live")).not_to_have_attribute("hx-trigger", "every 2s")
     expect(page.locator("#scaling-plot[data-same=yes] .scatterlayer .trace")).to_have_count(2)
     expect(page.locator("#order")).to_have_attribute("open", "")
+    expect(page.locator("#cancel")).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_an_ended_campaign_that_its_reader_may_not_cancel_ends_without_an_error(
+    page, live_server, log_in, lab
+):
+    log_in(page.context, "reader")
+    page.goto(f"{live_server.url}/campaigns/live/")
+    expect(page.locator("#cancel")).to_have_count(0)
+    campaign = Campaign.objects.get(slug="live")
+    campaign.runs.filter(state="queued").update(state="cancelled")
+    Campaign.objects.filter(pk=campaign.pk).update(state="cancelled")
+    expect(page.get_by_text("1 of 18 runs finished").first).to_be_visible(timeout=10_000)
     assert page.complaints == []
 
 
@@ -177,6 +191,26 @@ def test_another_server_brings_its_installations(page, live_server, ready_server
     expect(page.get_by_label("PostgreSQL 9.6.24")).to_be_checked()
     expect(page.get_by_label("Clients")).to_have_value("7")
     expect(page.locator("#estimate .stat__value").first).to_have_text("3")
+    assert page.complaints == []
+
+
+def test_a_title_follows_the_choices_until_it_is_typed(page, live_server, ready_server):
+    other = factories.server("other", name="other")
+    factories.installation(other, "9.6.24")
+    page.goto(f"{live_server.url}/campaigns/new/")
+    title = page.get_by_label("Title")
+    expect(title).to_have_value("Fixed-point read on db1")
+    page.get_by_label("Scenario").select_option("fixed-point-update")
+    expect(title).to_have_value("Fixed-point update on db1")
+    page.get_by_label("Server", exact=True).select_option("other")
+    expect(title).to_have_value("Fixed-point update on other")
+    title.fill("My own")
+    page.get_by_label("Scenario").select_option("fixed-point-read")
+    expect(page.get_by_label("Clients")).to_be_visible()
+    expect(page.locator("#choices.htmx-added")).to_have_count(0)
+    page.get_by_label("Server", exact=True).select_option("db1")
+    expect(page.get_by_label("PostgreSQL 16.14")).to_be_checked()
+    expect(title).to_have_value("My own")
     assert page.complaints == []
 
 
