@@ -225,7 +225,7 @@ def _y_axis(text: str, *, log_y: bool, from_zero: bool) -> dict[str, Any]:
 def _have_room(levels: Sequence[float]) -> bool:
     """Whether labels at these positions of a linear axis do not overlap."""
     gaps = [after - before for before, after in pairwise(levels)]
-    return bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0])
+    return len(levels) == 1 or (bool(gaps) and min(gaps) >= TICK_ROOM * (levels[-1] - levels[0]))
 
 
 def _end_labels(lines: Sequence[Line], *, log_x: bool, log_y: bool) -> list[dict[str, Any]]:
