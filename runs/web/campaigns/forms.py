@@ -76,7 +76,7 @@ class CampaignForm(TreatmentFields):
         min_value=2,
         max_value=MOST_REPEATS,
         required=False,
-        help_text=gettext_lazy("The limit for cells that keep scattering."),
+        help_text=gettext_lazy("Upper limit for cells that keep scattering."),
     )
     is_a_a = forms.BooleanField(
         label=gettext_lazy("A/A: measure everything twice under two labels"),
@@ -106,7 +106,7 @@ class CampaignForm(TreatmentFields):
         label=gettext_lazy("Leave out runs in doubt"),
         required=False,
         help_text=gettext_lazy(
-            "They are withdrawn when all have ended, with the reason: a rule that is stated before."
+            "Doubtful runs are withdrawn when the campaign ends, by this rule set in advance."
         ),
     )
     most_attempts = forms.IntegerField(
@@ -371,6 +371,7 @@ def _levels(factor: AnyFactor) -> forms.Field:
             choices += own
         return ChoicesField(label=_(factor.title), choices=choices)
     return LevelsField(
+        factor=factor,
         label=_(factor.title),
         max_length=500,
         help_text=_("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")

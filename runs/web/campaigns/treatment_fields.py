@@ -13,6 +13,7 @@ from runs.execution import cpus, privileged
 from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import canonical
+from runs.scenarios.definition import Factor
 from runs.services.campaigns import treatments
 from runs.services.servers.tools import installed
 from runs.tools.pgbench import version_text
@@ -132,15 +133,28 @@ MOST_CHOSEN = 1000
 
 
 class LevelsField(forms.CharField):
-    """Whole numbers in a line: "1, 2, 4"."""
+    """Whole numbers of a factor in a line: "1, 2, 4"."""
+
+    def __init__(self, *, factor: Factor, **options: Any) -> None:
+        super().__init__(**options)
+        self.factor = factor
 
     def clean(self, value: Any) -> list[int]:
-        """The numbers in the order given; a ValidationError names the first that is none."""
+        """The numbers in the order given; a ValidationError names the first that is at fault."""
         words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
         for word in words:
             if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
                 message = gettext_lazy("%(word)s is not a whole number.")
                 raise forms.ValidationError(message, params={"word": word[:40]})
+            if not self.factor.accepts(int(word)):
+                message = gettext_lazy(
+                    "%(word)s is out of range. Choose from %(minimum)s to %(maximum)s."
+                )
+                bounds = {
+                    "minimum": f"{self.factor.minimum:,}",
+                    "maximum": f"{self.factor.maximum:,}",
+                }
+                raise forms.ValidationError(message, params={"word": word, **bounds})
         return [int(word) for word in words]
 
 

@@ -142,9 +142,28 @@ def test_the_estimate_follows_the_form(member, ready_server):
     assert re.search(r"stat__value\">10\s", page)
 
 
+def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(member, ready_server):
+    bad = draft(ready_server, clients="1, 99999")
+    page = member.get("/campaigns/new/estimate/", bad).content.decode()
+    assert "Clients: 99999 is out of range. Choose from 1 to 10,000." in page
+    assert "stat__value" not in page
+    assert "matrix" not in page
+    errors = member.post("/campaigns/new/", bad).context["form"].errors
+    assert list(errors) == ["clients"]
+
+
+def test_a_scale_factor_of_zero_is_said_where_it_is_a_factor(member, ready_server):
+    bad = {"scenario": "pgbench-load", "scale": "0"}
+    page = member.get("/campaigns/new/estimate/", draft(ready_server, **bad)).content.decode()
+    assert "Scale factor: 0 is out of range." in page
+    assert "stat__value" not in page
+
+
 def test_the_estimate_names_a_problem_with_its_remedy(member, ready_server):
-    page = member.get("/campaigns/new/estimate/", draft(ready_server, clients="99999"))
-    assert "out_of_range" in page.content.decode()
+    ready_server.state = "unreachable"
+    ready_server.save()
+    page = member.get("/campaigns/new/estimate/", draft(ready_server)).content.decode()
+    assert "Server db1 is not ready." in page
 
 
 @pytest.mark.parametrize(
