@@ -40,13 +40,19 @@ def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> No
         "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
         "hour": not 0 <= hour <= 23,
         "minute": not 0 <= minute <= 59,
-        "time_zone": time_zone not in available_timezones(),
     }
     for field, is_wrong in faults.items():
         if is_wrong:
             raise ServiceError(
                 "no_such_time",
                 _("That time does not exist."),
-                remedy=_("Give weekdays, an hour, a minute, and a zone such as Asia/Tokyo."),
+                remedy=_("Give weekdays, an hour and a minute."),
                 field=field,
             )
+    if time_zone not in available_timezones():
+        raise ServiceError(
+            "no_such_time",
+            _("There is no such time zone."),
+            remedy=_("Give one such as UTC or Asia/Tokyo."),
+            field="time_zone",
+        )

@@ -63,7 +63,7 @@ def test_a_campaign_goes_first_again_if_the_person_may_decide_that(
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"time_zone": "Mars/Olympus"}, "such as Asia/Tokyo"),
+        ({"time_zone": "Mars/Olympus"}, "There is no such time zone."),
         ({"weekdays": []}, "Give weekdays"),
         ({"at": "soon"}, "Enter a valid time"),
     ],
@@ -72,6 +72,12 @@ def test_what_is_wrong_is_said_at_its_field(member, campaign, wrong, said):
     page = member.post("/campaigns/finished/schedule/", GIVEN | wrong).content.decode()
     assert said in page
     assert not Schedule.objects.exists()
+
+
+def test_an_unknown_time_zone_is_said_at_its_field(member, campaign):
+    answer = member.post("/campaigns/finished/schedule/", GIVEN | {"time_zone": "Mars/Olympus"})
+    assert list(answer.context["form"].errors) == ["time_zone"]
+    assert 'id="id_time_zone_error"' in answer.content.decode()
 
 
 def test_a_schedule_is_switched_off_and_removed(member, campaign):
