@@ -19,6 +19,12 @@ def may(user: User | AnonymousUser, right: str) -> bool:
     return permissions.may(user, Right(right))
 
 
+@register.simple_tag
+def is_new() -> bool:
+    """Whether nobody has logged in yet: only then the first account is named to everybody."""
+    return not User.objects.filter(last_login__isnull=False).exists()
+
+
 @register.simple_tag(takes_context=True)
 def may_here(context: Any, right: str, of: Model) -> bool:
     """`{% may_here "queue" campaign as may_queue %}`: in the project of a campaign or run."""

@@ -360,3 +360,12 @@ def test_others_neither_see_nor_revoke_it(client, own, django_user_model):
 
 def test_an_administrator_sees_all_of_them(own, admin_client):
     assert "mine" in admin_client.get("/tokens/").content.decode()
+
+
+def test_the_first_account_is_named_only_until_somebody_has_logged_in(client, django_user_model):
+    page = client.get("/login/").content.decode()
+    assert "changepassword admin" in page
+    assert page.count("Forgot your password?") == 1
+    assert "Forgot the password?" not in page
+    django_user_model.objects.create_user("hanako", last_login=timezone.now())
+    assert "changepassword admin" not in client.get("/login/").content.decode()
