@@ -11,9 +11,11 @@ from runs.execution.bench import Bench
 from runs.execution.clock_skew import Skew, measure
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.nodes import Node
+from runs.wording import gettext_noop as _
 
 # A larger difference is reported: logs of two such machines cannot be read side by side.
 SKEW_LIMIT_SECONDS = 1.0
+AGAINST_WORKER = _("Clock against BenchLab's worker: %(clocks)s.")
 
 
 async def compare(bench: Bench) -> None:
@@ -27,7 +29,7 @@ async def compare(bench: Bench) -> None:
         for name, skew in bench.skews.items()
     )
     if bench.skews:
-        bench.note("clock_skew", f"Clock against BenchLab's worker: {message}.", level="info")
+        bench.note("clock_skew", AGAINST_WORKER % {"clocks": message}, level="info")
     if is_off(list(bench.skews.values())):
         bench.note(
             "clocks_differ",

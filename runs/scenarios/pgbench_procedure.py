@@ -79,13 +79,15 @@ async def prewarm(bench: Bench) -> None:
     """Read pgbench_accounts and its index into memory; the run's notes say how."""
     if prewarming.EXTENSION in bench.extensions[MAIN]:
         await bench.sql("prewarm", PREWARM_BY_EXTENSION)
-        bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
+        bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
     else:
         await bench.sql("prewarm", PREWARM_BY_READING)
         bench.note(
             "prewarm_sequential",
-            "Warmed up by a sequential read in the order of the primary key: "
-            "pg_prewarm is not installed.",
+            _(
+                "Warmed up by a sequential read in the order of the primary key: "
+                "pg_prewarm is not installed."
+            ),
             level="info",
         )
 

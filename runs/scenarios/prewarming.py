@@ -2,6 +2,7 @@
 
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
+from runs.wording import gettext_noop as _
 
 EXTENSION = "pg_prewarm"
 BY_EXTENSION = """
@@ -20,14 +21,14 @@ async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
     of = "" if at == MAIN else f"-{at}"
     if EXTENSION in bench.extensions[at]:
         await bench.sql(f"prewarm{of}", _by_extension(bench), at=at)
-        bench.note("prewarm_extension", "Warmed up by pg_prewarm.", level="info")
+        bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
         return
     tables = (await bench.sql(f"look-for-tables{of}", TABLES, at=at)).split()
     counts = [f'SELECT count(*) FROM "{table}";' for table in tables]
     await bench.sql(f"prewarm{of}", "\n".join(counts), at=at)
     bench.note(
         "prewarm_sequential",
-        "Warmed up by a sequential read of the tables: pg_prewarm is not installed.",
+        _("Warmed up by a sequential read of the tables: pg_prewarm is not installed."),
         level="info",
     )
 
