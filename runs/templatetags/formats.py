@@ -11,6 +11,7 @@ from django import template
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
+from runs.execution.clocks import AGAINST_WORKER
 from runs.models import Build, Installation, Run
 from runs.selectors.compare.verdict_words import (
     VERDICTS,
@@ -60,6 +61,14 @@ TERMS = {
     "vcpus": gettext_lazy("vCPUs"),
     "warm_up": gettext_lazy("Warm-up"),
     "word_size": gettext_lazy("Word size"),
+}
+
+# Limits of a machine's processes, by their names in the facts of its environment.
+LIMITS = {
+    "locked_memory_bytes": gettext_lazy("Locked memory at most"),
+    "open_files": gettext_lazy("Open files at most"),
+    "processes": gettext_lazy("Processes at most"),
+    "stack_bytes": gettext_lazy("Stack size at most"),
 }
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -164,9 +173,39 @@ def bytesize(value: int | None) -> str:
 
 
 @register.filter
+def limit_title(name: str) -> str:
+    """What a limit of the processes of a machine is of."""
+    return str(LIMITS.get(name, name))
+
+
+@register.filter
+def limit(value: int | None, name: str) -> str:
+    """A limit of the processes of a machine: bytes in their units; None is no limit."""
+    if value is None:
+        return gettext("unlimited")
+    return bytesize(value) if name.endswith("_bytes") else quantity(value)
+
+
+@register.filter
 def translated(text: str) -> str:
     """An English text of an engine in the reader's language; the engine marks its texts."""
     return gettext(text) if text else ""
+
+
+# Of notes with numbers in them: what they are made of.
+NOTES = {"clock_skew": (AGAINST_WORKER, "clocks")}
+
+
+@register.filter
+def noted(message: str, code: str) -> str:
+    """The message of an engine's note in the reader's language."""
+    if code in NOTES:
+        text, name = NOTES[code]
+        begin, end = text.split(f"%({name})s")
+        if message.startswith(begin) and message.endswith(end):
+            told = message.removeprefix(begin).removesuffix(end)
+            return gettext(text) % {name: told}
+    return translated(message)
 
 
 @register.filter

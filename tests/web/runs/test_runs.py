@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from runs.execution.clocks import AGAINST_WORKER
 from runs.execution.reporter import ArtifactData
-from runs.models import Command, Run, RunEvent, Seal
+from runs.models import Command, Metric, Run, RunEvent, Seal
 from runs.services import seals
 from runs.services.access import projects
 from runs.services.runs import artifacts
@@ -27,6 +28,28 @@ def test_it_shows_all_that_the_run_left(client, finished_run):
     for words in ("1,234", "pgbench -n", "work_mem", "Over the seconds of the run", "claimed"):
         assert words in page
     assert "hx-trigger" not in page
+
+
+def test_a_figure_without_a_better_direction_has_no_note(client, finished_run):
+    Metric.objects.filter(name="tps").update(direction="neutral")
+    assert "neither" not in client.get(f"/runs/{finished_run.pk}/").content.decode()
+
+
+def test_notes_of_engines_are_read_in_japanese(client, finished_run):
+    notes = {
+        "clock_skew": AGAINST_WORKER % {"clocks": "database +0.0012 s (± 0.0003)"},
+        "prewarm_sequential": "Warmed up by a sequential read of the tables: "
+        "pg_prewarm is not installed.",
+    }
+    quality = [{"code": code, "message": text, "level": "info"} for code, text in notes.items()]
+    Run.objects.filter(pk=finished_run.pk).update(quality=quality)
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    assert all(text.replace("'", "&#x27;") in page for text in notes.values())
+    page = client.get(f"/runs/{finished_run.pk}/", headers={"Accept-Language": "ja"})
+    page = page.content.decode()
+    assert "時計のずれ: database +0.0012 s (± 0.0003)。" in page
+    assert "Warmed up" not in page
+    assert "Clock against" not in page
 
 
 def test_output_is_shown_as_text(client, finished_run):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runs.models import AuditEntry, Server, ServerCheck, Topology
+from runs.models import AuditEntry, Environment, Server, ServerCheck, Topology
 from runs.services.servers import servers, ssh_keys
 from tests import factories
 from tests.checks import carry_out
@@ -241,3 +241,17 @@ def test_the_ratio_of_a_slow_build_is_no_verdict(client, campaign):
     (row,) = client.get(f"/api/v1/compare/?{sides}&metric=tps").json()["rows"]
 
     assert (row["verdict"], row["reasons"][0]["code"]) == ("not_comparable", "build_differs")
+
+
+def test_the_limits_of_processes_have_names_and_units(client):
+    server = factories.server("db1", versions=["16.14"])
+    facts = {
+        "kernel_settings": {"vm.swappiness": "1"},
+        "limits": {"open_files": 1024, "stack_bytes": 8388608, "processes": None},
+    }
+    Environment.objects.filter(pk=server.environment_id).update(facts=facts)
+    page = " ".join(re.sub(r"<[^>]+>", " ", client.get("/servers/db1/").content.decode()).split())
+    assert "Open files at most 1,024" in page
+    assert "Stack size at most 8 MiB" in page
+    assert "Processes at most unlimited" in page
+    assert "stack_bytes" not in page
