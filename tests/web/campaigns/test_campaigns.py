@@ -153,7 +153,7 @@ def test_levels_out_of_range_are_said_at_their_field_and_without_an_estimate(mem
 
 
 def test_a_scale_factor_of_zero_is_said_where_it_is_a_factor(member, ready_server):
-    bad = {"scenario": "pgbench-load", "scale": "0"}
+    bad = {"scenario": "pgbench", "scale": "0"}
     page = member.get("/campaigns/new/estimate/", draft(ready_server, **bad)).content.decode()
     assert "Scale factor: 0 is out of range." in page
     assert "stat__value" not in page
