@@ -100,9 +100,15 @@ class CampaignLine:
     state: str
     is_paused: bool
     created_at: datetime
+    year: int | None
     finished: int
     total: int
     failed: int
+
+    @property
+    def is_published(self) -> bool:
+        """Nothing of it was queued or executed here."""
+        return self.origin == Origin.PUBLISHED
 
     def get_state_display(self) -> str:
         """In the reader's language."""
@@ -183,7 +189,7 @@ def in_lines(campaigns: QuerySet[Campaign] | Iterable[Campaign]) -> list[Campaig
 
 _SHOWN = (
     *("pk", "slug", "title", "title_ja", "scenario__title"),
-    *("origin", "state", "paused_at", "created_at"),
+    *("origin", "state", "paused_at", "created_at", "year"),
 )
 _shown = attrgetter(*(name.replace("__", ".") for name in _SHOWN[1:]))
 
@@ -198,11 +204,12 @@ def _line(
     state: str,
     paused_at: datetime | None,
     created_at: datetime,
+    year: int | None,
 ) -> CampaignLine:
     is_paused = paused_at is not None and state in Campaign.LIVE
     of_all, failed = finished(counts), counts.get(Run.State.FAILED, 0)
     return CampaignLine(
-        *(slug, title, title_ja, scenario, origin, state, is_paused, created_at),
+        *(slug, title, title_ja, scenario, origin, state, is_paused, created_at, year),
         *(of_all.done, of_all.total, failed),
     )
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import pytest
 
@@ -179,6 +180,22 @@ def test_published_campaigns_do_not_flood_the_list_of_ones_own(client, whole_arc
     assert "My own" in own
     assert "wg1-20" not in own
     assert "wg1-20" in theirs
+
+
+def test_published_campaigns_are_not_listed_as_if_they_were_queued_here(
+    client, whole_archive, django_assert_num_queries
+):
+    published = Campaign.objects.get(slug="wg1-2021-read")
+    with django_assert_num_queries(2):
+        page = text_of(client.get("/campaigns/?origin=published"))
+
+    row = next(row for row in page.split("<tr>") if "/campaigns/wg1-2021-read/" in row)
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row))
+    assert "published" in shown
+    assert "finished" not in shown
+    assert " 2021 " in shown
+    assert f"{published.created_at:%Y-%m-%d}" not in shown
+    assert " / " not in shown
 
 
 def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, whole_archive):
