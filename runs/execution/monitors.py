@@ -7,6 +7,7 @@ monitor fails, the run loses only its series.
 import asyncio
 import logging
 import math
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -149,6 +150,21 @@ def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
 
 
 NO_SUCH_PROGRAM = 127
+STEP = "monitor"
+# What BenchLab's signals make of a monitor: sadc ends with 1 after SIGINT, vmstat by the signal,
+# which is SIGTERM where SIGINT is ignored.
+ENDED_BY_US = (1, 128 + signal.SIGINT, 128 + signal.SIGTERM)
+
+
+def has_ended_with_load(step: str, exit_status: int | None, stderr: str) -> bool:
+    """Whether a step is a monitor that recorded until BenchLab ended it after the load.
+
+    One that could not record says so in its standard error.
+    """
+    is_monitor = step == STEP or step.startswith(f"{STEP}-")
+    is_print = step.endswith("-print")
+    return is_monitor and not is_print and exit_status in ENDED_BY_US and not stderr.strip()
+
 
 # Not `sar -o`: that records everything that the kernel counts, such as each interrupt of each
 # processor, a megabyte in three seconds on a large machine. The folders are those of Debian, 64-bit
@@ -181,7 +197,7 @@ class Monitors:
         parameters = self._bench.parameters
         numbers = [str(seconds_between(parameters)), str(samples_of(parameters))]
         for node in self._bench.nodes:
-            argv = ["sh", "-c", _RECORD, "monitor", f"{node.directory}/monitor.sar", *numbers]
+            argv = ["sh", "-c", _RECORD, STEP, f"{node.directory}/monitor.sar", *numbers]
             self._monitors.append(Background(node, self._step_name(node), argv))
 
     async def stop(self) -> None:
@@ -199,7 +215,7 @@ class Monitors:
             await monitor.let_go()
 
     def _step_name(self, node: Node) -> str:
-        return "monitor" if len(self._bench.nodes) == 1 else f"monitor-{node.name}"
+        return STEP if len(self._bench.nodes) == 1 else f"{STEP}-{node.name}"
 
     async def _stop(self, monitor: Background) -> None:
         try:

@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.charts.timeline import Track, timeline
-from runs.execution.monitors import column_of, is_monitored
-from runs.models import Measurement, Run, RunEvent, Series
+from runs.execution.monitors import column_of, has_ended_with_load, is_monitored
+from runs.models import Command, Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors import runs
@@ -128,6 +128,17 @@ class Setting:
     is_chosen: bool
 
 
+def _ended_with_load(run: Run, commands: Sequence[Command]) -> set[int]:
+    """The keys of monitors that BenchLab ended; not those whose record is missing."""
+    missing = [each["message"] for each in run.quality if each["code"] == "monitor_missing"]
+    return {
+        each.pk
+        for each in commands
+        if has_ended_with_load(each.step, each.exit_status, each.stderr)
+        and not any(each.host in message for message in missing)
+    }
+
+
 def live(run: Run) -> dict[str, Any]:
     """All that the page shows; most of it grows while the run goes on."""
     events = list(run.events.all())
@@ -162,7 +173,8 @@ def live(run: Run) -> dict[str, Any]:
         "values": _values(series),
         "machines_figure": figure(machines, major=major),
         "machines": [facts for facts in map(_facts, machines) if facts],
-        "commands": list(run.commands.all()),
+        "commands": (commands := list(run.commands.all())),
+        "ended_with_load": _ended_with_load(run, commands),
         "settings": settings_of(run.settings.settings) if run.settings else [],
         "translated": recorded_changes((run.plan or {}).get("translated", [])),
         "artifacts": artifacts,

@@ -1,5 +1,6 @@
 """Runs: the page, its files, and cancelling."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -50,6 +51,31 @@ def test_notes_of_engines_are_read_in_japanese(client, finished_run):
     assert "時計のずれ: database +0.0012 s (± 0.0003)。" in page
     assert "Warmed up" not in page
     assert "Clock against" not in page
+
+
+@pytest.mark.parametrize(
+    ("changed", "quality", "shown"),
+    [
+        ({}, [], "ended with the load"),
+        ({"exit_status": 143}, [], "ended with the load"),
+        ({"exit_status": 127}, [], "exit 127"),
+        ({"stderr": "Cannot open monitor.sar: Permission denied"}, [], "exit 1"),
+        ({}, ["There is no record of what 192.0.2.1 did under load. sadf: x"], "exit 1"),
+        ({}, ["There is no record of what 192.0.2.9 did under load."], "ended with the load"),
+        ({"step": "measure"}, [], "exit 1"),
+        ({"step": "monitor-db-print"}, [], "exit 1"),
+    ],
+)
+def test_a_monitor_that_was_ended_with_the_load_did_not_fail(
+    client, finished_run, changed, quality, shown
+):
+    given = {"step": "monitor", "exit_status": 1} | changed
+    Command.objects.update(**given)
+    notes = [{"code": "monitor_missing", "message": text, "level": "info"} for text in quality]
+    Run.objects.filter(pk=finished_run.pk).update(quality=notes)
+    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
+    part = page[page.index('id="commands"') : page.index("192.0.2.1", page.index('id="commands"'))]
+    assert re.search(r"ended with the load|exit \d+", part)[0] == shown
 
 
 def test_output_is_shown_as_text(client, finished_run):
