@@ -71,21 +71,48 @@ def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> Server
     return _of_runs(projects.visible(Run.objects.filter(hardware=hardware), to=to), metric)
 
 
+def is_doubted_on(server: Server, metric: str) -> bool:
+    """Whether a server's noise is unknown because each cell with repeats has a run in doubt.
+
+    Of a server of which it is unknown. One query.
+    """
+    return _repeated(
+        Run.objects.filter(server=server, hardware=server.hardware_id), metric
+    ).exists()
+
+
+def is_doubted_of(hardware: HardwareProfile, metric: str, *, to: Reader) -> bool:
+    """The same of the runs on a hardware profile that the reader may see."""
+    return _repeated(
+        projects.visible(Run.objects.filter(hardware=hardware), to=to), metric
+    ).exists()
+
+
 def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:
-    here = runs.filter(state=Run.State.FINISHED).order_by()
-    doubted = here.filter(Run.DOUBTFUL, cell=OuterRef("cell"))
+    doubted = _finished(runs).filter(Run.DOUBTFUL, cell=OuterRef("cell"))
     rows = (
-        CellSummary.objects.filter(
-            metric__name=metric, cell__in=here.values("cell"), log_variance__isnull=False
-        )
-        .filter(
-            ~Exists(doubted), cell__campaign__origin=Origin.EXECUTED, cell__campaign__treatment={}
-        )
+        _repeated(runs, metric)
+        .filter(~Exists(doubted))
         .select_related("cell")
         .order_by("-cell_id")[:NEWEST_CELLS]
     )
     floor = noise_floor(_without_sides(rows))
     return ServerNoise(metric, floor) if floor is not None else None
+
+
+def _finished(runs: QuerySet[Run]) -> QuerySet[Run]:
+    return runs.filter(state=Run.State.FINISHED).order_by()
+
+
+def _repeated(runs: QuerySet[Run], metric: str) -> QuerySet[CellSummary]:
+    """Summaries of cells of these runs with repeats, without those of a treatment."""
+    return CellSummary.objects.filter(
+        metric__name=metric,
+        cell__in=_finished(runs).values("cell"),
+        log_variance__isnull=False,
+        cell__campaign__origin=Origin.EXECUTED,
+        cell__campaign__treatment={},
+    )
 
 
 def _without_sides(rows: Iterable[CellSummary]) -> list[Summary]:

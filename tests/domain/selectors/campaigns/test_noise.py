@@ -42,6 +42,16 @@ def test_a_server_without_repeats_has_none(server):
     assert noise.of_server(server, "tps") is None
 
 
+def test_it_says_that_it_is_unknown_because_of_runs_in_doubt(server):
+    cell = measured(server, [1000.0, 1001.0])
+    assert noise.of_server(server, "tps") is not None
+    Run.objects.filter(cell=cell, repeat=1).update(validity="doubtful")
+    assert noise.of_server(server, "tps") is None
+    assert noise.is_doubted_on(server, "tps")
+    assert noise.is_doubted_of(server.hardware, "tps", to=NOBODY)
+    assert not noise.is_doubted_on(factories.server(), "tps")
+
+
 def test_it_is_the_pooled_scatter_of_the_cells(server):
     measured(server, [math.exp(0.01), math.exp(-0.01)])
     measured(server, [100 * math.exp(0.03), 100 * math.exp(-0.03)])
