@@ -87,6 +87,13 @@ class ServerCheck(models.Model):
         return self.kind in {self.Kind.PREFLIGHT, self.Kind.CAMPAIGN}
 
     @property
+    def prevents(self) -> bool:
+        """Whether it is a preflight that could not be made, or found what prevents a campaign."""
+        if not self.is_preflight or self.is_open:
+            return False
+        return not (self.answer and self.answer["is_clear"])
+
+    @property
     def has_a_form(self) -> bool:
         """Whether it was asked for in a form that is not stored yet."""
         return self.kind in {self.Kind.CAMPAIGN, self.Kind.TRIAL}

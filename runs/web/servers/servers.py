@@ -77,7 +77,8 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
-        "noise": noise.of_server(server, TPS.name),
+        "noise": (floor := noise.of_server(server, TPS.name)),
+        "is_noise_doubted": floor is None and noise.is_doubted_on(server, TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(runs[:NEWEST]),
         "silences": silences(),
@@ -205,7 +206,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "row": row,
         "hardware": row.hardware,
         "facts": row.facts,
-        "noise": noise.of_hardware(row.hardware, TPS.name, to=request.user),
+        "noise": (floor := noise.of_hardware(row.hardware, TPS.name, to=request.user)),
+        "is_noise_doubted": floor is None
+        and noise.is_doubted_of(row.hardware, TPS.name, to=request.user),
         "campaigns": hardware_selectors.used_by(
             row.hardware, to=request.user, limit=MOST_CAMPAIGNS
         ),
@@ -259,6 +262,8 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
         if not check.is_open and check.is_about_the_server:
             _congratulate(request, check)
             answer["HX-Refresh"] = "true"
+        elif check.kind == ServerCheck.Kind.PREFLIGHT and check.prevents:
+            answer["HX-Refresh"] = "true"  # for another title
         return answer
     if check.server is not None and check.is_about_the_server:
         return redirect("server-detail", slug=check.server.slug)

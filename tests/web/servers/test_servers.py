@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.utils import timezone
 
 from runs.models import AuditEntry, Environment, Server, ServerCheck, Topology
 from runs.services.servers import servers, ssh_keys
@@ -255,3 +256,38 @@ def test_the_limits_of_processes_have_names_and_units(client):
     assert "Stack size at most 8 MiB" in page
     assert "Processes at most unlimited" in page
     assert "stack_bytes" not in page
+
+
+@pytest.mark.parametrize(
+    ("level", "title"),
+    [
+        ("warning", "What may spoil a campaign now"),
+        ("error", "What prevents a campaign now"),
+    ],
+)
+def test_only_an_error_prevents_a_campaign(member, level, title):
+    finding = {"server": "db1", "message": "Busy.", "remedy": "", "level": level, "code": "x"}
+    check = ServerCheck.objects.create(
+        kind="preflight",
+        state="done",
+        server=factories.server("db1"),
+        asked_by="hanako",
+        by_way_of="page",
+        deadline=timezone.now(),
+        answer={"is_clear": level == "warning", "has_answers": True, "findings": [finding]},
+    )
+    page = member.get(f"/servers/checks/{check.pk}/").content.decode()
+    assert title in page
+    polled = member.get(f"/servers/checks/{check.pk}/", headers={"HX-Request": "true"})
+    assert ("HX-Refresh" in polled.headers) == (level == "error")
+
+
+def test_a_server_whose_cells_are_all_in_doubt_says_so(client):
+    server = factories.server("db1", versions=["16.14"])
+    campaign = factories.campaign(on=server, factors={"version": ["16.14"]}, repeats=2)
+    factories.finish_all(campaign)
+    campaign.runs.update(hardware=server.hardware, validity="doubtful")
+    for path in ("/servers/db1/", f"/hardware/{server.hardware_id}/"):
+        page = client.get(path).content.decode()
+        assert "every finished cell with repeats has a run in doubt" in page
+        assert "it takes a finished campaign" not in page
