@@ -35,6 +35,7 @@ _DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
 # What is read at most, here less: where there are fewer runs than this, it is never reached.
 FULL = 20_000
 MOST: Mapping[str, int] = {
+    "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
     "runs.api.pagination.KeysetPagination.page_size": 10,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,

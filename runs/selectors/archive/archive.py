@@ -42,6 +42,8 @@ from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
 MOST_SINCE = 10
+# Of other scales some are passed over.
+MOST_LOOKED_AT = 40
 # Operating systems as people search for them: the family and its major version.
 OS_NAME = re.compile(r"(.*?\b\d+)(?:[.(\s].*)?$")
 
@@ -320,7 +322,7 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     """What was measured later with the same levels of the same scenario, the newest first.
 
     Other conditions may differ, but no declared scale. Limited to the newest few cells that were
-    executed or uploaded. Three queries.
+    executed or uploaded, of those looked at. Three queries.
     """
     if figure.measurement is None:
         return []
@@ -330,15 +332,11 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
         cell__campaign__scenario=figure.table.campaign.scenario,
         cell__levels__contains={name: level for name, level in levels.items() if name != "version"},
     ).exclude(cell__campaign__origin=Origin.PUBLISHED)
-    scale = _constant(figure.measurement.run.cell, "scale")
-    if scale is not None:
-        of_campaign = Q(cell__campaign__parameters__scale=scale)
-        unsaid = ~Q(cell__campaign__parameters__has_key="scale")
-        fixed = ~Q(cell__levels__has_key="scale") & (of_campaign | unsaid)
-        found = found.filter(Q(cell__levels__scale=scale) | fixed)
     open_to_all = projects.visible(found, to=projects.NOBODY)
-    listed = list(open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_SINCE])
-    return _with_conditions(listed)
+    newest = open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_LOOKED_AT]
+    scale = _constant(figure.measurement.run.cell, "scale")
+    listed = [each for each in newest if scale in (None, _constant(each.cell, "scale") or scale)]
+    return _with_conditions(listed[:MOST_SINCE])
 
 
 def _with_conditions(listed: Sequence[CellSummary]) -> list[Later]:

@@ -5,7 +5,8 @@ from datetime import datetime
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from runs.models import Campaign, Cell, Revision, RevisionRef, Run
+from runs.models import Campaign, Cell, Project, Revision, RevisionRef, Run
+from runs.selectors.access.projects import DEFAULT
 
 
 def made_at(path: str = "") -> Coalesce:
@@ -51,6 +52,13 @@ def measured(campaign: Campaign) -> QuerySet[Revision]:
     )
 
 
+def _of_project(campaign: Campaign) -> Q:
+    """Commits of the campaign's project, which is the default one where it names none."""
+    if campaign.project_id is not None:
+        return Q(project=campaign.project_id)
+    return Q(project=Subquery(Project.objects.filter(slug=DEFAULT).values("pk")[:1]))
+
+
 def _newest(
     rows: QuerySet[Revision], campaign: Campaign, number: int = 1, *, until: datetime | None = None
 ) -> list[Revision]:
@@ -59,7 +67,7 @@ def _newest(
     An index has commits in the order of their dates, so that a long history costs what a short one
     does. All of those without a date are read.
     """
-    own = rows.filter(project=campaign.project_id).order_by()
+    own = rows.filter(_of_project(campaign)).order_by()
     dated, undated = own.filter(committed_at__isnull=False), own.filter(committed_at=None)
     if until is not None:
         dated = dated.filter(committed_at__lte=until)
@@ -137,14 +145,14 @@ def before(campaign: Campaign, revision: Revision) -> Revision | None:
 
 def _begins_with(campaign: Campaign, sha: str) -> Q:
     """Digits sort before letters in every collation, and g after all that a sha has."""
-    return Q(project=campaign.project_id, sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+    return _of_project(campaign) & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
 
 
 def is_commit(campaign: Campaign, text: str) -> bool:
     """Whether the text is a whole sha that was measured, and so no branch. One query at most."""
     if len(text) not in WHOLE_SHA:
         return False
-    own = measured(campaign).filter(project=campaign.project_id, sha=text.lower())
+    own = measured(campaign).filter(_of_project(campaign), sha=text.lower())
     return own.exists()
 
 

@@ -8,9 +8,9 @@ from django.db import connection, transaction
 # all before it shows a few, a hundred times the work. Autovacuum analyses a table within a minute
 # or so, if it is on.
 TABLES = (
-    *("runs_campaign", "runs_cell", "runs_cellsummary", "runs_environment"),
-    *("runs_hardwareprofile", "runs_measurement", "runs_revision", "runs_run", "runs_runcount"),
-    *("runs_series", "runs_settingssnapshot"),
+    *("runs_campaign", "runs_cell", "runs_cellsummary", "runs_change", "runs_environment"),
+    *("runs_hardwareprofile", "runs_measurement", "runs_metric", "runs_revision", "runs_run"),
+    *("runs_runcount", "runs_series", "runs_settingssnapshot"),
 )
 NEW = "SELECT relname FROM pg_class WHERE oid = ANY(%s::regclass[]) AND reltuples < 0"
 
