@@ -24,7 +24,7 @@ TOGETHER = {
 }
 # Tests in these folders mostly wait for targets; those of the others keep a processor busy.
 WAITING = ("instance", "client", "ssh", "embedded", "lab")
-# At most so many of six processes wait, as long as there are others.
+# At most so many of seven processes wait, as long as there are others.
 MOST_WAITING = 5
 IS_COLLECTED = pytest.StashKey[bool]()
 
