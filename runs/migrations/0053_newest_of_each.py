@@ -1,4 +1,4 @@
-"""Indexes for lists that must not read all changes, deliveries, events, cells, builds, machines or files."""
+"""Indexes for lists that must not read all changes, deliveries, events, cells, builds, machines, files or commits."""
 
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import models
@@ -53,6 +53,22 @@ class Migration(InSteps):
                     fields=["run"],
                     condition=models.Q(name="perf-folded.txt"),
                     name="artifact_profile",
+                ),
+            ),
+            AddIndexConcurrently(
+                "revision",
+                models.Index(
+                    fields=["project", "-committed_at", "-id"],
+                    condition=models.Q(committed_at__isnull=False),
+                    name="revision_by_date",
+                ),
+            ),
+            AddIndexConcurrently(
+                "revision",
+                models.Index(
+                    fields=["project"],
+                    condition=models.Q(committed_at=None),
+                    name="revision_without_date",
                 ),
             ),
         ]

@@ -72,15 +72,16 @@ def read_campaign(value: Any) -> CampaignEntry:
     )
     for each in (topology, tool, fields):
         each.close()
-    _check(made, fields)
-    return made
+    return _checked(made, fields)
 
 
-def _check(made: CampaignEntry, fields: Fields) -> None:
+def _checked(made: CampaignEntry, fields: Fields) -> CampaignEntry:
+    """The entry. Raises PublishedFileError where it contradicts itself."""
     if made.statistic and not made.repeats:
         raise fields.fault("has a statistic and no repeats: leave out what is not printed")
     if made.has_figures != bool(made.grid):
         raise fields.fault("needs rows, or has_figures: false where only a picture has the figures")
+    return made
 
 
 def _node(value: Any, slug: str) -> NodeEntry:
