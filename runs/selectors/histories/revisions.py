@@ -60,7 +60,7 @@ def _of_project(campaign: Campaign) -> Q:
 
 
 def _newest(
-    rows: QuerySet[Revision], campaign: Campaign, number: int = 1, *, until: datetime | None = None
+    rows: QuerySet[Revision], campaign: Campaign, number: int, *, until: datetime | None = None
 ) -> list[Revision]:
     """So many of these of a campaign's measured() ones, the newest first; none after `until`.
 
@@ -78,6 +78,13 @@ def _newest(
     )
     both = ordered[0].union(ordered[1], all=True).order_by("-made_at", "-id")  # type: ignore[misc]
     return list(both[:number])
+
+
+def _first(
+    rows: QuerySet[Revision], campaign: Campaign, *, until: datetime | None = None
+) -> Revision | None:
+    """The newest of these, as _newest()."""
+    return next(iter(_newest(rows, campaign, 1, until=until)), None)
 
 
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
@@ -104,7 +111,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
     if nearest is not None:
         return nearest
-    return next(iter(_newest(on_branch, campaign, until=moment_of(head))), None)
+    return _first(on_branch, campaign, until=moment_of(head))
 
 
 def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revision]:
@@ -134,13 +141,13 @@ def ancestors(head: Revision) -> list[str]:
 
 def newest(campaign: Campaign) -> Revision | None:
     """The newest revision of the history."""
-    return next(iter(_newest(tracked(campaign), campaign)), None)
+    return _first(tracked(campaign), campaign)
 
 
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
     others = tracked(campaign).exclude(pk=revision.pk)
-    return next(iter(_newest(others, campaign, until=moment_of(revision))), None)
+    return _first(others, campaign, until=moment_of(revision))
 
 
 def _begins_with(campaign: Campaign, sha: str) -> Q:
@@ -161,7 +168,7 @@ def is_branch(campaign: Campaign, name: str) -> bool:
     # To find out that a name is no branch, all commits are read.
     if is_commit(campaign, name):
         return False
-    return bool(_newest(measured(campaign).filter(on_ref(name)), campaign))
+    return _first(measured(campaign).filter(on_ref(name)), campaign) is not None
 
 
 def named(campaign: Campaign, text: str) -> Revision:
@@ -175,7 +182,7 @@ def named(campaign: Campaign, text: str) -> Revision:
             return found[0]
         if found:
             raise UnknownRevision("ambiguous_revision")
-    of_ref = next(iter(_newest(measured(campaign).filter(on_ref(text)), campaign)), None)
+    of_ref = _first(measured(campaign).filter(on_ref(text)), campaign)
     if of_ref is None:
         raise UnknownRevision("unknown_revision")
     return of_ref
