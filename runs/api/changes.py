@@ -13,9 +13,9 @@ from rest_framework.response import Response
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter
+from runs.api.filters import CampaignFilter, metric_keys
 from runs.api.parsing import refuse_others
-from runs.models import Change, Metric, Project, Token, Webhook, WebhookDelivery
+from runs.models import Change, Project, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -35,9 +35,8 @@ class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
     decision = django_filters.ChoiceFilter(choices=Change.Decision.choices)
 
     def of_metric(self, rows: QuerySet[Change], _name: str, value: str) -> QuerySet[Change]:
-        """Those of a metric, by its key: PostgreSQL then knows how many there are."""
-        keys = Metric.objects.filter(name=value).order_by().values_list("pk", flat=True)
-        return rows.filter(metric__in=list(keys))
+        """Those of a metric."""
+        return rows.filter(metric__in=metric_keys(value))
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):

@@ -1,4 +1,4 @@
-"""Filters that several lists have: by version and by campaign."""
+"""Filters that several lists have: by version, by campaign and by metric."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from runs.models import Campaign
+from runs.models import Campaign, Metric
 from runs.selectors.archive import versions
 
 IS_VERSION = RegexValidator(
@@ -48,3 +48,8 @@ class CampaignFilter(django_filters.CharFilter):  # type: ignore[misc]
             return qs
         keys = Campaign.objects.filter(slug=value).order_by().values_list("pk", flat=True)
         return qs.filter(**{self._named: list(keys)})
+
+
+def metric_keys(name: str) -> list[int]:
+    """The key of a metric, if there is one: by it PostgreSQL knows how many rows there are."""
+    return list(Metric.objects.filter(name=name).order_by().values_list("pk", flat=True))

@@ -10,9 +10,9 @@ from rest_framework import serializers
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, VersionFilter
+from runs.api.filters import CampaignFilter, VersionFilter, metric_keys
 from runs.api.pagination import PagesByRun
-from runs.models import Discrepancy, Measurement, Metric
+from runs.models import Discrepancy, Measurement
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
@@ -42,7 +42,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
-        keys = list(Metric.objects.filter(name=value).order_by().values_list("pk", flat=True))
+        keys = metric_keys(value)
         if self.data.get("campaign") and metrics.are_many(keys):
             return metrics.among_others(rows, keys)
         return rows.filter(metric__in=keys)
