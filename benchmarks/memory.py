@@ -1,8 +1,8 @@
 """Whether a worker's memory stays flat over many short runs.
 
-    .venv/bin/python -m benchmarks.memory [--runs 1000] [--servers 4] [--warm 20]
+    .venv/bin/python -m benchmarks.memory [--runs 1000] [--servers 4] [--warm 20] [--workers 2]
 
-Starts a complete instance with its one worker, and lets it execute runs of one second on several
+Starts a complete instance with one worker or two, and lets it execute runs of one second on several
 servers at once (ports of one OpenSSH server, each with its own base directory). Prints the worker's
 resident memory as it goes, and the slope in kB a run by least squares, without the first runs, in
 which a worker loads what it needs.
@@ -35,6 +35,8 @@ def main() -> None:
     """Execute, watch and print."""
     options = _options()
     with _servers(options.servers, apart=options.apart) as (instance, server_ids):
+        if options.workers > 1:
+            instance.keep_second_worker()
         worker = instance.pids()["worker"]
         points = list(_watch(worker, server_ids, options.runs))
         _read_pages(instance)
@@ -62,7 +64,8 @@ def _print_all(instance: WholeInstance) -> None:
     pids = instance.pids()
     # The parent has all others below it.
     of_each = {"parent": [pids["parent"]]} if "parent" in pids else {}
-    of_each |= {name: processes.with_children(pids[name]) for name in ("web", "control", "worker")}
+    of_each |= {name: processes.with_children(pids[name]) for name in ("web", "control")}
+    of_each["worker"] = instance.workers()
     for name, found in of_each.items():
         for pid in found:
             mine = processes.resident_kilobytes(pid), processes.proportional_kilobytes(pid)
@@ -149,6 +152,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--apart", action="store_true", help="each program loads BenchLab itself, as in containers"
     )
+    parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
     parser.add_argument("--warm", type=int, default=20, help="runs that the slope leaves out")
     return parser.parse_args()
 

@@ -49,6 +49,7 @@ class WholeInstance:
     ) -> None:
         self._pace = dict(pace)
         self._start = ["-c", APART] if apart else ["-m", "benchlab.embedded"]
+        self._of_second = ["-OO"] if apart else []
         self.var = folder / "var"
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -128,7 +129,8 @@ class WholeInstance:
         """Start the second worker, again if it was killed."""
         if self._second is not None and self._second.poll() is None:
             return
-        argv = ["-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", "runs"]
+        argv = [*self._of_second, "-m", "benchlab.quick_celery", "-A", "benchlab", "worker"]
+        argv += ["--queues", "runs"]
         argv += ["--pool", "threads", "--concurrency", "8", "--loglevel", "info"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(
