@@ -318,7 +318,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["runs.api.rate_limit.RateLimit"],
     # How many proxies in front may be believed what they say of an address.
     "NUM_PROXIES": env.int("BENCHLAB_PROXIES", default=1 if TLS else 0),
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["runs.api.rendering.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["runs.api.parsing.StrictJSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "runs.api.parsing.KnownFormats",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],

@@ -17,7 +17,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, NotFound, PermissionDenied
 from rest_framework.permissions import SAFE_METHODS
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -29,6 +29,7 @@ from runs.api.authentication import reader
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
 from runs.api.parsing import QueryFault
+from runs.api.rendering import JSONRenderer
 from runs.models import Token
 from runs.reports.tables import csv_cell
 from runs.selectors.access import projects

@@ -11,11 +11,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from runs.api.rendering import JSONRenderer
 from runs.models import Annotation, Campaign, Server
 from runs.reports import formats
 from runs.selectors.archive.reproduction import Change, Reproduction, reproduction

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import BaseRenderer, JSONRenderer
+from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,6 +19,7 @@ from runs.api.authentication import reader
 from runs.api.compare import schema as compare_schema
 from runs.api.compare.markdown import markdown, settled
 from runs.api.doors import QueryDoor
+from runs.api.rendering import JSONRenderer
 from runs.models import Metric
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
