@@ -19,7 +19,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, known_noise, series_cells
+from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.kept import Kept
 
@@ -234,7 +234,7 @@ def _made(campaigns: Collection[int], of: Used, clients: int | None) -> dict[int
 
 
 def _together(found: Material) -> Iterator[Material]:
-    """The campaigns in groups of at most judging.MOST_VALUES values; a larger one is by itself."""
+    """The campaigns in groups of at most MOST_VALUES values; a larger one is by itself."""
     values: dict[int, int] = defaultdict(int)
     cells: dict[int, list[Any]] = defaultdict(list)
     for cell in found.cells:
@@ -243,7 +243,7 @@ def _together(found: Material) -> Iterator[Material]:
     group: dict[Campaign, Sequence[Measured]] = {}
     for campaign, measured in found.measured.items():
         many = sum(values[each.pk] for each in (*group, campaign))
-        if group and many > judging.MOST_VALUES:
+        if group and many > stored_cells.MOST_VALUES:
             yield Material(group, [cell for each in group for cell in cells[each.pk]])
             group = {}
         group[campaign] = measured

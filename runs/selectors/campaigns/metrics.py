@@ -23,6 +23,10 @@ from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
 from runs.selectors.archive import provenance
 
+COUNT_UNITS = frozenset(
+    {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
+)
+
 # In PostgreSQL's words: to write it from a query set takes as long as to answer it. Summaries are
 # read by the list of cells: to look them up cell by cell takes half as long again.
 _OF_CAMPAIGN = """
@@ -46,6 +50,15 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     except KeyError:
         return next(iter(of_campaign(campaign) if among is None else by_use(among)), None)
     return Metric.objects.filter(name=name).first()
+
+
+def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
+    """The campaign's primary metric: its scenario's, else tps, else its first one."""
+    try:
+        return registry.get(campaign.scenario.slug).primary_metric
+    except KeyError:
+        ordered = by_use(found)
+        return ordered[0].name if ordered else ""
 
 
 def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
@@ -214,3 +227,8 @@ def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySe
     By the metric PostgreSQL reads all of its measurements down to those of an old campaign.
     """
     return rows.filter(_IsTrue(In(F("metric_id"), list(metrics))))
+
+
+def is_count(metric: Metric) -> bool:
+    """Whether a metric counts unwanted events."""
+    return metric.direction == Metric.Direction.LOWER and metric.unit in COUNT_UNITS

@@ -10,7 +10,7 @@ from runs.analysis.inference.against_history import LEAST_POINTS, Point, judge_a
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Change, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability, judging
+from runs.selectors.compare import cell_runs, comparability
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
@@ -100,7 +100,7 @@ def _answer(
     metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, level: float
 ) -> Inference:
     effect = known.asked.effect / 100
-    if judging.is_count(metric):
+    if metrics.is_count(metric):
         return _of_counts(metric, points, head, known, effect, level)
     made = [_point(known.summaries[metric, cell.pk]) for cell in points]
     of_head = _point(known.summaries[metric, head.pk])
@@ -157,7 +157,7 @@ def _counts(cells: Sequence[int], found: Sequence[Metric]) -> dict[tuple[int, in
     rows = Measurement.objects.filter(
         run__cell__in=cells,
         run__state=Run.State.FINISHED,
-        metric__in=[metric.pk for metric in found if judging.is_count(metric)],
+        metric__in=[metric.pk for metric in found if metrics.is_count(metric)],
     )
     counts: dict[tuple[int, int], list[float]] = defaultdict(list)
     for metric, cell, value in rows.order_by().values_list("metric_id", "run__cell_id", "value"):

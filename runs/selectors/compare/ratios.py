@@ -16,7 +16,7 @@ from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns import metrics
 from runs.selectors.campaigns.grids import Measured
-from runs.selectors.compare import judging, known_noise, series_cells
+from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import RatioPair, ratio_pairs
@@ -78,7 +78,7 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
     for cell in Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk"):
         cells[cell.campaign_id].append(cell)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
-    if sum(each.n or 1 for each in summaries.values()) > judging.MOST_VALUES:
+    if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
         return {campaign: ratios(campaign, name) for campaign, name in campaigns.items()}
     pairs = {
         campaign: _pairs(cells[campaign.pk], summaries, name, None)

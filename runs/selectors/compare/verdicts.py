@@ -160,7 +160,7 @@ def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set
     """The metrics that decide: those asked for, else the one that the campaign is about."""
     if asked:
         return set(asked)
-    name = judging.primary_name(head.campaign, found)
+    name = metrics.primary_name(head.campaign, found)
     names = [metric.name for metric in found]
     return {name} if name in names else set(names[:1])
 

@@ -1,0 +1,194 @@
+"""What is stored of cells and their runs, as the model of a comparison needs it."""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+
+from runs.analysis.inference import Cell
+from runs.analysis.summary import Summary
+from runs.models import Cell as StoredCell
+from runs.models import Metric, Run
+from runs.models.campaigns import Origin
+from runs.models.runs import SUMMARY_REPEAT
+from runs.selectors.campaigns.metrics import is_count
+from runs.selectors.compare import kept
+from runs.selectors.compare.kept import Kept
+
+# With more runs only the summaries are judged, without rounds: there are many runs anyway.
+MOST_VALUES = 20_000
+
+# In PostgreSQL's words: to write it from a query set takes as long as to read a thousand rows.
+_SUMMARIES = """
+SELECT metric.id, name, unit, direction, title, title_ja, array_agg(cell_id) AS cells,
+    coalesce(array_agg(n) FILTER (WHERE is_asked), '{}') AS counts,
+    coalesce(array_agg(log_mean) FILTER (WHERE is_asked), '{}') AS log_means,
+    coalesce(array_agg(log_variance) FILTER (WHERE is_asked), '{}') AS log_variances,
+    coalesce(array_agg(mean) FILTER (WHERE is_asked), '{}') AS means,
+    coalesce(array_agg(median) FILTER (WHERE is_asked AND %(whole)s), '{}') AS medians,
+    coalesce(array_agg(minimum) FILTER (WHERE is_asked AND %(whole)s), '{}') AS minima,
+    coalesce(array_agg(maximum) FILTER (WHERE is_asked AND %(whole)s), '{}') AS maxima
+FROM (SELECT *, %(names)s::text[] = '{}' OR name = ANY(%(names)s) AS is_asked FROM runs_metric)
+    AS metric
+JOIN runs_cellsummary ON metric_id = metric.id
+WHERE cell_id = ANY(%(cells)s)
+GROUP BY metric.id, name, unit, direction, title, title_ja, is_asked
+ORDER BY metric.id
+"""
+
+# Figures are found by one list of runs, which follow each other: looked up run by run they cost
+# some buffers each, and the more, the larger the table. In an order of their own, since sums of the
+# same numbers in another order differ in the last digit.
+_VALUES = """
+WITH run AS MATERIALIZED (
+    SELECT id, cell_id, server_id, origin, repeat, round FROM runs_run
+    WHERE cell_id = ANY(%(cells)s) AND state = %(finished)s AND repeat <> %(summary)s
+), found AS MATERIALIZED (
+    SELECT run_id, metric_id, value FROM runs_measurement
+    WHERE run_id = ANY(ARRAY(SELECT id FROM run)) AND metric_id = ANY(%(metrics)s)
+)
+SELECT cell_id, metric_id, value, server_id, origin, repeat, round
+FROM found JOIN run ON run.id = run_id
+ORDER BY run_id
+"""
+
+
+def metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool) -> list[Any]:
+    """All metrics of these cells, each with its `cells`. One query.
+
+    Those named (none: all) also have what is stored of each of these cells, in the same order; only
+    if it is `whole` also what no model needs.
+    """
+    values = {"cells": list(cells), "names": list(names), "whole": whole}
+    return list(Metric.objects.raw(_SUMMARIES, values))
+
+
+def summaries(
+    cells: Collection[int], measured: Iterable[Any]
+) -> dict[Metric, dict[int | None, Summary]]:
+    """What is stored of these cells by metric, where there is anything."""
+    asked, found = set(cells), {}
+    for metric in measured:
+        of = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
+        rows = zip(metric.cells, *of, metric.log_means, metric.log_variances, strict=True)
+        if own := {cell: Summary(*row) for cell, *row in rows if cell in asked}:
+            found[metric] = own
+    return found
+
+
+def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict[int, list[Metric]]:
+    """The metrics of each campaign's cells."""
+    found: dict[int, list[Metric]] = defaultdict(list)
+    owners = {key: cell.campaign_id for key, cell in cells.items()}
+    for metric in measured:
+        for campaign in set(map(owners.__getitem__, metric.cells)):
+            found[campaign].append(metric)
+    return found
+
+
+def of_model(
+    cells: Mapping[int, StoredCell], measured: Collection[Any]
+) -> dict[tuple[int, int], Cell]:
+    """The cells as the model needs them, by (cell, metric). One query."""
+    metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
+    # By cell and metric, so the rest is never compared.
+    rows = sorted(
+        (cell, metric.pk, *row)
+        for metric in measured
+        for cell, *row in zip(
+            *(metric.cells, metric.counts, metric.log_means, metric.log_variances, metric.means),
+            strict=True,
+        )
+    )
+    has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
+
+    def of(campaigns: Collection[int]) -> dict[int, dict[tuple[int, int], Cell]]:
+        own = {key: cell for key, cell in cells.items() if cell.campaign_id in campaigns}
+        values = _values(own, metrics) if has_values else {}
+        found: dict[int, dict[tuple[int, int], Cell]] = {each: {} for each in campaigns}
+        for row in rows:
+            if row[0] in own:
+                found[own[row[0]].campaign_id][row[:2]] = _of_row(row, own, metrics, values)
+        return found
+
+    owners = {cell.campaign_id for cell in cells.values()}
+    # Of two campaigns only the one with another run is read again.
+    is_kept = kept.is_known() and len(owners) > 1 and has_values
+    key = (tuple(metrics), tuple(cells))
+    parts = _cells_of.each(key, owners, of) if is_kept else of(owners)
+    known = {key: cell for part in parts.values() for key, cell in part.items()}
+    return {row[:2]: known[row[:2]] for row in rows if row[:2] in known}
+
+
+# Of the cells and metrics of a question, by campaign. Some hundred kB each.
+_cells_of: Kept[dict[tuple[int, int], Cell]] = Kept(most=8)
+
+
+def _of_row(
+    row: Sequence[Any],
+    cells: Mapping[int, StoredCell],
+    metrics: Mapping[int, Metric],
+    values: Mapping[tuple[int, int], Sequence["Value"]],
+) -> Cell:
+    """One cell and metric, from what is stored and the values of its runs."""
+    cell, metric, printed, log_mean, log_variance, mean = row
+    # A printed value of unknown repeats is one value without spread.
+    n = printed or 1
+    runs = values.get((cell, metric), ())
+    if len(runs) != n:
+        # A printed summary may represent repeats that are not printed.
+        runs = ()
+    counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
+    return _cell(
+        cells[cell],
+        n,
+        log_mean,
+        log_variance,
+        runs,
+        counted if is_count(metrics[metric]) else (),
+        repeats_known=printed is not None,
+    )
+
+
+Value = tuple[float, Hashable]
+
+
+def _cell(
+    cell: StoredCell,
+    n: int,
+    log_mean: float | None,
+    log_variance: float | None,
+    runs: Sequence[Value],
+    counted: Sequence[float],
+    *,
+    repeats_known: bool,
+) -> Cell:
+    logs: tuple[float, ...] = ()
+    blocks: tuple[Hashable, ...] = ()
+    if runs and log_mean is not None and all(block is not None for _value, block in runs):
+        logs = tuple(math.log(value) for value, _block in runs)
+        blocks = tuple(block for _value, block in runs)
+    return Cell(
+        n, log_mean, log_variance, cell.campaign_id, logs, blocks, tuple(counted), repeats_known
+    )
+
+
+def _values(
+    cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
+) -> dict[tuple[int, int], list[Value]]:
+    """The runs' values, each with its round and its server. One query."""
+    values: dict[str, Any] = {
+        "cells": list(cells),
+        "metrics": list(metrics),
+        "finished": Run.State.FINISHED.value,
+        "summary": SUMMARY_REPEAT,
+    }
+    found: dict[tuple[int, int], list[Value]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(_VALUES, values)
+        for cell, metric, value, server, origin, repeat, made_in in cursor.fetchall():
+            number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
+            found[cell, metric].append((value, None if number is None else (server, number)))
+    return found
