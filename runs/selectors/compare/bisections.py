@@ -1,7 +1,8 @@
 """Bisections: what their steps say, and which installations are those of a commit."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
@@ -161,10 +162,30 @@ def message_of(bisection: Bisection) -> str:
 
 def made_for(bisection: Bisection) -> dict[str, Build]:
     """The newest build of each commit that had none when it began, by commit. One query."""
-    commits = [each["commit"] for each in bisection.builds]
-    rows = Build.objects.filter(server=bisection.server_id, commit__in=commits).order_by("pk")
-    since = Q(asked_at__gte=bisection.created_at) | Q(state__in=Build.OPEN)
-    return {each.commit: each for each in rows.filter(since)}
+    return made_for_each([bisection])[bisection.pk]
+
+
+def made_for_each(found: Collection[Bisection]) -> dict[int, dict[str, Build]]:
+    """As made_for(), for each of these bisections by its key. One query for all of them."""
+    if not found:
+        return {}
+    commits = {build["commit"] for each in found for build in each.builds}
+    since = Q(asked_at__gte=min(each.created_at for each in found)) | Q(state__in=Build.OPEN)
+    servers = {each.server_id for each in found}
+    rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by("pk")
+    of: dict[tuple[int, str], list[Build]] = defaultdict(list)
+    for row in rows:
+        of[row.server_id, row.commit].append(row)
+    return {each.pk: _made_since(each, of) for each in found}
+
+
+def _made_since(
+    bisection: Bisection, of: Mapping[tuple[int, str], Sequence[Build]]
+) -> dict[str, Build]:
+    asked = {(bisection.server_id, build["commit"]) for build in bisection.builds}
+    rows = sorted((row for key in asked for row in of.get(key, ())), key=lambda row: row.pk)
+    since = bisection.created_at
+    return {row.commit: row for row in rows if row.asked_at >= since or row.state in Build.OPEN}
 
 
 def abandoned() -> QuerySet[Bisection]:
