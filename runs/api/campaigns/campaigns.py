@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 
 from runs.api.authentication import asker, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
-from runs.api.campaigns.extras import CampaignExtras
+from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.api.histories import ExpectedSerializer, expect
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
@@ -139,8 +139,9 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     filterset_class = CampaignFilters
 
     def get_queryset(self) -> QuerySet[Campaign]:
-        """With the cells for a single campaign."""
-        return campaigns.with_cells() if self.detail else campaigns.listed()
+        """With the cells where a single campaign is shown."""
+        is_shown = self.detail and self.action not in EXTRAS
+        return campaigns.with_cells() if is_shown else campaigns.listed()
 
     def get_serializer_class(self) -> Any:
         """More of a single campaign."""

@@ -27,6 +27,8 @@ from runs.services.errors import ServiceError
 from runs.templatetags.formats import spoken
 
 LANGUAGES = ("en", "ja")
+# The actions of CampaignExtras, which read of a campaign what they show by themselves.
+EXTRAS = {"report", "reproduction", "plan", "annotations", "annotate"}
 
 
 class _FileRenderer(JSONRenderer):

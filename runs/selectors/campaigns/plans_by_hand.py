@@ -1,5 +1,6 @@
 """A campaign's plan for a machine without SSH, which `benchlab-upload` executes there."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.plan import RunPlan, UnreadablePlan
@@ -20,13 +21,10 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
     )
     if scenario is None or scenario.by_hand is None:
         return None
-    planned = Run.objects.filter(campaign=campaign, plan__isnull=False).order_by("position")
-    runs = list(planned.select_related("cell").only("cell", "repeat", "position", "plan"))
-    try:
-        plans = {run.cell_id: (run.cell.version, RunPlan.from_json(run.plan or {})) for run in runs}
-    except UnreadablePlan:  # imported from a later version
-        return None
-    if not plans or any(plan.clusters or plan.cores for _version, plan in plans.values()):
+    planned = Run.objects.filter(campaign=campaign, plan__isnull=False).order_by("position", "pk")
+    order = list(planned.values_list("pk", "cell_id", "repeat"))
+    cells = _cells({cell: run for run, cell, _repeat in order}, scenario)
+    if not cells:
         return None
     return {
         "campaign": campaign.slug,
@@ -35,11 +33,33 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
         "parameters": campaign.parameters,
         "load": list(scenario.by_hand.load),
         "script": scenario.by_hand.script,
-        "cells": [
-            _cell(number, version, plan, scenario) for number, (version, plan) in plans.items()
-        ],
-        "order": [{"cell": run.cell_id, "round": run.repeat} for run in runs],
+        "cells": cells,
+        "order": [{"cell": cell, "round": repeat} for _run, cell, repeat in order],
     }
+
+
+def _cells(last: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
+    """The cells in this order, each by the plan of its last run; empty where one has no such plan.
+
+    A plan is a kilobyte, so those of the other runs are not read. Of a run, since the cells of a
+    long campaign would be looked up one by one.
+    """
+    runs = Run.objects.filter(pk__in=last.values()).order_by()
+    plans = {
+        cell: (version, plan or {})
+        for cell, version, plan in runs.values_list("cell_id", "cell_version", "plan")
+    }
+    found = []
+    for cell in last:
+        version, plan = plans[cell]
+        try:
+            read = RunPlan.from_json(plan)
+        except UnreadablePlan:  # imported from a later version
+            return []
+        if read.clusters or read.cores:
+            return []
+        found.append(_cell(cell, version, read, scenario))
+    return found
 
 
 def _cell(number: int, version: str, plan: RunPlan, scenario: Scenario) -> dict[str, Any]:
