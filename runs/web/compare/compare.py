@@ -235,7 +235,8 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
 def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
     """The comparison; before there is one, examples and what can be added."""
     searched = "q" in request.GET or not shown.html
-    saved = SavedComparison.objects.select_related("created_by")[:NEWEST_SAVED]
+    # By their keys, which is their order in the list, too: an index has it.
+    saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[:NEWEST_SAVED]
     return {
         "state": shown.state,
         "shown": shown.html,
