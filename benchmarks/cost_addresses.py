@@ -29,7 +29,7 @@ LISTS: Mapping[str, Values] = {
         "state": ("finished", "queued", "incomplete"),
     },
     "changes": {
-        "campaign": ("ci-00000", "lab-00000", "nothing"),
+        "campaign": ("ci-00000", "lab-00000", "ci-long", "nothing"),
         "decision": ("open", "confirmed", "refuted"),
         "kind": ("step", "alarm"),
         "metric": ("tps", "rare", "nothing"),
@@ -171,8 +171,6 @@ FURTHER = (
 WHOLE = (
     *(f"/campaigns/long/{each}" for each in ("", "report/", "export.csv")),
     *("/campaigns/ci-long/", "/campaigns/ci-long/history/"),
-    # Sorted by their keys, since changes do not have that of their campaign.
-    "/api/v1/changes/?campaign=ci-long",
     *("/api/v1/campaigns/long/", "/api/v1/campaigns/long/plan/", "/compare/?s=long"),
     *("/api/v1/campaigns/ci-long/", "/api/v1/history/?campaign=ci-long&level=clients=8"),
     "/compare/cells/?a={long_cell}&b={next_long_cell}",

@@ -29,7 +29,7 @@ DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DI
 class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which changes."""
 
-    campaign = CampaignFilter("cell__")
+    campaign = CampaignFilter()
     metric = django_filters.CharFilter(method="of_metric", label="Name of the metric.")
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices)
     decision = django_filters.ChoiceFilter(choices=Change.Decision.choices)

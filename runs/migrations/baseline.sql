@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: b5fda058a05b63f120a928d986630222007a7ae7e26eb6a4f235b2c04049d48a
+-- Of these statements and those migrations: 283c995a636a8e764b51510c49c58e925cc99710dbbee199c65ced6c49be5d12
 
 SET LOCAL check_function_bodies = false;
 
@@ -47,6 +47,14 @@ CREATE FUNCTION runs_major(version text) RETURNS text
     AS $$
     SELECT coalesce(substring(version FROM '^(?:\d\.\d+|\d+)'), '')
 $$;
+
+CREATE FUNCTION runs_take_campaign() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT campaign_id INTO NEW.campaign_id FROM runs_cell WHERE id = NEW.cell_id;
+    RETURN NEW;
+END $$;
 
 CREATE FUNCTION runs_take_version() RETURNS trigger
     LANGUAGE plpgsql
@@ -369,6 +377,7 @@ CREATE TABLE runs_change (
     latest character varying(64) DEFAULT ''::character varying NOT NULL,
     rules smallint DEFAULT 1 NOT NULL,
     mailing_since timestamp with time zone,
+    campaign_id bigint NOT NULL,
     CONSTRAINT change_decision_is_known CHECK ((decision IN ('open', 'confirmed', 'dismissed', 'refuted'))),
     CONSTRAINT change_kind_is_known CHECK ((kind IN ('step', 'alarm'))),
     CONSTRAINT runs_change_rules_check CHECK ((rules >= 0))
@@ -1298,9 +1307,11 @@ CREATE INDEX campaign_by_scenario ON runs_campaign USING btree (scenario_id, pro
 CREATE INDEX campaign_by_state ON runs_campaign USING btree (state, id DESC) WHERE (NOT ((state)::text = 'finished'::text));
 CREATE INDEX campaign_by_theme ON runs_campaign USING btree (scenario_id, origin, id DESC);
 CREATE INDEX cell_by_ordinal ON runs_cell USING btree (campaign_id, ordinal);
+CREATE INDEX cell_by_revision ON runs_cell USING btree (revision_id, campaign_id) WHERE (revision_id IS NOT NULL);
 CREATE INDEX cell_by_series ON runs_cell USING btree (campaign_id, series_key);
 CREATE INDEX cell_by_version ON runs_cell USING btree (version varchar_pattern_ops, campaign_id);
 CREATE INDEX cell_by_workload ON runs_cell USING btree (workload_version_id, campaign_id) WHERE (workload_version_id IS NOT NULL);
+CREATE INDEX change_by_campaign ON runs_change USING btree (campaign_id, id DESC);
 CREATE INDEX change_by_decision ON runs_change USING btree (decision, id DESC) WHERE (NOT ((decision)::text = 'open'::text));
 CREATE INDEX change_by_rules ON runs_change USING btree (rules, id);
 CREATE INDEX change_of_single_run ON runs_change USING btree (id DESC) WHERE ((kind)::text = 'alarm'::text);
@@ -1366,7 +1377,6 @@ CREATE INDEX runs_campaignconfiguration_campaign_id_cd1fa069 ON runs_campaigncon
 CREATE INDEX runs_campaignconfiguration_configuration_id_5ebe2d35 ON runs_campaignconfiguration USING btree (configuration_id);
 CREATE INDEX runs_campaignconfiguration_revision_id_8bf35d66 ON runs_campaignconfiguration USING btree (revision_id);
 CREATE INDEX runs_cell_installation_id_fd48936b ON runs_cell USING btree (installation_id);
-CREATE INDEX runs_cell_revision_id_e7d58aa2 ON runs_cell USING btree (revision_id);
 CREATE INDEX runs_cell_workload_version_id_cb1cb38f ON runs_cell USING btree (workload_version_id);
 CREATE INDEX runs_cellsummary_metric_id_09b8bd27 ON runs_cellsummary USING btree (metric_id);
 CREATE INDEX runs_change_cell_id_dd6124a6 ON runs_change USING btree (cell_id);
@@ -1455,6 +1465,8 @@ CREATE INDEX runs_workloadversion_created_by_id_c592434c ON runs_workloadversion
 CREATE INDEX schedule_event_by_schedule ON runs_scheduleevent USING btree (schedule_id, id DESC);
 CREATE INDEX server_check_by_age ON runs_servercheck USING btree (asked_at);
 CREATE INDEX server_check_open ON runs_servercheck USING btree (deadline) WHERE (state IN ('waiting', 'active'));
+CREATE INDEX server_event_of_machine ON runs_serverevent USING btree (server_id, at DESC, id DESC) WHERE (code IN ('hardware_changed', 'environment_changed'));
+CREATE INDEX server_event_of_others ON runs_serverevent USING btree (server_id, at DESC, id DESC) WHERE (NOT (code IN ('hardware_changed', 'environment_changed')));
 CREATE INDEX socialaccount_socialaccount_user_id_8146e70c ON socialaccount_socialaccount USING btree (user_id);
 CREATE INDEX socialaccount_socialtoken_account_id_951f210e ON socialaccount_socialtoken USING btree (account_id);
 CREATE INDEX socialaccount_socialtoken_app_id_636a42d7 ON socialaccount_socialtoken USING btree (app_id);
@@ -1465,6 +1477,7 @@ CREATE INDEX usersessions_usersession_session_key_fd35de43_like ON usersessions_
 CREATE INDEX usersessions_usersession_user_id_af5e0a6d ON usersessions_usersession USING btree (user_id);
 CREATE TRIGGER audit_stays BEFORE DELETE OR UPDATE ON runs_auditentry FOR EACH ROW EXECUTE FUNCTION runs_audit_stays();
 CREATE TRIGGER cell_gives_version AFTER UPDATE OF version ON runs_cell FOR EACH ROW WHEN (((old.version)::text IS DISTINCT FROM (new.version)::text)) EXECUTE FUNCTION runs_give_version();
+CREATE TRIGGER change_takes_campaign BEFORE INSERT OR UPDATE OF cell_id, campaign_id ON runs_change FOR EACH ROW EXECUTE FUNCTION runs_take_campaign();
 CREATE TRIGGER run_changed_counts AFTER UPDATE ON runs_run REFERENCING OLD TABLE AS gone NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION runs_count();
 CREATE TRIGGER run_gone_counts AFTER DELETE ON runs_run REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION runs_count();
 CREATE TRIGGER run_made_counts AFTER INSERT ON runs_run REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION runs_count();
@@ -1506,6 +1519,7 @@ ALTER TABLE ONLY runs_cell ADD CONSTRAINT runs_cell_revision_id_e7d58aa2_fk_runs
 ALTER TABLE ONLY runs_cell ADD CONSTRAINT runs_cell_workload_version_id_cb1cb38f_fk_runs_work FOREIGN KEY (workload_version_id) REFERENCES runs_workloadversion(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY runs_cellsummary ADD CONSTRAINT runs_cellsummary_cell_id_51167e66_fk_runs_cell_id FOREIGN KEY (cell_id) REFERENCES runs_cell(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY runs_cellsummary ADD CONSTRAINT runs_cellsummary_metric_id_09b8bd27_fk_runs_metric_id FOREIGN KEY (metric_id) REFERENCES runs_metric(id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY runs_change ADD CONSTRAINT runs_change_campaign_id_bb47a623_fk_runs_campaign_id FOREIGN KEY (campaign_id) REFERENCES runs_campaign(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY runs_change ADD CONSTRAINT runs_change_cell_id_dd6124a6_fk_runs_cell_id FOREIGN KEY (cell_id) REFERENCES runs_cell(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY runs_change ADD CONSTRAINT runs_change_decided_by_id_523ca0f5_fk_auth_user_id FOREIGN KEY (decided_by_id) REFERENCES auth_user(id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY runs_change ADD CONSTRAINT runs_change_metric_id_25eaf0fc_fk_runs_metric_id FOREIGN KEY (metric_id) REFERENCES runs_metric(id) DEFERRABLE INITIALLY DEFERRED;
@@ -1661,6 +1675,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0051_run_by_campaign', now()),
 ('runs', '0052_known_choices', now()),
 ('runs', '0053_newest_of_each', now()),
+('runs', '0054_changes_by_campaign', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

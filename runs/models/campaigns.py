@@ -170,7 +170,9 @@ class Cell(models.Model):
     workload = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     key = models.CharField(max_length=1000)
     series_key = models.CharField(max_length=300, blank=True)
-    revision = models.ForeignKey("Revision", models.PROTECT, null=True, related_name="cells")
+    revision = models.ForeignKey(
+        "Revision", models.PROTECT, null=True, related_name="cells", db_index=False
+    )
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)
     version_num = models.PositiveIntegerField(null=True)
@@ -186,6 +188,12 @@ class Cell(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "series_key"], name="cell_by_series"),
+            # Whether a campaign has measured a commit, which many campaigns may have.
+            models.Index(
+                fields=["revision", "campaign"],
+                condition=models.Q(revision__isnull=False),
+                name="cell_by_revision",
+            ),
             # The last ordinal, which each new cell of an upload follows.
             models.Index(fields=["campaign", "ordinal"], name="cell_by_ordinal"),
             # Also finds by prefix, whatever the database's collation.

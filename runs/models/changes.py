@@ -36,6 +36,10 @@ class Change(models.Model):
     Kind: TypeAlias = ChangeKind
     Decision: TypeAlias = ChangeDecision
 
+    # The cell's, for lists of a campaign; kept by a trigger (migration 0054).
+    campaign = models.ForeignKey(
+        "Campaign", models.CASCADE, related_name="+", editable=False, db_index=False
+    )
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")
     metric = models.ForeignKey("Metric", models.PROTECT)
@@ -70,6 +74,7 @@ class Change(models.Model):
             models.Index(fields=["id"], condition=models.Q(mailed_at=None), name="change_to_mail"),
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(fields=["rules", "id"], name="change_by_rules"),
+            models.Index(fields=["campaign", "-id"], name="change_by_campaign"),
             # The filters of lists, the newest first; most have the other value.
             models.Index(
                 fields=["decision", "-id"],

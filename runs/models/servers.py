@@ -155,7 +155,12 @@ class Server(models.Model):
 
 
 class ServerEvent(models.Model):
-    """Changes of a server's registration, and who made them: keys confirmed, addresses changed."""
+    """Changes of a server's registration, and who made them: keys confirmed, addresses changed.
+
+    Those with a code of OF_MACHINE were found by inspections.
+    """
+
+    OF_MACHINE = ("hardware_changed", "environment_changed")
 
     server = models.ForeignKey(Server, models.CASCADE, related_name="events")
     code = models.CharField(max_length=60)
@@ -165,6 +170,19 @@ class ServerEvent(models.Model):
 
     class Meta:
         ordering = ["-at", "-pk"]
+        indexes = [
+            # The newest of either kind, of which the other may have thousands.
+            models.Index(
+                fields=["server", "-at", "-id"],
+                condition=models.Q(code__in=["hardware_changed", "environment_changed"]),
+                name="server_event_of_machine",
+            ),
+            models.Index(
+                fields=["server", "-at", "-id"],
+                condition=~models.Q(code__in=["hardware_changed", "environment_changed"]),
+                name="server_event_of_others",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.code} {self.at:%Y-%m-%d %H:%M:%S}"

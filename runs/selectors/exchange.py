@@ -281,7 +281,7 @@ def _rows(
 
 def _metrics(campaign: QuerySet[Campaign]) -> QuerySet[Metric]:
     used = Measurement.objects.filter(run__campaign__in=campaign, run__state__in=Run.ENDED)
-    changed = Change.objects.filter(cell__campaign__in=campaign)
+    changed = Change.objects.filter(campaign__in=campaign)
     return Metric.objects.filter(
         Q(pk__in=used.order_by().values("metric")) | Q(pk__in=changed.order_by().values("metric"))
     )

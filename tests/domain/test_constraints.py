@@ -12,7 +12,7 @@ from django.db import DataError, IntegrityError, OperationalError, connection, m
 from django.db.models import Count
 
 from runs.management.commands.setup_instance import Command
-from runs.models import Campaign, Run, Server
+from runs.models import Campaign, Change, Run, Server
 from runs.services import slugs
 from runs.services.campaigns import scenarios
 from runs.services.database import FIRST_PLANS, Statement, perform
@@ -380,3 +380,23 @@ def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings,
     assert "red" in (tmp_path / "static" / "bench.css").read_text()
     (tmp_path / "static" / "staticfiles.json").unlink()
     assert static_files.collect()
+
+
+def test_a_change_has_the_campaign_of_its_cell_whatever_is_written():
+    one, other = (factories.campaign(slug) for slug in ("one", "other"))
+    cells = [each.cells.first() for each in (one, other)]
+    change = Change.objects.create(
+        cell=cells[0], run=cells[0].runs.first(), metric=factories.metric(),
+        kind="step", ratio=1, before=1, after=1,
+    )  # fmt: skip
+
+    def campaigns() -> list[str]:
+        return list(Change.objects.values_list("campaign__slug", flat=True))
+
+    assert campaigns() == ["one"]
+    Change.objects.filter(pk=change.pk).update(cell=cells[1])
+    assert campaigns() == ["other"]
+    Change.objects.filter(pk=change.pk).update(campaign=one)
+    assert campaigns() == ["other"]
+    other.delete()
+    assert campaigns() == []

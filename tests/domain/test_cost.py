@@ -10,9 +10,19 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
 from benchmarks import cost, cost_addresses, cost_database
-from runs.models import Campaign, Cell, Measurement, Run
+from runs.models import (
+    Campaign,
+    Cell,
+    Change,
+    Measurement,
+    Revision,
+    Run,
+    SavedComparison,
+    ServerEvent,
+)
 from runs.published import reading
 from runs.services import archive
+from runs.services.access import projects
 from runs.services.campaigns import scenarios
 from runs.services.runs import leases
 from tests import factories
@@ -63,9 +73,7 @@ def read(monkeypatch):
 @cost.short_lists()
 def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, read):
     settings.RATE_ANONYMOUS = 0
-    with connection.cursor() as cursor:
-        # What other tests have rolled back is read as well: a small database would not be one.
-        cursor.execute("TRUNCATE runs_campaign CASCADE")
+    _forget_other_tests()
     scenarios.sync()
     archive.load(files=[each for each in reading.files() if each.stem == PUBLICATION])
     cost_database.grow(FEW)
@@ -81,6 +89,12 @@ def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, rea
 
     _a_claim_reads_a_small_index()
     assert [each for each in NEEDED if not _misses_its_indexes(each, small, known)] == []
+
+
+def _forget_other_tests():
+    """What they have rolled back is read as well: a small database would not be one."""
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE runs_campaign CASCADE")
 
 
 def _a_claim_reads_a_small_index():
@@ -99,6 +113,13 @@ def _misses_its_indexes(asked, small, known):
         found = cost.measure(known, [address])
         transaction.set_rollback(True)
     return bool(cost.grown({address: small[address]}, found, times=1))
+
+
+def _plan(statement: str) -> str:
+    """As PostgreSQL prints it, with the rows that were read."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN ANALYZE {statement}".replace("%", "%%"), ())
+        return "\n".join(line for (line,) in cursor.fetchall())
 
 
 OF_A_CAMPAIGN = (
@@ -132,11 +153,90 @@ def test_a_list_of_a_campaign_reads_its_newest_runs_by_an_index(client, settings
         with CaptureQueriesContext(connection) as captured:
             assert len(client.get(address).json()["results"]) == 100
         statement = captured.captured_queries[-1]["sql"]
-        with connection.cursor() as cursor:
-            cursor.execute(f"EXPLAIN ANALYZE {statement}".replace("%", "%%"), ())
-            plan = "\n".join(line for (line,) in cursor.fetchall())
+        plan = _plan(statement)
         read = re.search(r"Index Scan using run_by_campaign on runs_run .* rows=(\d+)", plan)
         assert read is not None, plan
         assert int(read[1]) <= 102, plan
 
     check_each(OF_A_CAMPAIGN, check)
+
+
+def read_of(client, address: str, *tables: str) -> int:
+    """The buffers of those statements of a request that name one of these tables."""
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(address).status_code == 200
+    asked = [each["sql"] for each in captured.captured_queries]
+    return sum(cost.buffers(sql) for sql in asked if any(name in sql for name in tables))
+
+
+def analyse(*tables: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ANALYZE {', '.join(tables)}")
+
+
+def test_a_list_of_a_campaign_reads_its_newest_changes_by_an_index(client, settings):
+    settings.RATE_ANONYMOUS = 0
+    tps = factories.metric("tps")
+    for slug in ("before", "long", "after"):
+        campaign = factories.campaign(slug, repeats=0)
+        lengthen(campaign, 1000)
+        Change.objects.bulk_create(
+            Change(run=run, cell_id=run.cell_id, metric=tps, kind="step", ratio=1, before=1, after=1)
+            for run in campaign.runs.order_by("pk")
+        )
+    analyse("runs_change", "runs_cell", "runs_run")
+    with CaptureQueriesContext(connection) as captured:
+        assert len(client.get("/api/v1/changes/?campaign=long").json()["results"]) == 100
+    plan = _plan(captured.captured_queries[-1]["sql"])
+    read = re.search(r"Index Scan using change_by_campaign on runs_change .* rows=(\d+)", plan)
+    assert read is not None, plan
+    assert int(read[1]) <= 102, plan
+
+
+@pytest.mark.parametrize("code", ["edited", "hardware_changed"])
+def test_a_server_shows_its_newest_events_whatever_else_happened_to_it(client, code):
+    server = factories.server("lab")
+    few = "hardware_changed" if code == "edited" else "edited"
+    for each in (few, code):
+        ServerEvent.objects.bulk_create(
+            ServerEvent(server=server, code=each, message=f"{each} " * 20)
+            for _number in range(5000 if each == code else 3)
+        )
+    analyse("runs_serverevent")
+    assert read_of(client, "/servers/lab/", "runs_serverevent") < 15
+
+
+def test_the_newest_saved_comparisons_are_read_by_their_keys(client):
+    SavedComparison.objects.bulk_create(
+        SavedComparison(slug=f"of-{number}", title=str(number), query="s=x")
+        for number in range(5000)
+    )
+    analyse("runs_savedcomparison")
+    assert read_of(client, "/compare/", "runs_savedcomparison") < 15
+
+
+def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, settings):
+    settings.RATE_ANONYMOUS = 0
+    project = projects.default()
+    commits = Revision.objects.bulk_create(
+        Revision(project=project, sha=f"{number:040x}", ref="main") for number in range(100)
+    )
+    campaigns = Campaign.objects.bulk_create(
+        Campaign(slug=f"ci-{number}", title="CI", project=project, origin="uploaded",
+                 scenario=factories.scenario(), factors={}, state="finished")
+        for number in range(200)
+    )  # fmt: skip
+    Cell.objects.bulk_create(
+        Cell(campaign=campaign, ordinal=1, levels={}, key=commit.sha, revision=commit)
+        for campaign in campaigns
+        for commit in commits
+    )
+    analyse("runs_cell", "runs_revision", "runs_campaign")
+    sides = {"head": f"revision:{commits[51].sha}", "base": f"revision:{commits[50].sha}"}
+    with CaptureQueriesContext(connection) as captured:
+        answer = client.get("/api/v1/compare/", {"campaign": "ci-100", **sides})
+    assert answer.status_code == 200
+    asked = [each["sql"] for each in captured.captured_queries]
+    plans = [_plan(sql) for sql in asked if "EXISTS" in sql and '"runs_revision"."sha"' in sql]
+    assert len(plans) == 3
+    assert [each for each in plans if " using cell_by_revision on runs_cell" not in each] == []

@@ -95,7 +95,7 @@ def all_changes() -> QuerySet[Change]:
 def standing(campaign: Campaign) -> list[Change]:
     """The changes of a campaign that nobody and nothing took back, the newest first."""
     gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
-    found = all_changes().filter(cell__campaign=campaign).exclude(decision__in=gone)
+    found = all_changes().filter(campaign=campaign).exclude(decision__in=gone)
     return list(found[:MOST_STANDING])
 
 
@@ -111,7 +111,7 @@ def changes(campaign: Campaign, metric: Metric, keys: Collection[str]) -> list[C
     """The changes of these histories, in the order in which they were found. One query."""
     own = [field.attname for field in Change._meta.concrete_fields]
     found = Change.objects.filter(
-        metric=metric, cell__campaign=campaign, cell__series_key__in=keys
+        metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
     listed = list(found.only(*own, *_SHOWN).order_by("pk"))
     for change in listed:

@@ -133,12 +133,12 @@ def only_version(slug: str) -> str:
 
 def changes(server: Server) -> QuerySet[ServerEvent]:
     """Changes found by inspections, the newest first."""
-    return server.events.filter(code__in=("hardware_changed", "environment_changed"))
+    return server.events.filter(code__in=ServerEvent.OF_MACHINE)
 
 
 def registration_events(server: Server) -> QuerySet[ServerEvent]:
     """Changes of a server's registration and host key, the newest first."""
-    return server.events.exclude(code__in=("hardware_changed", "environment_changed"))
+    return server.events.exclude(code__in=ServerEvent.OF_MACHINE)
 
 
 def _rows(servers: QuerySet[Server], to: projects.Reader) -> list[ServerRow]:
