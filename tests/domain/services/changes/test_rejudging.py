@@ -17,7 +17,8 @@ DO $$ DECLARE held record; BEGIN
     FOR held IN SELECT conname, conrelid::regclass AS of FROM pg_constraint
         WHERE contype = 'f' AND conrelid IN ('runs_change'::regclass, 'runs_bisection'::regclass)
     LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', held.of, held.conname); END LOOP;
-END $$"""
+END $$;
+ALTER TABLE runs_change ALTER campaign_id DROP NOT NULL"""
 CHANGES = """
 INSERT INTO runs_change (cell_id, run_id, metric_id, kind, ratio, before, after, rules, found_at,
                          decision, note)
