@@ -148,6 +148,9 @@ FURTHER = (
     "/campaigns/new/?from={published}&server=lab-1",
     *(
         "/compare/?q=&in_hardware=cost",
+        "/compare/?q=&in_hardware=rare",
+        "/compare/?q=&in_hardware=rare&in_origin=uploaded",
+        "/compare/?q=&in_hardware=rare&in_topology=single",
         "/compare/?q=&in_origin=uploaded",
         "/compare/?q=&in_topology=single",
         "/hardware/?before=1",
@@ -192,7 +195,9 @@ SAME = {"cursor", "page_size", "format", "lang"}
 # machines, in the cells of a version or in each campaign: a thousand campaigns are some thirty
 # buffers, a thousand machines some twenty, and ten thousand cells of a version some three hundred.
 COUNTS = (
-    *("/compare/?q=16.11", "/compare/?q=&in_hardware=cost"),
+    *("/compare/?q=16.11", "/compare/?q=&in_hardware=cost", "/compare/?q=&in_hardware=rare"),
+    "/compare/?q=&in_hardware=rare&in_origin=uploaded",
+    "/compare/?q=&in_hardware=rare&in_topology=single",
     *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),
     "/api/v1/hardware/?virtualization=nothing",
     *(

@@ -13,7 +13,9 @@ from benchmarks import cost, cost_addresses, cost_database
 from runs.models import (
     Campaign,
     Cell,
+    CellSummary,
     Change,
+    HardwareProfile,
     Measurement,
     Revision,
     Run,
@@ -240,3 +242,32 @@ def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, s
     plans = [_plan(sql) for sql in asked if "EXISTS" in sql and '"runs_revision"."sha"' in sql]
     assert len(plans) == 3
     assert [each for each in plans if " using cell_by_revision on runs_cell" not in each] == []
+
+
+def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_there_are(client):
+    machines = HardwareProfile.objects.bulk_create(
+        HardwareProfile(fingerprint=name, name=name)
+        for name in ("rare", *(f"other {number}" for number in range(4000)))
+    )
+    scenario, tps = factories.scenario(), factories.metric("tps")
+    campaigns = Campaign.objects.bulk_create(
+        Campaign(slug=f"lab-{number}", title="Lab", scenario=scenario, factors={}, state="finished")
+        for number in range(len(machines))
+    )
+    cells = Cell.objects.bulk_create(
+        Cell(campaign=campaign, ordinal=1, levels={}, key="") for campaign in campaigns
+    )
+    CellSummary.objects.bulk_create(
+        CellSummary(cell=cell, metric=tps, n=1, median=1, minimum=1, maximum=1, mean=1)
+        for cell in cells
+    )
+    Run.objects.bulk_create(
+        Run(campaign_id=cell.campaign_id, cell=cell, hardware=machine, repeat=1, position=0,
+            state="finished")
+        for cell, machine in zip(cells, machines, strict=True)
+    )  # fmt: skip
+    analyse("runs_hardwareprofile", "runs_campaign", "runs_cell", "runs_cellsummary", "runs_run")
+    for origin, found in (("", True), ("executed", True), ("published", False)):
+        address = f"/compare/?q=&in_hardware=rare&in_origin={origin}"
+        assert (b"lab-0" in client.get(address).content) == found
+        assert read_of(client, address, "runs_run") < 100

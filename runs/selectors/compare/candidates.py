@@ -30,6 +30,8 @@ MOST_CAMPAIGNS = 8
 # A campaign that leaves more than these open is narrowed on the compare page itself.
 MOST_SERIES = 16
 MOST_WORDS = 6
+# More machines than these are not named one by one to PostgreSQL.
+MOST_MACHINES = 100
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[
     if filters.os:
         found = found.filter(_in_environment(filters.os))
     if filters.hardware:
-        found = found.filter(_on_hardware(filters.hardware))
+        found = found.filter(_on_machines(filters.hardware))
     if filters.topology:
         found = found.filter(topology__kind=filters.topology)
     return found.filter(origin=filters.origin) if filters.origin else found
@@ -132,8 +134,22 @@ def _of_version(word: str) -> Q:
 
 
 def _on_hardware(word: str) -> Q:
-    named = HardwareProfile.objects.filter(Q(name__icontains=word) | Q(cpu_model__icontains=word))
-    return _with_runs(hardware__in=named.order_by())
+    return _with_runs(hardware__in=_named(word))
+
+
+def _named(word: str) -> QuerySet[HardwareProfile]:
+    named = Q(name__icontains=word) | Q(cpu_model__icontains=word)
+    return HardwareProfile.objects.filter(named).order_by()
+
+
+def _on_machines(word: str) -> Q:
+    """As _on_hardware, by the keys of the machines: of these PostgreSQL knows how many runs they
+    have, and does not look up the machine of every run for one that has few. One query.
+    """
+    keys = list(_named(word).values_list("pk", flat=True)[: MOST_MACHINES + 1])
+    if len(keys) > MOST_MACHINES:
+        return _on_hardware(word)
+    return _with_runs(hardware__in=keys)
 
 
 def _in_environment(word: str) -> Q:
@@ -142,7 +158,7 @@ def _in_environment(word: str) -> Q:
     )
 
 
-def _with_runs(**under: QuerySet[Any]) -> Q:
+def _with_runs(**under: QuerySet[Any] | list[int]) -> Q:
     """Campaigns with a run under these conditions: one index lookup per campaign."""
     return Q(Exists(Run.objects.filter(campaign=OuterRef("pk"), **under)))
 
