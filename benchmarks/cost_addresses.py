@@ -68,6 +68,14 @@ LISTS: Mapping[str, Values] = {
 # Two filters together, of which neither alone finds few rows.
 TOGETHER = (
     "/api/v1/runs/?campaign=long&state=failed",
+    "/api/v1/runs/?campaign=long&hardware=rare",
+    "/api/v1/runs/?campaign=long&validity=doubtful",
+    # Frequent, though not in this campaign.
+    "/api/v1/runs/?campaign=ci-long&version=16",
+    "/api/v1/runs/?campaign=ci-long&version=16.11",
+    "/api/v1/runs/?campaign=ci-long&validity=valid",
+    "/api/v1/runs/?campaign=ci-long&server=lab-1",
+    "/api/v1/measurements/?campaign=ci-long&version=16",
     "/api/v1/runs/?origin=executed&state=failed",
     "/api/v1/measurements/?campaign=long&metric=tps",
     "/api/v1/measurements/?campaign=ci-long&metric=rare",

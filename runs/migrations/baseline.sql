@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: 283c995a636a8e764b51510c49c58e925cc99710dbbee199c65ced6c49be5d12
+-- Of these statements and those migrations: f57b665515fc2bcd88c2abe162a59d79ba9ab50e3e1773345fdc40861161be81
 
 SET LOCAL check_function_bodies = false;
 
@@ -1333,8 +1333,11 @@ CREATE INDEX revision_without_date ON runs_revision USING btree (project_id) WHE
 CREATE INDEX run_by_campaign ON runs_run USING btree (campaign_id, id DESC);
 CREATE INDEX run_by_campaign_environment ON runs_run USING btree (campaign_id, environment_id);
 CREATE INDEX run_by_campaign_hardware ON runs_run USING btree (campaign_id, hardware_id);
+CREATE INDEX run_by_campaign_major ON runs_run USING btree (campaign_id, cell_major, id DESC) WHERE (NOT ((cell_major)::text = ''::text));
 CREATE INDEX run_by_campaign_queued ON runs_run USING btree (campaign_id, queued_at DESC);
+CREATE INDEX run_by_campaign_server ON runs_run USING btree (campaign_id, server_id, id DESC) WHERE (server_id IS NOT NULL);
 CREATE INDEX run_by_campaign_state ON runs_run USING btree (campaign_id, state);
+CREATE INDEX run_by_campaign_validity ON runs_run USING btree (campaign_id, validity, id DESC) WHERE (NOT ((validity)::text = ''::text));
 CREATE INDEX run_by_end ON runs_run USING btree (finished_at DESC, id DESC);
 CREATE INDEX run_by_hardware ON runs_run USING btree (hardware_id, id DESC);
 CREATE INDEX run_by_major ON runs_run USING btree (cell_major, id DESC);
@@ -1676,6 +1679,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0052_known_choices', now()),
 ('runs', '0053_newest_of_each', now()),
 ('runs', '0054_changes_by_campaign', now()),
+('runs', '0055_filters_in_campaigns', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

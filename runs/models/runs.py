@@ -148,6 +148,22 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
             models.Index(fields=["campaign", "-id"], name="run_by_campaign"),
+            # Of a campaign that may be long, what few of its runs have, and many of others.
+            models.Index(
+                fields=["campaign", "cell_major", "-id"],
+                condition=~models.Q(cell_major=""),
+                name="run_by_campaign_major",
+            ),
+            models.Index(
+                fields=["campaign", "validity", "-id"],
+                condition=~models.Q(validity=""),
+                name="run_by_campaign_validity",
+            ),
+            models.Index(
+                fields=["campaign", "server", "-id"],
+                condition=models.Q(server__isnull=False),
+                name="run_by_campaign_server",
+            ),
             # The filters of lists, the newest first; most uploads have the default and are not
             # indexed.
             models.Index(fields=["cell_major", "-id"], name="run_by_major"),

@@ -73,7 +73,8 @@ def of_runs(version: str, *, path: str = "") -> Q:
         return Q(**{f"{path}cell_major": version})
     if version.isdigit():  # 9 is no major version, but the first part of seven
         return Q(**{f"{path}cell_major__in": [f"{version}.{minor}" for minor in range(7)]})
-    return Q(**{f"{path}cell_version": version})
+    # With its major version, by which an index has the runs of a campaign.
+    return Q(**{f"{path}cell_version": version, f"{path}cell_major": major(version)})
 
 
 def number(version: str) -> int | None:
