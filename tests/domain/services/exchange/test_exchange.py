@@ -99,8 +99,12 @@ CONTENTS = {
     Annotation: (exports.ANNOTATION, {"campaign", "cell", "author"}),
     Change: (
         (*exports.CHANGE, *exports.LINKS["change"]),
-        # Where a step lies is judged again by the rules of who imports it.
-        {"cell", "run", "decided_by", "mailed_at", "mailing_since", "earliest", "latest", "rules"},
+        {
+            # The campaign is a copy of the cell's, which a trigger keeps.
+            *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since"),
+            # Where a step lies is judged again by the rules of who imports it.
+            *("earliest", "latest", "rules"),
+        },
     ),
 }
 
