@@ -116,8 +116,9 @@ def step_of(campaign: int) -> Measured | None:
 
 def listed(*, to: Reader) -> QuerySet[Bisection]:
     """The bisections that somebody may see, the newest first, with their steps."""
-    rows = Bisection.objects.select_related("campaign", "server", "created_by")
-    return visible(rows, to=to).prefetch_related("steps__campaign__scenario")
+    rows = Bisection.objects.select_related("server", "created_by")
+    # Campaigns by all their keys at once: joined, each would be looked up by itself.
+    return visible(rows, to=to).prefetch_related("campaign", "steps__campaign__scenario")
 
 
 def measured(bisection: Bisection) -> list[Measured]:

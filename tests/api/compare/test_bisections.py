@@ -37,12 +37,12 @@ def build(server, commit, *, at, state="removed", log=""):
 
 
 @pytest.mark.parametrize("number", [3, 30])
-def test_the_list_takes_five_queries_however_long(get, number, django_assert_num_queries):
+def test_the_list_takes_six_queries_however_long(get, number, django_assert_num_queries):
     server = factories.server("lab")
     for each in range(number):
         bisection(server, f"a{each}", f"b{each}")
         build(server, f"a{each}", at=AFTER)
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         found = get("bisections/")["results"]
     assert [len(each["builds"]) for each in found] == [2] * number
 
