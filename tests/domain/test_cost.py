@@ -188,9 +188,9 @@ def test_a_list_of_a_campaign_reads_its_newest_changes_by_an_index(client, setti
     for slug in ("before", "long", "after"):
         campaign = factories.campaign(slug, repeats=0)
         lengthen(campaign, 1000)
+        values = {"metric": tps, "kind": "step", "ratio": 1, "before": 1, "after": 1}
         Change.objects.bulk_create(
-            Change(run=run, cell_id=run.cell_id, metric=tps, kind="step", ratio=1, before=1, after=1)
-            for run in campaign.runs.order_by("pk")
+            Change(run=run, cell_id=run.cell_id, **values) for run in campaign.runs.order_by("pk")
         )
     analyse("runs_change", "runs_cell", "runs_run")
     with CaptureQueriesContext(connection) as captured:
