@@ -156,6 +156,7 @@ FURTHER = (
     "/campaigns/new/?from={published}&server=lab-1",
     *(
         "/compare/?q=&in_hardware=cost",
+        "/compare/?q=ci-long",
         "/compare/?q=&in_hardware=rare",
         "/compare/?q=&in_hardware=rare&in_origin=uploaded",
         "/compare/?q=&in_hardware=rare&in_topology=single",
@@ -203,7 +204,8 @@ SAME = {"cursor", "page_size", "format", "lang"}
 # machines, in the cells of a version or in each campaign: a thousand campaigns are some thirty
 # buffers, a thousand machines some twenty, and ten thousand cells of a version some three hundred.
 COUNTS = (
-    *("/compare/?q=16.11", "/compare/?q=&in_hardware=cost", "/compare/?q=&in_hardware=rare"),
+    *("/compare/?q=16.11", "/compare/?q=ci-long"),
+    *("/compare/?q=&in_hardware=cost", "/compare/?q=&in_hardware=rare"),
     "/compare/?q=&in_hardware=rare&in_origin=uploaded",
     "/compare/?q=&in_hardware=rare&in_topology=single",
     *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),

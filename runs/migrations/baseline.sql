@@ -1,6 +1,6 @@
 -- The tables of a new database, as the migrations that are named at the end leave them.
 -- `python -m tests.migrated` writes this, and nobody edits it: see benchlab/baseline.py.
--- Of these statements and those migrations: f57b665515fc2bcd88c2abe162a59d79ba9ab50e3e1773345fdc40861161be81
+-- Of these statements and those migrations: 22082db35bc140cae5df9c85670bcac14392463b539af1d67c57dae5bf6daca0
 
 SET LOCAL check_function_bodies = false;
 
@@ -1308,7 +1308,7 @@ CREATE INDEX campaign_by_state ON runs_campaign USING btree (state, id DESC) WHE
 CREATE INDEX campaign_by_theme ON runs_campaign USING btree (scenario_id, origin, id DESC);
 CREATE INDEX cell_by_ordinal ON runs_cell USING btree (campaign_id, ordinal);
 CREATE INDEX cell_by_revision ON runs_cell USING btree (revision_id, campaign_id) WHERE (revision_id IS NOT NULL);
-CREATE INDEX cell_by_series ON runs_cell USING btree (campaign_id, series_key);
+CREATE INDEX cell_by_series_ordinal ON runs_cell USING btree (campaign_id, series_key, ordinal);
 CREATE INDEX cell_by_version ON runs_cell USING btree (version varchar_pattern_ops, campaign_id);
 CREATE INDEX cell_by_workload ON runs_cell USING btree (workload_version_id, campaign_id) WHERE (workload_version_id IS NOT NULL);
 CREATE INDEX change_by_campaign ON runs_change USING btree (campaign_id, id DESC);
@@ -1478,6 +1478,7 @@ CREATE UNIQUE INDEX unique_primary_email ON account_emailaddress USING btree (us
 CREATE UNIQUE INDEX unique_verified_email ON account_emailaddress USING btree (email) WHERE verified;
 CREATE INDEX usersessions_usersession_session_key_fd35de43_like ON usersessions_usersession USING btree (session_key varchar_pattern_ops);
 CREATE INDEX usersessions_usersession_user_id_af5e0a6d ON usersessions_usersession USING btree (user_id);
+CREATE STATISTICS run_versions (dependencies) ON cell_version, cell_major FROM runs_run;
 CREATE TRIGGER audit_stays BEFORE DELETE OR UPDATE ON runs_auditentry FOR EACH ROW EXECUTE FUNCTION runs_audit_stays();
 CREATE TRIGGER cell_gives_version AFTER UPDATE OF version ON runs_cell FOR EACH ROW WHEN (((old.version)::text IS DISTINCT FROM (new.version)::text)) EXECUTE FUNCTION runs_give_version();
 CREATE TRIGGER change_takes_campaign BEFORE INSERT OR UPDATE OF cell_id, campaign_id ON runs_change FOR EACH ROW EXECUTE FUNCTION runs_take_campaign();
@@ -1678,8 +1679,7 @@ INSERT INTO django_migrations (app, name, applied) VALUES
 ('runs', '0051_run_by_campaign', now()),
 ('runs', '0052_known_choices', now()),
 ('runs', '0053_newest_of_each', now()),
-('runs', '0054_changes_by_campaign', now()),
-('runs', '0055_filters_in_campaigns', now()),
+('runs', '0054_reads_by_campaign', now()),
 ('sessions', '0001_initial', now()),
 ('socialaccount', '0001_initial', now()),
 ('socialaccount', '0002_token_max_lengths', now()),

@@ -187,7 +187,9 @@ class Cell(models.Model):
             models.UniqueConstraint(fields=["campaign", "key"], name="cell_once"),
         ]
         indexes = [
-            models.Index(fields=["campaign", "series_key"], name="cell_by_series"),
+            models.Index(
+                fields=["campaign", "series_key", "ordinal"], name="cell_by_series_ordinal"
+            ),
             # Whether a campaign has measured a commit, which many campaigns may have.
             models.Index(
                 fields=["revision", "campaign"],

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.core.handlers.wsgi import WSGIRequest
 from django.db import connection, transaction
 from django.http import QueryDict
@@ -23,6 +24,7 @@ from runs.models import (
     ServerEvent,
 )
 from runs.published import reading
+from runs.selectors.compare import candidates
 from runs.services import archive
 from runs.services.access import projects
 from runs.services.campaigns import scenarios
@@ -277,3 +279,29 @@ def test_campaigns_of_a_machine_are_found_by_its_runs_whatever_other_machines_th
         address = f"/compare/?q=&in_hardware=rare&in_origin={origin}"
         assert (b"lab-0" in client.get(address).content) == found
         assert read_of(client, address, "runs_run") < 100
+
+
+def commit_of_each_series(campaign: Campaign, commits: range) -> None:
+    """A measured cell of three conditions for each of these commits."""
+    tps = factories.metric("tps")
+    cells = Cell.objects.bulk_create(
+        Cell(campaign=campaign, ordinal=3 * commit + clients, levels={"clients": clients},
+             series_key=f"clients={clients}", key=f"{commit} clients={clients}")
+        for commit in commits
+        for clients in (1, 2, 3)
+    )  # fmt: skip
+    CellSummary.objects.bulk_create(
+        CellSummary(cell=cell, metric=tps, n=1, median=1, minimum=1, maximum=1, mean=1)
+        for cell in cells
+    )
+
+
+def test_series_of_a_history_are_offered_without_reading_its_commits(client):
+    for slug in ("before", "found", "after"):
+        commit_of_each_series(factories.campaign(slug, repeats=0), range(1000))
+    analyse("runs_cell", "runs_cellsummary")
+    for more in (range(1000, 1001), range(1001, 6000)):
+        commit_of_each_series(Campaign.objects.get(slug="found"), more)
+        (found,) = candidates.candidates("found", reader=AnonymousUser())
+        assert (found.axis, found.more) == ("clients", 0)
+        assert read_of(client, "/compare/?q=found", "json_build_array") < 60

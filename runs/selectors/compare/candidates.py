@@ -164,17 +164,33 @@ def _with_runs(**under: QuerySet[Any] | list[int]) -> Q:
 
 
 # In PostgreSQL's words, and one text a campaign: to read thousands of cells one by one takes three
-# times as long. In histories each series counts once, not each revision.
+# times as long. Of a history each series counts once, and the next one is searched for in an index:
+# a branch has more commits each day.
 _LEVELS = """
+WITH RECURSIVE series AS (
+    SELECT asked.id AS campaign_id, (
+        SELECT min(cell.series_key) FROM runs_cell cell
+        WHERE cell.campaign_id = asked.id AND cell.series_key > ''
+    ) AS series_key FROM unnest(%(campaigns)s::bigint[]) AS asked (id)
+    UNION ALL
+    SELECT campaign_id, (
+        SELECT min(cell.series_key) FROM runs_cell cell
+        WHERE cell.campaign_id = series.campaign_id AND cell.series_key > series.series_key
+    ) FROM series WHERE series_key IS NOT NULL
+), measured AS (
+    SELECT first.* FROM series CROSS JOIN LATERAL (
+        SELECT id, ordinal, campaign_id, version, levels FROM runs_cell cell
+        WHERE cell.campaign_id = series.campaign_id AND cell.series_key = series.series_key
+            AND EXISTS (SELECT FROM runs_cellsummary WHERE cell_id = cell.id)
+        ORDER BY ordinal, id LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT id, ordinal, campaign_id, version, levels FROM runs_cell cell
+    WHERE campaign_id = ANY(%(campaigns)s) AND series_key = ''
+        AND EXISTS (SELECT FROM runs_cellsummary WHERE cell_id = cell.id)
+)
 SELECT campaign_id, json_agg(json_build_array(version, levels) ORDER BY ordinal, id)::text
-FROM (
-    SELECT DISTINCT ON (campaign_id, series_key, CASE WHEN series_key = '' THEN id END)
-        id, ordinal, campaign_id, version, levels
-    FROM runs_cell cell
-    WHERE campaign_id = ANY(%s) AND EXISTS (SELECT FROM runs_cellsummary WHERE cell_id = cell.id)
-    ORDER BY campaign_id, series_key, CASE WHEN series_key = '' THEN id END, ordinal, id
-) AS once
-GROUP BY campaign_id
+FROM measured GROUP BY campaign_id
 """
 
 
@@ -182,7 +198,7 @@ def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
     """The levels of each campaign's measured cells, in the order of the cells. One query."""
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
     with connections[router.db_for_read(Cell)].cursor() as cursor:
-        cursor.execute(_LEVELS, [[campaign.pk for campaign in campaigns]])
+        cursor.execute(_LEVELS, {"campaigns": [campaign.pk for campaign in campaigns]})
         for campaign, listed in cursor.fetchall():
             found[campaign] = [
                 ({series_cells.VERSION: version} if version else {}) | levels

@@ -1,6 +1,6 @@
-"""A change knows its campaign; and indexes for commits that many campaigns have, and for events of servers."""
+"""A change knows its campaign; indexes for what grows with a campaign, a commit or a server."""
 
-from django.contrib.postgres.operations import AddIndexConcurrently
+from django.contrib.postgres.operations import AddIndexConcurrently, RemoveIndexConcurrently
 from django.db import migrations, models
 from django.db.models import CASCADE, PROTECT, Q
 
@@ -102,5 +102,44 @@ class Migration(InSteps):
                     name="server_event_of_others",
                 ),
             ),
+            # What few runs of a long campaign have.
+            AddIndexConcurrently(
+                "run",
+                models.Index(
+                    fields=["campaign", "cell_major", "-id"],
+                    condition=~Q(cell_major=""),
+                    name="run_by_campaign_major",
+                ),
+            ),
+            AddIndexConcurrently(
+                "run",
+                models.Index(
+                    fields=["campaign", "validity", "-id"],
+                    condition=~Q(validity=""),
+                    name="run_by_campaign_validity",
+                ),
+            ),
+            AddIndexConcurrently(
+                "run",
+                models.Index(
+                    fields=["campaign", "server", "-id"],
+                    condition=Q(server__isnull=False),
+                    name="run_by_campaign_server",
+                ),
+            ),
+            # A version says its major version: without this PostgreSQL takes both for a coincidence.
+            migrations.RunSQL(
+                "CREATE STATISTICS run_versions (dependencies)"
+                " ON cell_version, cell_major FROM runs_run",
+                "DROP STATISTICS run_versions",
+            ),
+            # The first cell of each series.
+            AddIndexConcurrently(
+                "cell",
+                models.Index(
+                    fields=["campaign", "series_key", "ordinal"], name="cell_by_series_ordinal"
+                ),
+            ),
+            RemoveIndexConcurrently("cell", "cell_by_series"),
         ]
     )
