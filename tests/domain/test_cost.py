@@ -304,4 +304,4 @@ def test_series_of_a_history_are_offered_without_reading_its_commits(client):
         commit_of_each_series(Campaign.objects.get(slug="found"), more)
         (found,) = candidates.candidates("found", reader=AnonymousUser())
         assert (found.axis, found.more) == ("clients", 0)
-        assert read_of(client, "/compare/?q=found", "json_build_array") < 60
+        assert read_of(client, "/compare/?q=found", "json_build_array") < 100
