@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -189,12 +188,13 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
     standing = campaign_page.standing(campaign)
-    stamp = campaign_page.stamp(campaign, standing, request.GET, language=get_language() or "")
-    if stamp and getattr(request, "htmx", False) and request.headers.get("X-Stamp") == stamp:
-        return HttpResponse(status=204)
     with campaign_page.rows_of(campaign) as stamps:
+        stamp = campaign_page.stamp(campaign, standing, request.GET, stamps, reader=request.user)
+        is_poll = getattr(request, "htmx", False)
+        if stamp and is_poll and request.headers.get(pages.STAMP) == stamp:
+            return HttpResponse(status=204)
         context = campaign_page.live(campaign, standing, request.GET, stamps) | {"stamp": stamp}
-        if getattr(request, "htmx", False):
+        if is_poll:
             return render(request, "campaigns/_live.html", context)
         context |= {
             "section": "campaigns",

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import Max
 from django.http import QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
@@ -23,6 +23,8 @@ from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
 from runs.selectors import configurations
+from runs.selectors.access.projects import Reader
+from runs.selectors.access.rights import Right
 from runs.selectors.archive.chart import as_printed
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
@@ -39,6 +41,7 @@ from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
+from runs.templatetags.access import may_here
 from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations
@@ -99,6 +102,8 @@ NARROWEST = math.log(1.1)
 MOST_LINES = 24
 # For further places a verdict only shows their number: the table has them all.
 MOST_PLACES = 40
+# For so long a page shows the time that is left as it was.
+ESTIMATE_SECONDS = 30
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
 
@@ -156,22 +161,42 @@ def standing(campaign: Campaign) -> Standing:
     return Standing(counts, waiting.of_campaign(campaign), silences())
 
 
-def stamp(campaign: Campaign, standing: Standing, given: QueryDict, *, language: str) -> str:
-    """Of what the live part shows of a campaign in progress: where it is equal, nothing is new.
+def stamp(
+    campaign: Campaign,
+    standing: Standing,
+    given: QueryDict,
+    stamps: kept.OfPage | None,
+    *,
+    reader: Reader,
+) -> str:
+    """Of what the live part shows a reader of a campaign in progress; if equal, nothing is new.
 
-    Empty for what has ended. One query.
+    Empty for what has ended, and without `stamps`. The page has it from before what it shows was
+    read, so that a change meanwhile is new to the next poll.
     """
-    if campaign.state not in LIVE:
+    if campaign.state not in LIVE or stamps is None:
         return ""
+    is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
     told = [
-        (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, language),
+        (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
+        (reader.pk, may_here({"user": reader}, Right.QUEUE, campaign)),
         sorted(standing.counts.items()),
-        campaign.runs.aggregate(last=Max("pk"), end=Max("finished_at"), begun=Max("started_at")),
-        [(each.kind, each.server.pk) for each in standing.hindrances],
+        [_told_of(each) for each in standing.hindrances],
         list(standing.silences),
         query(given),
+        stamps.whole,
+        # The time that is left becomes less while no row changes.
+        time.time() // ESTIMATE_SECONDS if is_under_way else None,
     ]
     return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+
+
+def _told_of(hindrance: Hindrance) -> tuple[Any, ...]:
+    """What the page says of a machine that runs wait for."""
+    server = hindrance.server
+    told = (server.problem_code, server.problem, server.problem_remedy, server.maintenance_reason)
+    known = (server.pk, server.slug, server.name, server.state)
+    return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *told
 
 
 def rows_of(campaign: Campaign) -> AbstractContextManager[kept.OfPage | None]:

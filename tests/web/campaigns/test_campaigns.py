@@ -258,6 +258,7 @@ def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_ser
     assert told in client.get("/campaigns/live/").content.decode()
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_poll_is_answered_by_nothing_until_something_is_new(
     client, ready_server, django_assert_max_num_queries
 ):

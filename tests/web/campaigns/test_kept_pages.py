@@ -17,6 +17,7 @@ from runs.models import (
     Campaign,
     Configuration,
     Installation,
+    Membership,
     Metric,
     Project,
     PublishedTable,
@@ -37,6 +38,7 @@ from tests.histories import commit, repeats, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[^"]+')
+STAMP = re.compile(r'"X-Stamp": "(\w+)"')
 LAB, NIGHTLY, AGAIN = "/campaigns/lab/", "/campaigns/nightly/", "/campaigns/again/"
 
 
@@ -308,3 +310,50 @@ def test_a_page_of_a_transaction_is_made_of_what_it_sees(client, lab):
         transaction.set_rollback(True)
     assert "finished, in doubt" in page
     assert "finished, in doubt" not in client.get(LAB).content.decode()
+
+
+# What changes on a page at work without a run that ends, begins or is queued.
+QUIET_CHANGES = {
+    "the machine has another problem": lambda: of(Server).update(problem="It shows another key."),
+    "its name": lambda: of(Server).update(name="Rack <3>"),
+    "a point of its chart is noted": lambda: of(Annotation).update(text="Look at this point."),
+    "a figure is corrected": a_figure_is_corrected,
+    "the metric's title": lambda: of(Metric, name="tps").update(title="Rate"),
+    "a failed run says more": a_run(state="failed")(message="It was the disk."),
+    "the reader may do less": lambda: of(Membership, user__username="ichiro").delete(),
+}
+
+
+def test_a_poll_is_answered_where_anything_on_the_page_has_changed(operator, lab):
+    a_run(state="queued")(state="failed", message="No room.")()
+    of(Server).update(state="unreachable", problem="It does not answer.")
+    polled = operator.get(LAB).content.decode()
+    for what, change in QUIET_CHANGES.items():
+        stamp = STAMP.search(polled)[1]
+        headers = {"HX-Request": "true", "X-Stamp": stamp}
+        assert operator.get(LAB, headers=headers).status_code == 204, what
+        change()
+        answer = operator.get(LAB, headers=headers)
+        assert answer.status_code == 200, what
+        before, polled = polled, answer.content.decode()
+        assert TOKEN.sub("", polled) not in TOKEN.sub("", before), what
+
+
+def test_a_poll_is_answered_while_the_time_that_is_left_becomes_less(client, lab, monkeypatch):
+    a_run(state="queued")(state="preparing", started_at=timezone.now())()
+    monkeypatch.setattr("time.time", lambda: 3000.0)
+    stamp = STAMP.search(client.get(LAB).content.decode())[1]
+    headers = {"HX-Request": "true", "X-Stamp": stamp}
+    assert client.get(LAB, headers=headers).status_code == 204
+    monkeypatch.setattr("time.time", lambda: 3000.0 + 60)
+    assert client.get(LAB, headers=headers).status_code == 200
+
+
+def test_a_poll_after_the_login_has_ended_is_answered(client, operator, lab):
+    stamp = STAMP.search(operator.get(LAB).content.decode())[1]
+    headers = {"HX-Request": "true", "X-Stamp": stamp, "Accept-Language": "ja"}
+    assert operator.get(LAB, headers=headers).status_code == 204
+    operator.logout()
+    answer = operator.get(LAB, headers=headers)
+    assert answer.status_code == 200
+    assert "/pause/" not in answer.content.decode()
