@@ -35,8 +35,13 @@ NEWEST = """
 # environments change in publications only, where they have a slug, and settings never. A server is
 # looked at all the time: of it, only what answers show.
 # The sum of xmin, of which PostgreSQL makes a number only as text: its distance to the transactions
-# of now, less that of the first one, costs a third less.
-_VERSIONS = "count(*), count(*) * age('3'::xid)::bigint - sum(age(row.xmin))"
+# of now, less that of the first one, costs a third less. A transaction that got its number before
+# another, and changes rows after it, may leave the same sum: so the numbers are mixed and added up
+# as well. (`hashxid` would cost less, from PostgreSQL 18 on.)
+_FIRST = "(SELECT age('3'::xid)::bigint)"
+_VERSIONS = (
+    f"count(*), count(*) * {_FIRST} - sum(age(row.xmin)), sum(hashint8({_FIRST} - age(row.xmin)))"
+)
 
 
 def _of_all(*tables: str) -> str:
@@ -65,7 +70,7 @@ WITH newest AS MATERIALIZED ({NEWEST}), asked AS MATERIALIZED (
     UNION ALL SELECT 'run', campaign_id, {_VERSIONS} FROM runs_run row
         WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest UNION ALL SELECT id FROM asked))
             AND state = %(finished)s GROUP BY campaign_id
-    UNION ALL SELECT 'newest', id, 1, 0 FROM newest
+    UNION ALL SELECT 'newest', id, 1, 0, 0 FROM newest
     UNION ALL SELECT 'table', campaign_id, {_VERSIONS} FROM printed row GROUP BY campaign_id
     UNION ALL SELECT 'figure', campaign_id, {_VERSIONS}
         FROM runs_printedfigure row JOIN printed ON printed.id = table_id GROUP BY campaign_id
@@ -78,7 +83,7 @@ WITH newest AS MATERIALIZED ({NEWEST}), asked AS MATERIALIZED (
     UNION ALL SELECT 'hardware', 0, {_VERSIONS} FROM runs_hardwareprofile row WHERE slug <> ''
     UNION ALL SELECT 'environment', 0, {_VERSIONS} FROM runs_environment row WHERE slug <> ''
     UNION ALL SELECT 'server', 0, count(*),
-        sum(hashtextextended(concat_ws('/', id, slug, name), 0)) FROM runs_server
+        sum(hashtextextended(concat_ws('/', id, slug, name), 0)), 0 FROM runs_server
 """  # noqa: S608 - NEWEST is a constant
 
 # What the page of a campaign shows besides: of uploads their commits, and its configurations; what
@@ -98,11 +103,15 @@ _STAMP_OF_PAGE = f"""{_STAMP}
 _IN_ORDER = " ORDER BY of, campaign"
 
 
+# What kind of rows, how many, and their versions: added up, and added up after they were mixed.
+_Version = tuple[str, *tuple[int, ...]]
+
+
 @dataclass(frozen=True)
 class _Stamps:
     """Of each campaign, of what all share, and of the campaigns that say how machines scatter."""
 
-    of: Mapping[int, tuple[tuple[str, int, int], ...]]
+    of: Mapping[int, tuple[_Version, ...]]
     executed: frozenset[int]
     shared: Hashable
     noise: Hashable
@@ -334,11 +343,13 @@ def _asked(statement: str, campaigns: Collection[int], **more: Any) -> _Stamps |
     return _read(found, campaigns)
 
 
-def _read(found: Iterable[tuple[str, int, int, int]], asked: Collection[int]) -> _Stamps | None:
-    of: dict[int, list[tuple[str, int, int]]] = {campaign: [] for campaign in asked}
+def _read(
+    found: Iterable[tuple[str, int, int, int, int]], asked: Collection[int]
+) -> _Stamps | None:
+    of: dict[int, list[_Version]] = {campaign: [] for campaign in asked}
     known, executed, newest = set(), set(), set()
     shared, runs = [], {}
-    for kind, campaign, count, version in found:
+    for kind, campaign, *version in found:
         if kind == "newest":
             newest.add(campaign)
             continue
@@ -347,11 +358,11 @@ def _read(found: Iterable[tuple[str, int, int, int]], asked: Collection[int]) ->
             if kind.endswith(Origin.EXECUTED.value):
                 executed.add(campaign)
         elif kind == RUNS:
-            runs[campaign] = (count, version)
+            runs[campaign] = tuple(version)
         if not campaign:
-            shared.append((kind, count, version))
+            shared.append((kind, *version))
         elif campaign in of:
-            of[campaign].append((kind, count, version))
+            of[campaign].append((kind, *version))
     if known != of.keys():
         return None
     noise = tuple((each, runs.get(each)) for each in sorted(newest))

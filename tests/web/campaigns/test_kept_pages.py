@@ -3,11 +3,12 @@
 import os
 import re
 import sys
+import threading
 from collections import Counter
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone, translation
 from django.utils.translation import gettext
@@ -357,3 +358,31 @@ def test_a_poll_after_the_login_has_ended_is_answered(client, operator, lab):
     answer = operator.get(LAB, headers=headers)
     assert answer.status_code == 200
     assert "/pause/" not in answer.content.decode()
+
+
+def test_a_transaction_that_began_before_what_it_changes_makes_a_page_anew(client, lab):
+    one, other = of(Run, campaign=lab, state="finished").order_by("pk")[:2]
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def in_a_transaction():
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SELECT pg_current_xact_id()")
+                begun.set()
+                assert may_go_on.wait(20)
+                of(Run, pk__in=(one.pk, other.pk)).update(validity="doubtful")
+        finally:
+            connections.close_all()
+
+    # Versions x-1 and x+1, of which the transaction x makes x and x: the sum stays.
+    of(Run, pk=other.pk).update(message="")
+    slow = threading.Thread(target=in_a_transaction)
+    slow.start()
+    assert begun.wait(20)
+    of(Run, pk=one.pk).update(message="")
+    before = client.get(LAB).content.decode()
+    may_go_on.set()
+    slow.join()
+    page = client.get(LAB).content.decode()
+    assert "finished, in doubt" in page
+    assert "finished, in doubt" not in before
