@@ -1,0 +1,103 @@
+"""Every list on a phone: neither the page nor a table in it scrolls sideways."""
+
+import pytest
+from django.utils import timezone
+
+from runs.models import (
+    AuditEntry,
+    Change,
+    PublicationDraft,
+    SavedComparison,
+    Schedule,
+    WebhookDelivery,
+)
+from runs.services import archive
+from runs.services.access import projects, tokens
+from runs.services.campaigns import workloads
+from runs.services.campaigns.workloads import WorkloadContent
+from runs.services.changes import webhooks
+from runs.services.configurations import configurations
+from runs.tools.pgbench.script_check import GivenScript
+from tests import factories
+from tests.web.test_browser import SAMPLE
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+LISTS = (
+    "/campaigns/",
+    "/servers/",
+    "/configurations/",
+    "/hardware/",
+    "/topologies/",
+    "/workloads/",
+    "/schedules/",
+    "/changes/",
+    "/webhooks/",
+    "/audit/",
+    "/tokens/",
+    "/projects/",
+    "/scenarios/",
+    "/compare/saved/",
+    "/archive/",
+    "/archive/drafts/",
+    "/archive/discrepancies/",
+    "/servers/keys/",
+)
+WIDER_THAN_THEIR_PLACE = """
+    [document.documentElement, ...document.querySelectorAll(".table-scroll")]
+    .filter(place => place.scrollWidth > place.clientWidth)
+    .map(place => `${place.ariaLabel || "page"}: ${place.scrollWidth} of ${place.clientWidth}`)"""
+HAS_ROWS = "!!document.querySelector('main :is(tbody tr, .list > li, .card, article)')"
+
+
+@pytest.fixture
+def rows(finished_campaign, ready_server):
+    """A row in every list, each with texts of usual length."""
+    project, run = projects.default(), finished_campaign.runs.first()
+    archive.load(files=[SAMPLE])
+    configurations.sync()
+    for version in ("9.6.24", "10.23", "11.22", "12.22", "13.23", "14.20"):
+        factories.installation(ready_server, version)
+    factories.campaign("live", title="Fixed-point update on db1", on=ready_server, state="running")
+    script = GivenScript("a", "SELECT 1;")
+    content = WorkloadContent(scripts=(script,))
+    workloads.create(name="Orders of a shop", description="One row each.", content=content)
+    told = {"kind": "step", "ratio": 0.9, "before": 1000, "after": 900}
+    Change.objects.create(cell=run.cell, run=run, metric=factories.metric(), **told)
+    Schedule.objects.create(
+        title="Nightly comparison of two versions",
+        server=ready_server,
+        draft={"project": project.pk},
+        weekdays=[1],
+        next_at=timezone.now(),
+    )
+    webhook = webhooks.create(project=project, url="https://ci.example.org/benchlab").webhook
+    problem = "The address answered 503 Service Unavailable."
+    WebhookDelivery.objects.create(webhook=webhook, event="changed", payload="", problem=problem)
+    tokens.create(name="Continuous integration", scopes=["read", "upload"], project=project)
+    AuditEntry.objects.create(
+        actor="hanako",
+        by_way_of="page",
+        action="server_changed",
+        subject="server db1",
+        project=project,
+        before={"base_dir": "/srv/benchlab"},
+        after={"base_dir": "/var/lib/benchlab/data"},
+    )
+    SavedComparison.objects.create(slug="kept", title="16 and 18", query="s=finished")
+    PublicationDraft.objects.create(slug="harbour-2021", text="")
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_no_list_scrolls_sideways_on_a_phone(page, live_server, rows, language):
+    page.set_viewport_size({"width": 390, "height": 844})
+    chosen = {"name": "django_language", "value": language, "url": live_server.url}
+    page.context.add_cookies([chosen])
+    wide, empty = [], []
+    for path in LISTS:
+        page.goto(live_server.url + path)
+        assert page.get_attribute("html", "lang") == language
+        wide += [f"{path} {each}" for each in page.evaluate(WIDER_THAN_THEIR_PLACE)]
+        empty += [] if page.evaluate(HAS_ROWS) else [path]
+    assert (wide, empty) == ([], [])
+    assert not page.complaints
