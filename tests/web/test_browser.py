@@ -194,6 +194,58 @@ def test_another_server_brings_its_installations(page, live_server, ready_server
     assert page.complaints == []
 
 
+def test_of_two_quick_choices_the_last_one_is_shown(page, live_server, ready_server):
+    factories.installation(factories.server("other", name="other"), "9.6.24")
+    page.goto(f"{live_server.url}/campaigns/new/")
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route("**/campaigns/new/?*", hold, times=1)
+    with page.expect_request("**/campaigns/new/?*"):
+        page.get_by_label("Scenario").select_option("fixed-point-update")
+    page.get_by_label("Server", exact=True).select_option("other")
+    newest = page.get_by_label("PostgreSQL 9.6.24")
+    expect(newest).to_be_checked()
+    (first,) = held
+    first.continue_()
+    page.evaluate("fetch('/campaigns/new/').then(answer => answer.text())")
+    expect(page.get_by_label("PostgreSQL 16.14")).to_have_count(0)
+    expect(newest).to_be_checked()
+    expect(page.get_by_label("Title")).to_have_value("Fixed-point update on other")
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "message"),
+    [
+        ("en", "clients", "99999 is out of range. Choose from 1 to 10,000."),
+        ("ja", "clients", "99999"),
+        ("en", "repeats", "Ensure this value is less than or equal to"),
+    ],
+)
+def test_a_number_out_of_its_range_is_marked_when_its_field_is_left(
+    page, live_server, ready_server, language, name, message
+):
+    cookie = {"name": "django_language", "value": language, "url": live_server.url}
+    page.context.add_cookies([cookie])
+    page.goto(f"{live_server.url}/campaigns/new/")
+    field, error = page.locator(f"#id_{name}"), page.locator(f"#id_{name}_error")
+    field.fill("99999")
+    expect(page.locator("#estimate")).to_contain_text("99999" if name == "clients" else message)
+    expect(error).to_have_count(0)  # somebody is still typing
+    field.blur()
+    expect(error).to_contain_text(message)
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_attribute("aria-describedby", re.compile(rf"\bid_{name}_error$"))
+    assert error.inner_text().strip() in page.locator("#estimate").inner_text()
+    looks.assert_accessible(page)
+    field.fill("2")
+    expect(error).to_have_count(0)
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    assert page.complaints == []
+
+
 def test_a_title_follows_the_choices_until_it_is_typed(page, live_server, ready_server):
     other = factories.server("other", name="other")
     factories.installation(other, "9.6.24")

@@ -258,7 +258,8 @@ def _own_title(given: QueryDict) -> str:
 def _estimated(form: CampaignForm) -> dict[str, Any]:
     """The estimate, or the form's own complaints while there is nothing to estimate."""
     if not form.is_valid():
-        return {"estimate": None, "complaints": _complaints(form)}
+        faulty = [form[name] for name in form.errors if name in form.fields]
+        return {"estimate": None, "complaints": _complaints(form), "faulty": faulty}
     draft = form.draft()
     design = campaigns.resolve(draft)
     estimate = campaigns.estimate(design)
