@@ -32,7 +32,7 @@ from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
-from runs.templatetags.formats import as_read
+from runs.templatetags.factors import level
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
@@ -130,7 +130,7 @@ def shown_histories(
 
 
 def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
-    text = ", ".join(f"{name} {as_read(level)}" for name, level in each.levels.items())
+    text = ", ".join(level(value, name) for name, value in each.levels.items())
     told = [difference_lines(host) for host in hosts]
     parts = [
         HostPart(host.at, host.run, short_label(lines), lines)
@@ -245,7 +245,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     """The histories of a campaign that was uploaded, under levels given as clients=8."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)
     texts = [text.partition("=") for text in request.GET.getlist("level")]
-    levels = [(name, level) for name, equals, level in texts if equals]
+    levels = [(name, value) for name, equals, value in texts if equals]
     context = shown_histories(campaign, request.GET.get("metric", ""), levels)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})

@@ -25,6 +25,7 @@ from runs.query_plans.reading import MOST_CHARACTERS
 from runs.selectors import runs as selectors
 from runs.selectors.access import projects
 from runs.services.runs import artifacts
+from runs.templatetags.factors import level
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
 SLOW_SHARE, WRONG_ROWS = 0.2, 10
@@ -181,7 +182,7 @@ def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
 
 
 def _words(artifact: Artifact) -> str:
-    levels = ", ".join(f"{name} {level}" for name, level in artifact.run.cell.levels.items())
+    levels = ", ".join(level(each, name) for name, each in artifact.run.cell.levels.items())
     return f"{artifact.name} · {levels} · {artifact.run.repeat}"
 
 
