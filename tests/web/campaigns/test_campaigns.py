@@ -258,30 +258,6 @@ def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_ser
     assert told in client.get("/campaigns/live/").content.decode()
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_poll_is_answered_by_nothing_until_something_is_new(
-    client, ready_server, django_assert_max_num_queries
-):
-    campaign = factories.campaign("live", on=ready_server, state="running")
-    first, second, *_others = campaign.runs.all()
-    factories.finish(first, tps=1000)
-    htmx = {"HX-Request": "true"}
-
-    def stamp(page):
-        return re.search(r'"X-Stamp": "(\w+)"', page.content.decode()).group(1)
-
-    seen = stamp(client.get("/campaigns/live/"))
-    with django_assert_max_num_queries(6):
-        again = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})
-    factories.finish(second, tps=1000)
-    changed = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})
-
-    assert (again.status_code, again.content) == (204, b"")
-    assert changed.status_code == 200
-    assert b"2 of 18 runs" in changed.content
-    assert stamp(changed) != seen
-
-
 def test_a_failed_run_is_listed_with_its_remedy(client, finished_campaign):
     run = finished_campaign.runs.first()
     Run.objects.filter(pk=run.pk).update(

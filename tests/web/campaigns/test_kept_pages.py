@@ -386,3 +386,26 @@ def test_a_transaction_that_began_before_what_it_changes_makes_a_page_anew(clien
     page = client.get(LAB).content.decode()
     assert "finished, in doubt" in page
     assert "finished, in doubt" not in before
+
+
+def test_a_poll_is_answered_by_nothing_until_something_is_new(
+    client, ready_server, django_assert_max_num_queries
+):
+    campaign = factories.campaign("live", on=ready_server, state="running")
+    first, second, *_others = campaign.runs.all()
+    factories.finish(first, tps=1000)
+    htmx = {"HX-Request": "true"}
+
+    def stamp(page):
+        return STAMP.search(page.content.decode()).group(1)
+
+    seen = stamp(client.get("/campaigns/live/"))
+    with django_assert_max_num_queries(6):
+        again = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})
+    factories.finish(second, tps=1000)
+    changed = client.get("/campaigns/live/", headers=htmx | {"X-Stamp": seen})
+
+    assert (again.status_code, again.content) == (204, b"")
+    assert changed.status_code == 200
+    assert b"2 of 18 runs" in changed.content
+    assert stamp(changed) != seen
