@@ -45,32 +45,33 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     it, otherwise its first metric with a better direction. One query, unless it is `among` all
     metrics of the campaign.
     """
-    try:
-        name = registry.get(campaign.scenario.slug).primary_metric
-    except KeyError:
+    name = _of_scenario(campaign)
+    if name is None:
         return next(iter(of_campaign(campaign) if among is None else by_use(among)), None)
     return Metric.objects.filter(name=name).first()
 
 
 def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:
     """The campaign's primary metric: its scenario's, else tps, else its first one."""
-    try:
-        return registry.get(campaign.scenario.slug).primary_metric
-    except KeyError:
-        ordered = by_use(found)
-        return ordered[0].name if ordered else ""
+    return _of_scenario(campaign) or next((each.name for each in by_use(found)), "")
 
 
 def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
     """The name of `primary` of each campaign that has one. A query for each without a scenario."""
     names = {}
     for each in campaigns:
-        try:
-            names[each] = registry.get(each.scenario.slug).primary_metric
-        except KeyError:
-            if found := of_campaign(each):
-                names[each] = found[0].name
+        name = _of_scenario(each) or next((of.name for of in of_campaign(each)), None)
+        if name is not None:
+            names[each] = name
     return names
+
+
+def _of_scenario(campaign: Campaign) -> str | None:
+    """The metric that its scenario names; None for one with data only."""
+    try:
+        return registry.get(campaign.scenario.slug).primary_metric
+    except KeyError:
+        return None
 
 
 def of_campaign(campaign: Campaign) -> list[Metric]:
