@@ -104,13 +104,13 @@ def test_vmstat_takes_its_place_where_there_is_no_sysstat(direct, monitored, bas
 
 # Processor time is counted in hundredths of a second: the generator must use some.
 @prepared
-@pytest.mark.hurried
+@pytest.mark.full_load
 def test_the_idle_processors_are_a_measurement_of_the_run_and_a_busy_generator_is_told(
     direct, monitored, monkeypatch
 ):
     # pgbench's one thread waits for the server: here it counts as saturated by much less.
     monkeypatch.setattr(notes, "SATURATED_THREADS", 0.0001)
-    found = execute(direct(replace(monitored, levels={"version": "16.14", "clients": 20})))
+    found = execute(direct(replace(monitored, parameters={"scale": 1, "duration": 2})))
     assert 0 <= found.measurements["cpu_idle"] <= 100
     assert 0 < found.measurements["generator_cpu"] < 64
     [note] = [each for each in found.notes if each.code == "generator_saturated"]
