@@ -154,13 +154,17 @@ class Server(models.Model):
         return not self.base_dir
 
 
+# The codes of events that inspections found. A list, as migrations write it.
+_OF_MACHINE = ["hardware_changed", "environment_changed"]
+
+
 class ServerEvent(models.Model):
     """Changes of a server's registration, and who made them: keys confirmed, addresses changed.
 
     Those with a code of OF_MACHINE were found by inspections.
     """
 
-    OF_MACHINE = ("hardware_changed", "environment_changed")
+    OF_MACHINE = _OF_MACHINE
 
     server = models.ForeignKey(Server, models.CASCADE, related_name="events")
     code = models.CharField(max_length=60)
@@ -174,12 +178,12 @@ class ServerEvent(models.Model):
             # The newest of either kind, of which the other may have thousands.
             models.Index(
                 fields=["server", "-at", "-id"],
-                condition=models.Q(code__in=["hardware_changed", "environment_changed"]),
+                condition=models.Q(code__in=_OF_MACHINE),
                 name="server_event_of_machine",
             ),
             models.Index(
                 fields=["server", "-at", "-id"],
-                condition=~models.Q(code__in=["hardware_changed", "environment_changed"]),
+                condition=~models.Q(code__in=_OF_MACHINE),
                 name="server_event_of_others",
             ),
         ]
