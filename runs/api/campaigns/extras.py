@@ -27,8 +27,6 @@ from runs.services.errors import ServiceError
 from runs.templatetags.formats import spoken
 
 LANGUAGES = ("en", "ja")
-# The actions of CampaignExtras, which read of a campaign what they show by themselves.
-EXTRAS = {"report", "reproduction", "plan", "annotations", "annotate"}
 
 
 class _FileRenderer(JSONRenderer):
@@ -211,3 +209,11 @@ class CampaignExtras(GenericViewSet[Campaign]):
         if cell is None:
             raise ValidationError({"levels": [_("The campaign has no cell of these levels.")]})
         return cell
+
+
+# Its actions, which read of a campaign what they show by themselves.
+EXTRAS = {
+    name
+    for each in CampaignExtras.get_extra_actions()
+    for name in each.mapping.values()  # type: ignore[attr-defined]  # not in the stubs
+}
