@@ -29,7 +29,7 @@ from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
 from runs.web import changes, pages
 from runs.web.archive import versions
-from runs.web.campaigns import page as campaign_page
+from runs.web.campaigns import ratios
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
@@ -37,7 +37,7 @@ MOST_CELLS = 200
 # For readers with different rights, in both languages.
 _finished: Kept[SafeString] = Kept(most=16)
 # By language and campaign.
-_found: Kept[tuple[Campaign, list[campaign_page.Finding]] | None] = Kept(most=24)
+_found: Kept[tuple[Campaign, list[ratios.Finding]] | None] = Kept(most=24)
 
 
 @require_safe
@@ -114,7 +114,7 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
     return listed.values_list("pk", flat=True)[:NEWEST_FINDINGS]
 
 
-def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[campaign_page.Finding]]]:
+def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[ratios.Finding]]]:
     """The results of these campaigns, if they compare anything, the newest first."""
     found = _found.each(get_language(), of, _found_in)
     return [each for _pk, each in sorted(found.items(), reverse=True) if each is not None]
@@ -122,13 +122,13 @@ def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[campaign_page.Find
 
 def _found_in(
     campaigns_: Sequence[int],
-) -> dict[int, tuple[Campaign, list[campaign_page.Finding]] | None]:
+) -> dict[int, tuple[Campaign, list[ratios.Finding]] | None]:
     """What each of these campaigns has found; None where it compares nothing."""
-    found: dict[int, tuple[Campaign, list[campaign_page.Finding]] | None]
+    found: dict[int, tuple[Campaign, list[ratios.Finding]] | None]
     found = dict.fromkeys(campaigns_)
     newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaigns_))
     for campaign, rows in ratios_of_executed(newest).items():
         if rows:
-            told = campaign_page.findings(rows, designs.words(campaign))
+            told = ratios.findings(rows, designs.words(campaign))
             found[campaign.pk] = (campaign, told)
     return found

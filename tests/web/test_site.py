@@ -25,7 +25,7 @@ from runs.selectors.campaigns import factor_names
 from runs.selectors.compare.ratios import ratios
 from runs.templatetags import formats
 from runs.web import home
-from runs.web.campaigns import page
+from runs.web.campaigns import ratios as ratio_table
 from tests import factories, texts
 from tests.each import over
 
@@ -295,7 +295,7 @@ def test_a_finding_says_what_its_campaign_says(client, ready_server):
     found = dict(home._findings(list(home._newest(AnonymousUser()))))
     assert len(found) == 3
     for campaign, findings in found.items():
-        alone = page.findings(ratios(campaign, "tps"), factor_names.words(campaign))
+        alone = ratio_table.findings(ratios(campaign, "tps"), factor_names.words(campaign))
         assert findings == alone
 
 

@@ -1,9 +1,7 @@
 """What the page of a campaign shows: numbers, figures, and long tables a page at a time."""
 
 import hashlib
-import math
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -15,10 +13,9 @@ from django.http import QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, ngettext
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference import Inference
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
@@ -36,15 +33,13 @@ from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare import kept
 from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SERVER
-from runs.selectors.compare.verdict_words import size_of_all
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
-from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
 from runs.templatetags.access import may_here
 from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
-from runs.web.campaigns import annotations
+from runs.web.campaigns import annotations, ratios
 
 # Each table's name in the address.
 CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
@@ -96,52 +91,12 @@ def query(given: QueryDict, **changed: int) -> str:
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
-# Below this the interval marks of a table share a scale of at least 10 % to each side.
-NARROWEST = math.log(1.1)
 # More lines than this cannot be distinguished: then the chart has the rows of the page.
 MOST_LINES = 24
-# For further places a verdict only shows their number: the table has them all.
-MOST_PLACES = 40
 # For so long a page shows the time that is left as it was.
 ESTIMATE_SECONDS = 30
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
-
-
-@dataclass(frozen=True)
-class IntervalMark:
-    """The position of an interval in its drawing, in percent from the left."""
-
-    unity: float
-    low: float
-    high: float
-    point: float
-
-
-@dataclass(frozen=True)
-class RatioLine:
-    """A row of the ratio table with its drawing; None if there is no interval yet."""
-
-    row: RatioRow
-    # "PostgreSQL 18.4", "Page checksums on".
-    head: str
-    base: str
-    levels: str
-    mark: IntervalMark | None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the table says of one thing against another: (verdict, its size, where it holds).
-
-    `together` is the overall effect, over so many rows; None where there is none.
-    """
-
-    head: str
-    base: str
-    verdicts: list[tuple[str, str, str]]
-    together: Inference | None
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -350,7 +305,7 @@ def _written(part: str, context: dict[str, Any]) -> SafeString:
 
 def _conclusion(found: _Found) -> tuple[SafeString, int | None, bool]:
     """What was found, how many rounds may decide more, and whether there is a history."""
-    told = findings(found.ratios, found.words)
+    told = ratios.findings(found.ratios, found.words)
     written = SafeString()
     if told:
         written = render_to_string("campaigns/_parts.html#findings", {"findings": told})
@@ -366,7 +321,7 @@ def _results_of(found: _Found) -> dict[str, Any]:
         "metric": found.metric,
         "factor_title": factor_title(found.campaign, found.grid.factor),
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
-        "ratios": replace(shown, rows=ratio_lines(shown.rows, words, among=found.ratios)),
+        "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
     }
@@ -437,51 +392,6 @@ def side_by_side(campaign: Campaign, stamps: kept.OfPage | None = None) -> SafeS
     )
 
 
-def ratio_lines(
-    rows: Sequence[RatioRow], words: Named, *, among: Sequence[RatioRow]
-) -> list[RatioLine]:
-    """The rows, drawn to the one scale of all pages of their table."""
-    words = words.among(row.levels for row in among)
-    reach = NARROWEST
-    for row in among:
-        for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
-            if value:
-                reach = max(reach, abs(math.log(value)))
-    return [
-        RatioLine(
-            row,
-            words.named(row.subject, row.head_label),
-            words.named(row.subject, row.base_label),
-            words.listed(row.levels),
-            _mark(row, reach),
-        )
-        for row in rows
-    ]
-
-
-def findings(rows: Sequence[RatioRow], words: Named) -> list[Finding]:
-    """The verdicts of each pair that was compared, with the levels that they hold for."""
-    words = words.among(row.levels for row in rows)
-    pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        head = words.named(row.subject, row.head_label)
-        base = words.named(row.subject, row.base_label)
-        pairs[head, base][row.comparison.verdict].append(row)
-    return [
-        Finding(
-            head,
-            base,
-            [
-                (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
-                for verdict, found in verdicts.items()
-            ],
-            next(iter(verdicts.values()))[0].together,
-            sum(map(len, verdicts.values())),
-        )
-        for (head, base), verdicts in pairs.items()
-    ]
-
-
 def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
     """How many rounds the button offers: enough for each row that is within reach."""
     missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
@@ -494,37 +404,6 @@ def _has_history(campaign: Campaign) -> bool:
     """Whether there are revisions; the page then shows the newest."""
     is_uploaded = campaign.origin == Origin.UPLOADED
     return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
-
-
-def _told(rows: Sequence[RatioRow], words: Named) -> str:
-    """Where a verdict holds, and how many of the runs behind it are doubtful."""
-    doubtful = sum(row.comparison.doubtful for row in rows)
-    doubt = doubtful_runs(doubtful) if doubtful else ""
-    return " ".join(filter(None, (_places(rows, words), doubt)))
-
-
-def _places(rows: Sequence[RatioRow], words: Named) -> str:
-    """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
-    shown = rows[:MOST_PLACES]
-    levels = [words.varied(row.levels) for row in rows]
-    if all(len(each) == 1 for each in levels):
-        (name,) = levels[0]
-        values = [
-            str(words.level(name, level))
-            for each in levels[:MOST_PLACES]
-            for level in each.values()
-        ]
-        places = words.named(name, ", ".join(values))
-    else:
-        places = " · ".join(words.listed(row.levels) for row in shown)
-    return f"{places} {_more(len(rows) - len(shown))}".rstrip()
-
-
-def _more(number: int) -> str:
-    if not number:
-        return ""
-    text = ngettext("and %(number)d more", "and %(number)d more", number)
-    return text % {"number": number}
 
 
 def _figure(
@@ -551,14 +430,3 @@ def _figure(
         ),
     )
     return annotations.on_lines(figure, campaign, metric.name, factor)
-
-
-def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
-    found = row.comparison
-    if not (found.ratio and found.low and found.high):
-        return None
-
-    def place(value: float) -> float:
-        return round(50 + 48 * math.log(value) / reach, 2)
-
-    return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))

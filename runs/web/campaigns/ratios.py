@@ -1,0 +1,142 @@
+"""What the ratios of a campaign say: a row with its drawing, and where each verdict holds."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import ngettext
+
+from runs.analysis.inference import Inference
+from runs.selectors.campaigns.campaigns import RatioRow
+from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.compare.verdict_words import size_of_all
+from runs.selectors.runs import doubtful_runs
+
+# Below this the interval marks of a table share a scale of at least 10 % to each side.
+NARROWEST = math.log(1.1)
+# For further places a verdict only shows their number: the table has them all.
+MOST_PLACES = 40
+
+
+@dataclass(frozen=True)
+class IntervalMark:
+    """The position of an interval in its drawing, in percent from the left."""
+
+    unity: float
+    low: float
+    high: float
+    point: float
+
+
+@dataclass(frozen=True)
+class RatioLine:
+    """A row of the ratio table with its drawing; None if there is no interval yet."""
+
+    row: RatioRow
+    # "PostgreSQL 18.4", "Page checksums on".
+    head: str
+    base: str
+    levels: str
+    mark: IntervalMark | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the table says of one thing against another: (verdict, its size, where it holds).
+
+    `together` is the overall effect, over so many rows; None where there is none.
+    """
+
+    head: str
+    base: str
+    verdicts: list[tuple[str, str, str]]
+    together: Inference | None
+    rows: int
+
+
+def ratio_lines(
+    rows: Sequence[RatioRow], words: Words, *, among: Sequence[RatioRow]
+) -> list[RatioLine]:
+    """The rows, drawn to the one scale of all pages of their table."""
+    words = words.among(row.levels for row in among)
+    reach = NARROWEST
+    for row in among:
+        for value in (row.comparison.low, row.comparison.high, row.comparison.ratio):
+            if value:
+                reach = max(reach, abs(math.log(value)))
+    return [
+        RatioLine(
+            row,
+            words.named(row.subject, row.head_label),
+            words.named(row.subject, row.base_label),
+            words.listed(row.levels),
+            _mark(row, reach),
+        )
+        for row in rows
+    ]
+
+
+def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
+    """The verdicts of each pair that was compared, with the levels that they hold for."""
+    words = words.among(row.levels for row in rows)
+    pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        head = words.named(row.subject, row.head_label)
+        base = words.named(row.subject, row.base_label)
+        pairs[head, base][row.comparison.verdict].append(row)
+    return [
+        Finding(
+            head,
+            base,
+            [
+                (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
+                for verdict, found in verdicts.items()
+            ],
+            next(iter(verdicts.values()))[0].together,
+            sum(map(len, verdicts.values())),
+        )
+        for (head, base), verdicts in pairs.items()
+    ]
+
+
+def _told(rows: Sequence[RatioRow], words: Words) -> str:
+    """Where a verdict holds, and how many of the runs behind it are doubtful."""
+    doubtful = sum(row.comparison.doubtful for row in rows)
+    doubt = doubtful_runs(doubtful) if doubtful else ""
+    return " ".join(filter(None, (_places(rows, words), doubt)))
+
+
+def _places(rows: Sequence[RatioRow], words: Words) -> str:
+    """Where a verdict holds: "Clients 1, 2", or each combination where there are more factors."""
+    shown = rows[:MOST_PLACES]
+    levels = [words.varied(row.levels) for row in rows]
+    if all(len(each) == 1 for each in levels):
+        (name,) = levels[0]
+        values = [
+            str(words.level(name, level))
+            for each in levels[:MOST_PLACES]
+            for level in each.values()
+        ]
+        places = words.named(name, ", ".join(values))
+    else:
+        places = " · ".join(words.listed(row.levels) for row in shown)
+    return f"{places} {_more(len(rows) - len(shown))}".rstrip()
+
+
+def _more(number: int) -> str:
+    if not number:
+        return ""
+    text = ngettext("and %(number)d more", "and %(number)d more", number)
+    return text % {"number": number}
+
+
+def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
+    found = row.comparison
+    if not (found.ratio and found.low and found.high):
+        return None
+
+    def place(value: float) -> float:
+        return round(50 + 48 * math.log(value) / reach, 2)
+
+    return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))
