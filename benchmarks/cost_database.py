@@ -48,6 +48,7 @@ from runs.models.campaigns import Origin
 from runs.services.access import projects
 from runs.services.campaigns import campaigns, topologies
 from runs.services.campaigns.summaries import SUMMARISE
+from runs.services.operations import partitions
 from runs.services.runs import artifacts
 from tests import factories
 
@@ -247,6 +248,8 @@ def grow(pairs: int) -> None:
         cursor.execute("SELECT array_agg(id) FROM runs_cell WHERE id > %s", [marks["after_cell"]])
         cursor.execute(SUMMARISE, [cursor.fetchone()[0], "finished"])
         cursor.execute("ANALYZE")
+    # As control does it.
+    partitions.look_after()
 
 
 def _last(model: Any) -> int:
@@ -396,7 +399,7 @@ def _oldest(campaign: str) -> Run:
 def known() -> Mapping[str, object]:
     """What addresses name, by the words in them: the oldest of each, which is dearest to find."""
     run, of_long = _oldest("lab-00000"), _oldest("long")
-    figure = PrintedFigure.objects.exclude(measurement=None).select_related("table__campaign")
+    figure = PrintedFigure.objects.exclude(measured_run=None).select_related("table__campaign")
     printed = figure.earliest("pk")
     return {
         "run": run.pk,

@@ -25,7 +25,10 @@ DECLARE
 BEGIN
     LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE;
     SET LOCAL session_replication_role = replica;
-    FOREACH each IN ARRAY ARRAY[{names}]::regclass[] LOOP
+    -- Of a partitioned table its partitions: it has no size of its own.
+    FOR each IN SELECT coalesce(inhrelid, of) FROM unnest(ARRAY[{names}]::regclass[]) AS of
+        LEFT JOIN pg_inherits ON inhparent = of
+    LOOP
         IF pg_relation_size(each) > {most} THEN
             EXECUTE format('TRUNCATE %s CASCADE', each);
         ELSIF pg_relation_size(each) > 0 THEN

@@ -3,7 +3,12 @@
 from typing import Any, TypeAlias
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
+from django.db.models.fields.related_descriptors import (
+    ForwardOneToOneDescriptor,
+    ReverseOneToOneDescriptor,
+)
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.constraints import is_one_of
@@ -50,8 +55,18 @@ class Statistic(models.TextChoices):
     MEAN = "mean", _("mean")
 
 
+def _by_id(name: str) -> BrinIndex:
+    """A summary of each 32 pages, in place of a key of all rows: ids grow as rows are added."""
+    return BrinIndex(fields=["id"], name=name, autosummarize=True, pages_per_range=32)
+
+
 class Measurement(models.Model):
-    """One number of a metric. `n` is the number of repeats behind the value (1 when executed)."""
+    """One number of a metric. `n` is the number of repeats behind the value (1 when executed).
+
+    The table is in partitions by ranges of runs (`runs.services.operations.partitions`): `id` is
+    unique because one sequence gives it, and what refers to a measurement names run, metric and
+    statistic.
+    """
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="measurements", db_index=False)
     metric = models.ForeignKey("Metric", models.PROTECT, db_index=False)
@@ -66,7 +81,10 @@ class Measurement(models.Model):
             is_one_of("statistic", Statistic, name="measurement_statistic_is_known"),
             models.UniqueConstraint(fields=["run", "metric", "statistic"], name="measurement_once"),
         ]
-        indexes = [models.Index(fields=["metric", "-run"], name="measurement_by_metric")]
+        indexes = [
+            models.Index(fields=["metric", "-run"], name="measurement_by_metric"),
+            _by_id("measurement_by_id"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.metric_id}={self.value}"
@@ -80,14 +98,28 @@ class RealField(models.FloatField):  # type: ignore[type-arg]  # not generic at 
         return "real"
 
 
+class OneToOneByKey(models.ForeignObject):  # type: ignore[type-arg]  # not generic at run time
+    """One to one by several columns, which are of both models and unique in both."""
+
+    many_to_one, one_to_one = False, True
+    related_accessor_class = ReverseOneToOneDescriptor  # type: ignore[assignment]
+    forward_related_accessor_class = ForwardOneToOneDescriptor
+
+    def deconstruct(self) -> Any:
+        """It has no column of its own: of it migrations know what Django has."""
+        name, _path, args, kwargs = super().deconstruct()
+        return name, "django.db.models.ForeignObject", args, kwargs
+
+
 class Series(models.Model):
     """Values at a fixed interval within one run; a null is an interval without a value.
 
-    `start` and `interval` are in seconds; `start` counts from the beginning of measuring.
+    `start` and `interval` are in seconds; `start` counts from the beginning of measuring. In
+    partitions as measurements are.
     """
 
     run = models.ForeignKey("Run", models.CASCADE, related_name="series", db_index=False)
-    name = models.SlugField(max_length=80)
+    name = models.SlugField(max_length=80, db_index=False)
     unit = models.CharField(max_length=40, blank=True)
     start = models.FloatField(default=0)
     interval = models.FloatField()
@@ -97,6 +129,7 @@ class Series(models.Model):
         ordering = ["run", "name"]
         verbose_name_plural = "series"
         constraints = [models.UniqueConstraint(fields=["run", "name"], name="series_once")]
+        indexes = [_by_id("series_by_id")]
 
     def __str__(self) -> str:
         return f"{self.name} of {self.run_id}"

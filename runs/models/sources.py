@@ -9,7 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.constraints import is_one_of
-from runs.models.measurements import Statistic
+from runs.models.measurements import OneToOneByKey, Statistic
 
 
 class Upload(models.Model):
@@ -228,6 +228,7 @@ class PrintedFigure(models.Model):
     is not derived from others of the publication. `n` is null and `statistic` empty if the
     publication does not print how often it measured. `exact` is false if the publication
     itself says that the figure is not exact. `node` is the machine that it was measured on.
+    `measured_run`, `measured_metric` and `measured_statistic` are the key of `measurement`.
     """
 
     Kind: TypeAlias = FigureKind
@@ -240,8 +241,22 @@ class PrintedFigure(models.Model):
     statistic = models.CharField(max_length=10, choices=Statistic, blank=True)
     exact = models.BooleanField(default=True)
     kind = models.CharField(max_length=12, choices=Kind, default=Kind.MEASURED)
-    measurement = models.OneToOneField(
-        "Measurement", models.CASCADE, null=True, related_name="printed"
+    # No foreign keys of their own: the three together have one, to the measurement.
+    measured_run = models.ForeignKey(
+        "Run", models.CASCADE, null=True, db_index=False, db_constraint=False, related_name="+"
+    )
+    measured_metric = models.ForeignKey(
+        "Metric", models.PROTECT, null=True, db_index=False, db_constraint=False, related_name="+"
+    )
+    measured_statistic = models.CharField(max_length=10, blank=True, db_default="")
+    measurement = OneToOneByKey(
+        "Measurement",
+        models.CASCADE,
+        from_fields=["measured_run", "measured_metric", "measured_statistic"],
+        to_fields=["run", "metric", "statistic"],
+        null=True,
+        unique=True,
+        related_name="printed",
     )
     # No index: nobody looks for the figures of a machine, and its table's go with it.
     node = models.ForeignKey("PublishedNode", models.CASCADE, null=True, db_index=False)
@@ -254,6 +269,10 @@ class PrintedFigure(models.Model):
             is_one_of("kind", FigureKind, name="figure_kind_is_known"),
             is_one_of("statistic", Statistic, name="figure_statistic_is_known", or_empty=True),
             models.UniqueConstraint(fields=["table", "row", "column"], name="figure_once"),
+            models.UniqueConstraint(
+                fields=["measured_run", "measured_metric", "measured_statistic"],
+                name="figure_of_measurement",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -177,7 +177,7 @@ def address(table: PublishedTable, figure: PrintedFigure) -> str:
 def address_of_run(run: Run) -> str:
     """The address of the figure that a published run stands for; "" where it stands for none."""
     figure = (
-        PrintedFigure.objects.filter(measurement__run=run)
+        PrintedFigure.objects.filter(measured_run=run)
         .select_related("table__campaign")
         .order_by("row", "column")
         .first()
@@ -203,26 +203,26 @@ def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
     """
     measured = Measurement.objects.filter(run__cell__in=list(cells), metric=metric).order_by()
     # By themselves: of a dozen joins PostgreSQL may choose a bad order, and read all figures.
-    keys = list(measured.values_list("pk", flat=True)[:MOST_MEASURED])
+    runs = set(measured.values_list("run", flat=True)[:MOST_MEASURED])
     found = (
-        PrintedFigure.objects.filter(measurement__in=keys)
+        PrintedFigure.objects.filter(measured_run__in=runs, measured_metric=metric)
         .exclude(kind=PrintedFigure.Kind.NOT_MEASURED)
-        .select_related("measurement__run", *RELATED)
-        .defer(*UNUSED, "measurement__run__plan")
+        .select_related("measured_run", *RELATED)
+        .defer(*UNUSED, "measured_run__plan")
         .prefetch_related("disputed")
         .order_by("row", "column")
     )
     of_cell: dict[int, list[PrintedFigure]] = defaultdict(list)
     for figure in found:
-        if figure.measurement:
-            of_cell[figure.measurement.run.cell_id].append(figure)
+        if figure.measured_run:
+            of_cell[figure.measured_run.cell_id].append(figure)
     return {cell: lines(figures, metric.unit) for cell, figures in of_cell.items()}
 
 
 def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:
     """Every printed figure of a cell: its text, the address of its page, its record as `lines`."""
     found = (
-        PrintedFigure.objects.filter(measurement__run__cell=cell)
+        PrintedFigure.objects.filter(measured_run__cell=cell)
         .select_related("measurement__metric")
         .prefetch_related(*loaded())
         .order_by("row", "column")

@@ -146,6 +146,9 @@ TOLD = (
     "printed__node",
 )
 
+# The key by which a figure is found from its measurement.
+OF_MEASUREMENT = ("measured_run", "measured_metric", "measured_statistic")
+
 
 def listed() -> QuerySet[Measurement]:
     """Measurements of finished runs with everything that a row shows, the newest runs first."""
@@ -182,7 +185,7 @@ def of_source(rows: QuerySet[Measurement], slug: str) -> QuerySet[Measurement]:
     found = rows.filter(run__in=keys).extra(where=["runs_run.id = ANY(%s)"], params=[keys])
     joined = found.select_related(None).select_related("metric", "run")
     campaigns = Campaign.objects.select_related("published__source")
-    figures = PrintedFigure.objects.only("measurement", *_below("printed__"))
+    figures = PrintedFigure.objects.only(*OF_MEASUREMENT, *_below("printed__"))
     return joined.prefetch_related(None).prefetch_related(
         Prefetch("run__cell", Cell.objects.only(*_below("run__cell__"))),
         Prefetch("run__campaign", campaigns.only(*_below("run__campaign__"))),

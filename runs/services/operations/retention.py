@@ -7,7 +7,7 @@ of the record. Only the content of its files is, whose names, sizes and hashes s
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.contrib.sessions.models import Session
 from django.db import transaction
@@ -20,6 +20,8 @@ from runs.models.campaigns import Origin
 from runs.services.access import audit
 from runs.services.runs import artifacts
 
+# A name, the rows, and the column by which they are removed.
+_Rows: TypeAlias = tuple[str, QuerySet[Any], str]
 # Of a transaction: it holds locks for a fraction of a second.
 ROWS = 5000
 
@@ -52,45 +54,48 @@ def _of_kind(kind: str, days: int, keep: Sequence[str], is_rehearsal: bool) -> R
         pruned = artifacts.prune(before=before, keep=keep, is_rehearsal=is_rehearsal)
         return Removed(kind, days, pruned.files, pruned.size)
     number = 0
-    for name, rows in _ROWS[kind](before):
-        number += rows.count() if is_rehearsal else _remove(kind, days, name, rows)
+    for name, rows, key in _ROWS[kind](before):
+        number += rows.count() if is_rehearsal else _remove(kind, days, name, rows, key)
     return Removed(kind, days, number)
 
 
-def _remove(kind: str, days: int, name: str, rows: QuerySet[Any]) -> int:
-    """Delete the rows in batches, each with its entry in the audit trail."""
+def _remove(kind: str, days: int, name: str, rows: QuerySet[Any], key: str) -> int:
+    """Delete the rows in batches, each with its entry in the audit trail.
+
+    `key` is the column that an index finds them by; all rows with a value of it go.
+    """
     number = 0
     while True:
         with transaction.atomic():
-            keys = list(rows.order_by("pk").values_list("pk", flat=True)[:ROWS])
+            keys = set(rows.order_by(key).values_list(key, flat=True)[:ROWS])
             if not keys:
                 return number
-            gone, _by_model = rows.model._default_manager.filter(pk__in=keys).delete()
+            gone, _by_model = rows.model._default_manager.filter(**{f"{key}__in": keys}).delete()
             told = {"older_than_days": days, "removed": gone}
             audit.record("old_removed", f"{kind}: {name}", after=told)
         number += gone
 
 
-def _failures(before: Any) -> list[tuple[str, QuerySet[Any]]]:
+def _failures(before: Any) -> list[_Rows]:
     """What runs that ended without success left: they are in no seal, and keep their events."""
     sealed = Seal.objects.filter(run=OuterRef("pk"))
     ended = Run.objects.filter(state__in=Run.UNSUCCESSFUL, finished_at__lt=before)
     runs = ended.exclude(origin=Origin.PUBLISHED).filter(~Exists(sealed)).order_by().values("pk")
     return [
-        ("commands", Command.objects.filter(run__in=runs)),
-        ("series", Series.objects.filter(run__in=runs)),
+        ("commands", Command.objects.filter(run__in=runs), "run_id"),
+        ("series", Series.objects.filter(run__in=runs), "run_id"),
     ]
 
 
-def _uploads(before: Any) -> list[tuple[str, QuerySet[Any]]]:
-    return [("answers", Upload.objects.filter(created_at__lt=before))]
+def _uploads(before: Any) -> list[_Rows]:
+    return [("answers", Upload.objects.filter(created_at__lt=before), "pk")]
 
 
-def _logins(before: Any) -> list[tuple[str, QuerySet[Any]]]:
-    return [("sessions", Session.objects.filter(expire_date__lt=before))]
+def _logins(before: Any) -> list[_Rows]:
+    return [("sessions", Session.objects.filter(expire_date__lt=before), "pk")]
 
 
-_ROWS: Mapping[str, Callable[[Any], list[tuple[str, QuerySet[Any]]]]] = {
+_ROWS: Mapping[str, Callable[[Any], list[_Rows]]] = {
     "failures": _failures,
     "uploads": _uploads,
     "logins": _logins,

@@ -12,11 +12,15 @@ TABLES = (
     *("runs_hardwareprofile", "runs_measurement", "runs_metric", "runs_revision", "runs_run"),
     *("runs_runcount", "runs_series", "runs_settingssnapshot"),
 )
-NEW = "SELECT relname FROM pg_class WHERE oid = ANY(%s::regclass[]) AND reltuples < 0"
+NEW = """
+SELECT relname FROM pg_class
+WHERE oid = ANY(%(tables)s::regclass[] || ARRAY(
+    SELECT inhrelid FROM pg_inherits WHERE inhparent = ANY(%(tables)s::regclass[])
+)::regclass[]) AND reltuples < 0"""
 
 
 def analyse_once_committed() -> None:
-    """Have tables analysed that never were, when the transaction has ended.
+    """Have tables and partitions analysed that never were, when the transaction has ended.
 
     One query where all were. It takes no lock that an upload waits for, and if it fails the upload
     is stored all the same.
@@ -26,6 +30,6 @@ def analyse_once_committed() -> None:
 
 def _analyse(tables: tuple[str, ...]) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(NEW, [list(tables)])
+        cursor.execute(NEW, {"tables": list(tables)})
         if new := [name for (name,) in cursor.fetchall()]:
             cursor.execute(f"ANALYZE {', '.join(new)}")

@@ -149,7 +149,7 @@ def _a_figure_says_what_is_known_of_it(client):
 
 
 def _a_published_run_leads_to_its_figure(client):
-    figure = PrintedFigure.objects.filter(measurement__isnull=False).first()
+    figure = PrintedFigure.objects.exclude(measured_run=None).first()
     answer = client.get(f"/runs/{figure.measurement.run_id}/")
 
     assert answer.status_code == 302

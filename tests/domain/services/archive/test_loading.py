@@ -284,6 +284,6 @@ def test_every_file_of_the_archive_loads():
     loaded = archive.load(files=reading.files())
 
     assert loaded.stored == tuple(path.stem for path in reading.files())
-    assert PrintedFigure.objects.filter(measurement=None).count() == 0
+    assert PrintedFigure.objects.filter(measured_run=None).count() == 0
     assert PrintedFigure.objects.count() == Measurement.objects.count() > 700
     assert Discrepancy.objects.exclude(kind="text").count() >= 8

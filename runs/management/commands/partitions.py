@@ -1,0 +1,58 @@
+"""List the partitions of measurements and series; --make begins the next, --drop drops empty."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from runs.services.access import audit
+from runs.services.errors import ServiceError
+from runs.services.operations import partitions
+from runs.services.operations.partitions import Partition
+
+
+class Command(BaseCommand):
+    """Prints a line for each partition; once a month, `--make` is all that is needed."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What to do, and from how many rows on."""
+        parser.add_argument(
+            "--make",
+            action="store_true",
+            help="begin a partition for this month where the newest one is full",
+        )
+        parser.add_argument(
+            "--rows",
+            type=int,
+            default=partitions.ROWS_OF_A_PARTITION,
+            help="how many rows a full one has (%(default)s)",
+        )
+        parser.add_argument(
+            "--drop", action="store_true", help="drop partitions that have no rows any more"
+        )
+
+    @audit.commanded
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Make, drop, and tell what there is."""
+        try:
+            if options["make"]:
+                for each in partitions.make(at_least=options["rows"]):
+                    self.stdout.write(f"{each.name} begins with run {each.first}")
+            for each in partitions.drop(is_rehearsal=not options["drop"]):
+                word = "dropped" if options["drop"] else "is empty: --drop drops it"
+                self.stdout.write(f"{each.name} {word}")
+        except ServiceError as error:
+            raise CommandError(f"{error} {error.remedy}".strip()) from error
+        for table in partitions.TABLES:
+            for each in partitions.listed(table):
+                self.stdout.write(_told(each))
+
+
+def _told(partition: Partition) -> str:
+    last = "" if partition.end is None else partition.end - 1
+    return (
+        f"{partition.name}: runs {partition.first or 1} to {last or 'the newest'},"
+        f" some {partition.rows:,} rows, {partition.size / 2**20:,.1f} MB"
+    )
