@@ -12,6 +12,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 THRESHOLDS = (20_000, 20, 20)
 gc.set_threshold(*THRESHOLDS)
 
-from benchlab.celery import app as celery_app  # noqa: E402 - what this loads is the first to gain
+from runs.later import load_later, load_package_later, without  # noqa: E402 - as below
+
+# Celery takes click's exceptions, redis a client for asyncio, and Django sqlparse for scripts of
+# many statements: 2 MB that are loaded where somebody uses them.
+load_package_later("click", ClickException="click.exceptions")
+load_package_later("redis.asyncio")
+load_later("sqlparse")
+
+with without("yaml"):  # messages are JSON
+    from benchlab.celery import app as celery_app  # what this loads is the first to gain
 
 __all__ = ("celery_app",)

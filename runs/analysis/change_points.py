@@ -7,19 +7,23 @@ place between its neighbours, and require an effect of at least 3 % between the 
 found gets its likeliest place, and those that are likely as well.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.noise import HistoryNoise, estimate, without_spikes
+from runs.arrays import np
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Places: TypeAlias = "NDArray[np.int64]"
 
 SIGNIFICANCE = 0.001
 MINIMUM_SEGMENT = 3
@@ -109,7 +113,7 @@ class _History:
     shortest: int
 
     @classmethod
-    def of(cls, points: Sequence[float | Sequence[float]]) -> "_History":
+    def of(cls, points: Sequence[float | Sequence[float]]) -> _History:
         """Prepare the points. Raises ValueError as find() does."""
         repeats = [list(point) if isinstance(point, Sequence) else [point] for point in points]
         if not all(repeats) or not all(0 < value < math.inf for runs in repeats for value in runs):

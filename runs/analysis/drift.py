@@ -5,16 +5,20 @@ points: 172,800 points (48 hours of seconds) become 400, whose pairs and lags ar
 the exact formulas. Only dips are searched in the points themselves. See docs/statistics.md.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from runs.analysis.noise import estimate, spread
+from runs.arrays import np
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 
 BLOCKS = 400
 MINIMUM_POINTS = 10
@@ -71,6 +75,8 @@ def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
 
     172,800 points take about 20 ms. Raises ValueError if times and values differ in number.
     """
+    if len(times_s) == len(values) < MINIMUM_POINTS:
+        return Stability(0.0, None, ())  # without numpy, which a worker of short runs never loads
     times, points = np.asarray(times_s, dtype=float), np.asarray(values, dtype=float)
     if times.shape != points.shape:
         raise ValueError("There must be one time for each value.")

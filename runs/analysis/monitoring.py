@@ -7,18 +7,19 @@ reports a collapse on the day it happens, and leaves 5 % to change_points.find()
 later.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from runs.analysis import change_points
 from runs.analysis.change_points import SAME_PLACE, ChangePoint
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.noise import spread
+from runs.arrays import np
 
 SIGNIFICANCE = 0.001
 MINIMUM_RUNS = 10

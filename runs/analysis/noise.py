@@ -3,15 +3,19 @@
 The formulas are in docs/statistics.md; power is for two sides with equally many repeats.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
+from runs.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 POWER = 0.8
 MOST_FREEDOM = 10_000
@@ -127,7 +131,7 @@ def needs_more(summary: Summary, wanted_half_width: float) -> bool:
     return width is None or width > wanted_half_width
 
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 
 SPIKE = 3.0
 """Standard deviations from the running median beyond which a point is a spike."""

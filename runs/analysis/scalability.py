@@ -7,13 +7,17 @@ keeping all consistent (coherency): Gunther's Universal Scalability Law. Amdahl'
 with beta = 0. Source: N. J. Gunther, "Guerrilla Capacity Planning", 2007, chapters 4 to 6.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from runs.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Law = Literal["amdahl", "usl"]
 Interval = tuple[float, float | None]

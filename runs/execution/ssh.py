@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from runs.execution.errors import (
     TargetProblem,
 )
 from runs.execution.sessions import ANSWER_BYTES, AnswerTooLong, Budget
+from runs.later import without
 from runs.wording import gettext_noop as _
 
 if TYPE_CHECKING:
@@ -91,13 +91,8 @@ def load() -> None:
     Without the library of security keys, where nobody else has it: it takes 3 MB, and no person is
     there who could touch one.
     """
-    without = {"fido2"} - sys.modules.keys()
-    sys.modules.update(dict.fromkeys(without))  # type: ignore[arg-type]  # cannot be imported
-    try:
+    with without("fido2"):
         import asyncssh  # noqa: F401, PLC0415 - see the top
-    finally:
-        for each in without:
-            del sys.modules[each]
 
 
 def generate_private_key() -> tuple[str, str]:

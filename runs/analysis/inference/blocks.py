@@ -5,16 +5,20 @@ round (the machine is warmer, a neighbour is busier) is removed from all compari
 may be missing; then a cell's estimate is based on the existing runs, less their blocks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from runs.analysis.inference.cells import Cell
+from runs.arrays import np
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Places: TypeAlias = "NDArray[np.int64]"
 
 # Beyond this size a block per round costs more than it gains: long histories have none.
 MOST_BLOCKS = 400

@@ -9,13 +9,15 @@ then has the same, smaller level (S. J. Pocock, "Group sequential methods in the
 of clinical trials", 1977), for whatever reason the rounds were added.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-import numpy as np
+from runs.arrays import np
 
 SHARED_NODES, SCALE_NODES = 24, 20
 NORMAL_FREEDOM = 2000.0
@@ -160,8 +162,8 @@ def _crossed(looks: Sequence[int], limit: float) -> float:
 
 
 def _normal(
-    value: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", variance: float
-) -> "np.ndarray[tuple[int, ...], np.dtype[np.float64]]":
+    value: np.ndarray[tuple[int, ...], np.dtype[np.float64]], variance: float
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     density: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.exp(
         -(value**2) / (2 * variance)
     ) / np.sqrt(2 * np.pi * variance)

@@ -7,10 +7,10 @@ Poisson rates). If runs of one cell differ by more than a Poisson distribution e
 in bursts, and as many events as a burst has count as one.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
-
-import numpy as np
 
 from runs.analysis.inference.cells import Cell, Pair
 from runs.analysis.inference.model import Contrasts, Model
@@ -23,6 +23,7 @@ from runs.analysis.inference.verdicts import (
     rounds_missing,
     word,
 )
+from runs.arrays import np
 
 
 def judge_counts(

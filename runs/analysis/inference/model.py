@@ -1,17 +1,21 @@
 """Cells fitted campaign by campaign, and contrasts between them with their errors."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit, Floats, Places
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, moderate
+from runs.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005

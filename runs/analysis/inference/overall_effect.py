@@ -5,17 +5,18 @@ own effect, which deviates from that of all machines as in the version line (lin
 is that of machines like these, and wider than the scatter of the runs alone.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from runs.analysis.inference.cells import Pair
 from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import SIGNIFICANCE, Direction, Inference
 from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
+from runs.arrays import np
 
 
 def judge_together(

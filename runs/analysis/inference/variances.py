@@ -7,13 +7,14 @@ A cell that scatters more than the others can explain (a spike) keeps its own va
 and others, "Robust hyperparameter estimation protects against hypervariable genes", 2016).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from runs.analysis.inference.blocks import Fit, Floats
 from runs.analysis.inference.cells import Noise
+from runs.arrays import np
 
 # Probability of a cell's scatter: below the first it is a spike, above the second it is not.
 SPIKED, USUAL = 0.0005, 0.02

@@ -8,14 +8,15 @@ each version, and the index is that of a machine not in the data: its interval i
 DerSimonian, N. Laird, "Meta-analysis in clinical trials", 1986, for the variance between machines).
 """
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from runs.analysis.inference.blocks import Floats
+from runs.arrays import np
 
 # Without other knowledge, machines differ by about 3 %; that counts like four observed differences.
 USUAL_MACHINES, USUAL_FREEDOM = 0.03, 4.0

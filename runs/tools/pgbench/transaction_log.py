@@ -11,16 +11,20 @@ Eight digits are turned into a number by three multiplications on a 64-bit word,
 block.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from runs.arrays import np
 from runs.tools.output import UNKNOWN_LINES, text_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _EXACT_BITS = 20  # latencies below 2^20 us (1.05 s) are counted to the microsecond
 _KEPT_BITS = 10  # longer ones keep ten binary digits: they are exact to 0.1 %
@@ -79,11 +83,11 @@ class Latencies:
         self._long.update(dict(zip(kept.tolist(), counts.tolist(), strict=True)))
 
 
-Numbers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
-Places = NDArray[np.intp]
+Numbers: TypeAlias = "NDArray[np.int64]"
+Flags: TypeAlias = "NDArray[np.bool_]"
+Words: TypeAlias = "NDArray[np.uint64]"
+Bytes: TypeAlias = "NDArray[np.uint8]"
+Places: TypeAlias = "NDArray[np.intp]"
 
 WIDTHS = (6, 7, 8)
 # In the place of the time, what became of a transaction that has none.

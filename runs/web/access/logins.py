@@ -36,7 +36,7 @@ UNKNOWN = "account of nobody"
 
 
 def watch() -> None:
-    """Listen from now on."""
+    """Listen from now on. Being called again changes nothing."""
     user_logged_in.connect(_logged_in, dispatch_uid="audit")
     user_logged_out.connect(_logged_out, dispatch_uid="audit")
     user_login_failed.connect(_refused, dispatch_uid="audit")
@@ -133,6 +133,8 @@ class Gate:
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
+        # Only requests log somebody in: control and workers load nothing of all this.
+        watch()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Let it through: the view is known only after the address was resolved."""
