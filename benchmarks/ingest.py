@@ -174,7 +174,7 @@ def _copy(url: str, options: argparse.Namespace) -> None:
     with psycopg.connect(url) as connection:
         rows = {}
         for table, columns in COPIED:
-            with connection.cursor().copy(f"COPY {table} ({columns}) TO STDOUT") as out:
+            with connection.cursor().copy(f"COPY (SELECT {columns} FROM {table}) TO STDOUT") as out:
                 rows[table] = b"".join(out)
         connection.execute("TRUNCATE runs_run CASCADE")
         connection.commit()
@@ -256,7 +256,8 @@ def _gunicorn(
     """The port and the process of gunicorn, as script/server starts it."""
     argv = (
         *(sys.executable, "-m", "gunicorn", application, "--no-control-socket"),
-        *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
+        *("--bind", "127.0.0.1:0", "--worker-class", "gthread"),
+        *("--workers", os.environ.get("WEB_CONCURRENCY", "2")),
         *("--threads", "4", "--preload"),
     )
     log = folder / f"{application.partition(':')[0]}.log"

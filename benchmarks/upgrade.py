@@ -47,7 +47,7 @@ STEPS = (
     ("collectstatic", "--noinput", "--verbosity=0"),
 )
 # Control does this some minutes after its start.
-SEALING = "from runs.services.seals import sealing; sealing.request_missing(after_seconds=0)"
+SEALING = "from runs.services import seals; seals.request_missing(after_seconds=0)"
 UNSEALED = """
 SELECT count(*) FROM runs_run r WHERE state = 'finished' AND origin <> 'published'
    AND NOT EXISTS (SELECT FROM runs_seal WHERE run = r.id)
