@@ -6,25 +6,29 @@ later goes where the run belongs.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from django.db import OperationalError, connection, transaction
+from django.db import OperationalError, ProgrammingError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
 
 from runs.models import Run
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 
+T = TypeVar("T")
+
 TABLES = ("runs_measurement", "runs_series")
 # A partition costs each statement a look: small ones cost more than they save.
 ROWS_OF_A_PARTITION = 10_000_000
-# Nobody waits longer for what waits for everybody else.
-LOCK_SECONDS = 3
+# Below PostgreSQL's deadlock_timeout (1 s): it is this that gives way, and no request or vacuum.
+LOCK_SECONDS = 0.5
+TRIES = 6
 _BOUNDS = re.compile(r"FOR VALUES FROM \('?(\w+)'?\) TO \('?(\w+)'?\)")
 
 _PARTITIONS = """
@@ -43,14 +47,14 @@ SELECT parent.relname
 FROM pg_class parent
 JOIN pg_inherits ON inhparent = parent.oid
 JOIN pg_class child ON child.oid = inhrelid
-WHERE parent.oid = ANY(%s::regclass[])
+WHERE parent.oid = ANY(%s::regclass[]) AND pg_has_role(parent.relowner, 'USAGE')
 GROUP BY parent.oid, parent.relname, parent.reltuples
 HAVING sum(child.reltuples) > 1.2 * greatest(parent.reltuples, 0) + 1000"""
 
 _SUMMARISED = """
 SELECT brin_summarize_new_values(indexrelid) FROM pg_index
 JOIN pg_class of ON of.oid = indexrelid JOIN pg_am am ON am.oid = of.relam
-WHERE indrelid = ANY(%s::regclass[]) AND amname = 'brin'"""
+WHERE indrelid = ANY(%s::regclass[]) AND amname = 'brin' AND pg_has_role(of.relowner, 'USAGE')"""
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,8 @@ def make(*, at_least: int = ROWS_OF_A_PARTITION, now: datetime | None = None) ->
 
     Full is one that has `at_least` so many rows, and was not begun in this month (UTC). Returns
     the new ones; there is none where no run was made since the newest was begun. Reads the newest
-    partition, and meanwhile nobody else does, nor stores runs. Raises ServiceError `table_in_use`;
-    nothing has changed then.
+    partition, and meanwhile nobody else does, nor stores runs. Raises ServiceError `table_in_use`,
+    `not_owner`; nothing has changed then.
     """
     month = f"{now or datetime.now(UTC):%Y_%m}"
     made = []
@@ -109,7 +113,7 @@ def make(*, at_least: int = ROWS_OF_A_PARTITION, now: datetime | None = None) ->
 
 
 def _begin(newest: Partition, name: str) -> Partition | None:
-    with _rearranging(newest.table) as cursor:
+    def begin(cursor: CursorWrapper) -> Partition | None:
         cursor.execute(_LAST_RUN)
         boundary = (cursor.fetchone()[0] or 0) + 1
         if boundary == (newest.first or 1):
@@ -120,14 +124,16 @@ def _begin(newest: Partition, name: str) -> Partition | None:
         _attach(cursor, closed)
         cursor.execute(f"CREATE TABLE {name} PARTITION OF {newest.table} {begun.bounds}")
         audit.record("partition_made", name, after={"from_run": boundary})
-    return begun
+        return begun
+
+    return _rearrange(newest.table, begin)
 
 
 def drop(*, is_rehearsal: bool = True) -> list[Partition]:
     """Drop the partitions that have no rows any more, or only say which; never the newest.
 
     The next one takes over the range, since a run of it can still be repeated: it is read for that,
-    during which nobody else does. Raises ServiceError `table_in_use`.
+    during which nobody else does. Raises ServiceError `table_in_use`, `not_owner`.
     """
     dropped = []
     for table in TABLES:
@@ -142,7 +148,8 @@ def drop(*, is_rehearsal: bool = True) -> list[Partition]:
 
 def _give_up(name: str, table: str) -> bool:
     """Drop a partition and give its range to the next; False where it has rows again."""
-    with _rearranging(table) as cursor:
+
+    def give_up(cursor: CursorWrapper) -> bool:
         # The one before it may have been dropped just now.
         here = listed(table)
         [place] = [place for place, each in enumerate(here) if each.name == name]
@@ -154,7 +161,9 @@ def _give_up(name: str, table: str) -> bool:
         cursor.execute(f"ALTER TABLE {table} DETACH PARTITION {after.name}")
         _attach(cursor, wider)
         audit.record("partition_dropped", name, after={"to": after.name})
-    return True
+        return True
+
+    return _rearrange(table, give_up)
 
 
 def _has_rows(partition: Partition) -> bool:
@@ -170,42 +179,75 @@ def _attach(cursor: CursorWrapper, partition: Partition) -> None:
     )
 
 
-@contextmanager
-def _rearranging(table: str) -> Iterator[CursorWrapper]:
-    """A transaction in which nobody stores runs or uses the table.
+def _rearrange(table: str, act: Callable[[CursorWrapper], T]) -> T:
+    """Do something while nobody stores runs or uses the table, in a transaction; what it returns.
 
-    Foreign keys to the table are taken off and put back: a partition that has rows that are
-    referred to could not be detached for a moment.
+    Where somebody does, it gives way and tries again. Raises ServiceError `table_in_use`,
+    `not_owner`.
     """
-    try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-            cursor.execute("SET LOCAL statement_timeout = 0")
-            cursor.execute(f"LOCK TABLE {Run._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
-            cursor.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
-            cursor.execute(_REFERENCES, [table])
-            references = cursor.fetchall()
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            for of, name, _definition in references:
-                cursor.execute(f"ALTER TABLE {of} DROP CONSTRAINT {name}")
-            yield cursor
-            for of, name, definition in references:
-                cursor.execute(f"ALTER TABLE {of} ADD CONSTRAINT {name} {definition}")
-    except OperationalError as error:
-        if not isinstance(error.__cause__, LockNotAvailable):
-            raise
-        raise ServiceError(
-            "table_in_use",
-            _("Somebody has used %(table)s for more than %(seconds)s s.")
-            % {"table": table, "seconds": LOCK_SECONDS},
-            remedy=_("Nothing has changed. Try again when long exports and backups have ended."),
-        ) from error
+    for _try in range(TRIES):
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                return _alone(cursor, table, act)
+        except OperationalError as error:
+            if not _is_lock(error):
+                raise
+        except ProgrammingError as error:
+            if not isinstance(error.__cause__, InsufficientPrivilege):
+                raise
+            raise ServiceError(
+                "not_owner",
+                _("The account of DATABASE_URL does not own %(table)s.") % {"table": table},
+                remedy=_("Give the command the account that migrates."),
+            ) from error
+        time.sleep(LOCK_SECONDS)
+    raise ServiceError(
+        "table_in_use",
+        _("%(table)s is in use: no lock of it in %(tries)s tries.")
+        % {"table": table, "tries": TRIES},
+        remedy=_("Nothing has changed. Try again when long exports and backups have ended."),
+    )
+
+
+def _alone(cursor: CursorWrapper, table: str, act: Callable[[CursorWrapper], T]) -> T:
+    """Foreign keys to the table are taken off and put back.
+
+    Else a partition with rows that are referred to could not be detached for a moment.
+    """
+    cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+    cursor.execute("SET LOCAL statement_timeout = 0")
+    cursor.execute(_REFERENCES, [table])
+    references = cursor.fetchall()
+    used = ", ".join([table, *(of for of, _name, _definition in references)])
+    cursor.execute(f"LOCK TABLE {Run._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
+    cursor.execute(f"LOCK TABLE {used} IN ACCESS EXCLUSIVE MODE")
+    cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    for of, name, _definition in references:
+        cursor.execute(f"ALTER TABLE {of} DROP CONSTRAINT {name}")
+    done = act(cursor)
+    for of, name, definition in references:
+        cursor.execute(f"ALTER TABLE {of} ADD CONSTRAINT {name} {definition}")
+    return done
+
+
+def _is_lock(error: OperationalError) -> bool:
+    return isinstance(error.__cause__, LockNotAvailable | DeadlockDetected)
 
 
 def look_after() -> None:
-    """What PostgreSQL does not do by itself for tables in partitions; a duty of control."""
-    analyse_grown()
-    summarise()
+    """What PostgreSQL does not do by itself for tables in partitions; a duty of control.
+
+    Where a vacuum is at work it is left for the next time: PostgreSQL would end the vacuum.
+    """
+    try:
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+            analyse_grown()
+            summarise()
+    except OperationalError as error:
+        if not _is_lock(error):
+            raise
 
 
 def analyse_grown() -> list[str]:

@@ -1,5 +1,6 @@
 """Partitions of measurements and series: made, used, dropped, and put back by a restore."""
 
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import psycopg
@@ -10,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from runs.models import AuditEntry, Measurement, PrintedFigure, Run, Series
 from runs.published import reading
 from runs.services import archive, seals
+from runs.services.errors import ServiceError
 from runs.services.operations import backups, partitions
 from tests import factories
 
@@ -149,15 +151,38 @@ def test_neighbours_that_are_empty_go_together():
     assert (left.name, left.first, left.end) == ("runs_series_2026_12", None, None)
 
 
-@pytest.mark.django_db
-def test_a_table_in_use_is_left_as_it_is(monkeypatch):
-    monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.1)
+@contextmanager
+def locked(mode):
+    """Somebody else uses the measurements."""
     info = connection.connection.info
     with psycopg.connect(info.dsn, password=info.password) as other:
-        other.execute("LOCK TABLE runs_measurement IN ACCESS SHARE MODE")
-        with pytest.raises(CommandError, match=r"Somebody has used runs_measurement.*Try again"):
-            call_command("partitions", "--make", "--rows", "0")
+        other.execute(f"LOCK TABLE runs_measurement IN {mode} MODE")
+        yield
+
+
+@pytest.mark.django_db
+def test_a_table_in_use_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.05)
+    measured()
+    with locked("ACCESS SHARE"), pytest.raises(CommandError, match="in use: no lock of it in 6"):
+        call_command("partitions", "--make", "--rows", "0")
     assert names() == list(FIRST)
+
+
+@pytest.mark.django_db
+def test_an_account_that_does_not_own_a_table_is_told():
+    with pytest.raises(ServiceError, match="does not own pg_class") as refused:
+        partitions._rearrange("pg_class", lambda _cursor: None)
+    assert (refused.value.code, names()) == ("not_owner", list(FIRST))
+
+
+@pytest.mark.django_db
+def test_what_control_looks_after_gives_way_to_a_vacuum(monkeypatch):
+    monkeypatch.setattr(partitions, "LOCK_SECONDS", 0.05)
+    with locked("SHARE UPDATE EXCLUSIVE"):
+        partitions.look_after()
+    with locked("ROW EXCLUSIVE"):
+        partitions.look_after()
 
 
 @pytest.mark.django_db
