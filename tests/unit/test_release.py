@@ -69,6 +69,7 @@ SYSTEMD = "tests/deployment/test_without_containers.py"
 SERVER = "tests/deployment/test_without_containers.py"
 BACKUPS = "tests/domain/services/operations/test_operations.py"
 ARTIFACTS = "tests/domain/services/runs/test_findings.py"
+PARTITIONS = "tests/domain/services/operations/test_partitions.py"
 RETENTION = "tests/domain/services/operations/test_operations.py"
 BLOCKS = {
     "One machine": {SERVER},
@@ -91,6 +92,9 @@ SENTENCES = {
     "manage.py collectstatic": (SYSTEMD, "Without containers"),
     "manage.py load_published": (SYSTEMD, "Without containers"),
     "manage.py pack_files": ("tests/domain/services/runs/test_packs.py", '"pack_files"'),
+    "manage.py partitions": (PARTITIONS, '"partitions")'),
+    "manage.py partitions --drop": (PARTITIONS, '"--drop")'),
+    "manage.py partitions --make": (PARTITIONS, '"--make"'),
     "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
     "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
     "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
