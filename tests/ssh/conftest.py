@@ -144,6 +144,9 @@ def on_host(target: OpenSSH, address: Address, key_pair: tuple[str, str]) -> Ses
     return run
 
 
+PERMISSIONS = Path("/tmp/benchlab-test-permissions")
+
+
 @pytest.fixture
 def allow(account: Account, request: pytest.FixtureRequest) -> Iterator[Callable[..., None]]:
     """Let sudo on this machine allow some actions, for the time of the test.
@@ -160,10 +163,21 @@ def allow(account: Account, request: pytest.FixtureRequest) -> Iterator[Callable
         path.write_text(privileged.sudoers(account.name, names))
         path.chmod(0o440)
 
-    with Path("/tmp/benchlab-test-permissions").open("w") as lock:
+    with PERMISSIONS.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if is_refused else fcntl.LOCK_SH)
         yield install
         path.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def nothing_allowed() -> Iterator[None]:
+    """No other test lets sudo allow anything meanwhile; none can that does not run as root."""
+    if os.getuid() != 0:
+        yield
+        return
+    with PERMISSIONS.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture

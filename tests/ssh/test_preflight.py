@@ -106,6 +106,7 @@ def test_a_campaign_that_fits_is_clear(server):
     assert errors(preflight.of_design(resolve(draft(server)))) == []
 
 
+@pytest.mark.usefixtures("nothing_allowed")
 def test_every_problem_is_told_at_once_with_server_and_remedy(server, base_dir):
     (base_dir / "precious").write_text("data")
     before = tree(base_dir)
