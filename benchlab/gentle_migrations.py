@@ -28,10 +28,9 @@ from django.db.migrations import AddConstraint, AddField, AddIndex, Migration, R
 from django.db.migrations.operations import RunSQL, SeparateDatabaseAndState
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-# Below PostgreSQL's deadlock_timeout (1 s): it is the migration that gives way, and no upload.
-LOCK_SECONDS = 0.5
+from runs.services.database import LOCK_SECONDS, is_wait
+
 # PostgreSQL ends an autovacuum for somebody who has waited for deadlock_timeout.
 LOCK_SECONDS_AGAINST_VACUUM = 1.5
 LONGEST_PAUSE_SECONDS = 15.0
@@ -57,11 +56,6 @@ AND l.relation IN (SELECT oid FROM pg_class WHERE relkind IN ('r', 'p')
 ORDER BY a.xact_start, l.pid LIMIT 1"""
 
 STEPS = "runs_migrationstep"
-
-
-def is_wait(error: BaseException) -> bool:
-    """Whether a statement was ended because it waited for a lock."""
-    return isinstance(error.__cause__, LockNotAvailable | DeadlockDetected)
 
 
 class LockWaits:

@@ -16,6 +16,14 @@ from psycopg.waiting import Ready, Wait
 
 # How long a transaction that has locked leases may ask nothing.
 IDLE_SECONDS = 30.0
+# What changes a table waits no longer for its lock. Below PostgreSQL's deadlock_timeout (1 s): the
+# change gives way, and no request or vacuum.
+LOCK_SECONDS = 0.5
+
+
+def is_wait(error: BaseException) -> bool:
+    """Whether a statement was ended because it waited for a lock."""
+    return isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected)
 
 
 def give_back() -> None:

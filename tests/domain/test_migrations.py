@@ -25,10 +25,11 @@ from psycopg import sql
 from benchlab import baseline, gentle_migrations
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchlab.gentle_migrations import AddCheck, InSteps, LockWaits, forget_steps, is_wait
+from benchlab.gentle_migrations import AddCheck, InSteps, LockWaits, forget_steps
 from runs.analysis import certificate, monitoring
 from runs.execution.plan import RunPlan
 from runs.models import Run
+from runs.services.database import is_wait
 from runs.services.operations import backups
 from tests.migrated import ROOT, baseline_of, create_database, migrate_one_by_one
 from tests.real_services import FOLDER

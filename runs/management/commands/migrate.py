@@ -11,7 +11,8 @@ from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 
 from benchlab import baseline
-from benchlab.gentle_migrations import LockWaits, forget_steps, is_wait
+from benchlab.gentle_migrations import LockWaits, forget_steps
+from runs.services.database import is_wait
 
 # With one of these, somebody only looks, or wants certain migrations.
 _OTHERWISE = frozenset(

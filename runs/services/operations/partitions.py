@@ -15,10 +15,11 @@ from typing import TypeVar
 from django.db import OperationalError, ProgrammingError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
-from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
+from psycopg.errors import InsufficientPrivilege
 
 from runs.models import Run
 from runs.services.access import audit
+from runs.services.database import LOCK_SECONDS, is_wait
 from runs.services.errors import ServiceError
 
 T = TypeVar("T")
@@ -26,8 +27,6 @@ T = TypeVar("T")
 TABLES = ("runs_measurement", "runs_series")
 # A partition costs each statement a look: small ones cost more than they save.
 ROWS_OF_A_PARTITION = 10_000_000
-# Below PostgreSQL's deadlock_timeout (1 s): it is this that gives way, and no request or vacuum.
-LOCK_SECONDS = 0.5
 TRIES = 6
 _BOUNDS = re.compile(r"FOR VALUES FROM \('?(\w+)'?\) TO \('?(\w+)'?\)")
 
@@ -190,7 +189,7 @@ def _rearrange(table: str, act: Callable[[CursorWrapper], T]) -> T:
             with transaction.atomic(), connection.cursor() as cursor:
                 return _alone(cursor, table, act)
         except OperationalError as error:
-            if not _is_lock(error):
+            if not is_wait(error):
                 raise
         except ProgrammingError as error:
             if not isinstance(error.__cause__, InsufficientPrivilege):
@@ -230,10 +229,6 @@ def _alone(cursor: CursorWrapper, table: str, act: Callable[[CursorWrapper], T])
     return done
 
 
-def _is_lock(error: OperationalError) -> bool:
-    return isinstance(error.__cause__, LockNotAvailable | DeadlockDetected)
-
-
 def look_after() -> None:
     """What PostgreSQL does not do by itself for tables in partitions; a duty of control.
 
@@ -246,7 +241,7 @@ def look_after() -> None:
             analyse_grown()
             summarise()
     except OperationalError as error:
-        if not _is_lock(error):
+        if not is_wait(error):
             raise
 
 
