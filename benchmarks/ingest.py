@@ -256,8 +256,7 @@ def _gunicorn(
     """The port and the process of gunicorn, as script/server starts it."""
     argv = (
         *(sys.executable, "-m", "gunicorn", application, "--no-control-socket"),
-        *("--bind", "127.0.0.1:0", "--worker-class", "gthread"),
-        *("--workers", os.environ.get("WEB_CONCURRENCY", "2")),
+        *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
         *("--threads", "4", "--preload"),
     )
     log = folder / f"{application.partition(':')[0]}.log"
