@@ -1,7 +1,8 @@
 # The image of web, control and worker; docker-compose.yml says which command each runs.
 FROM python:3.11-slim
 
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
+# One heap for all threads: each of several keeps what it has been given.
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
 WORKDIR /app
 
 COPY requirements.lock .
@@ -21,5 +22,5 @@ RUN pybabel compile --directory locale --domain django \
         $(python -c 'import sysconfig; print(*map(sysconfig.get_path, ("stdlib", "purelib")))')
 USER benchlab
 EXPOSE 8000
-# --preload: a wrong setting ends the service with its line, instead of worker after worker.
-CMD ["gunicorn", "benchlab.wsgi:application", "--config", "python:benchlab.worker", "--bind", "0.0.0.0:8000", "--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12", "--preload", "--no-control-socket", "--logger-class", "benchlab.worker.LinesAsOthers", "--worker-tmp-dir", "/dev/shm"]
+# One process: WEB_CONCURRENCY asks for more.
+CMD ["gunicorn", "benchlab.wsgi:application", "--config", "python:benchlab.worker", "--bind", "0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm"]

@@ -12,15 +12,20 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 THRESHOLDS = (20_000, 20, 20)
 gc.set_threshold(*THRESHOLDS)
 
-from runs.later import load_later, load_package_later, without  # noqa: E402 - as below
+from runs.later import load_later, load_package_later, load_when_called  # noqa: E402
 
-# Celery takes click's exceptions, redis a client for asyncio, and Django sqlparse for scripts of
-# many statements: 2 MB that are loaded where somebody uses them.
+# Celery takes exceptions of click and of AMQP, redis clients for asyncio and for clusters, Django
+# sqlparse for scripts of many statements, the description of the API what its tests ask with, and
+# the login by security keys the list of all public suffixes: 6 MB that are loaded where somebody
+# uses them.
+load_package_later(
+    "amqp",
+    **dict.fromkeys(("ChannelError", "ConnectionError", "ResourceError"), "amqp.exceptions"),
+    RecoverableConnectionError="amqp.exceptions",
+)
 load_package_later("click", ClickException="click.exceptions")
 load_package_later("redis.asyncio")
 load_later("sqlparse")
-
-with without("yaml"):  # messages are JSON
-    from benchlab.celery import app as celery_app  # what this loads is the first to gain
-
-__all__ = ("celery_app",)
+load_when_called("fido2.rpid", "verify_rp_id")
+load_when_called("redis.cluster", "RedisCluster")
+load_when_called("rest_framework.test", "APIRequestFactory")

@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from celery import Celery
+from runs.later import without
+
+with without("yaml"):  # messages are JSON
+    from celery import Celery
 from celery.worker.consumer.gossip import Gossip
 from celery.worker.consumer.mingle import Mingle
-from kombu import Connection
+from kombu import Connection, Queue
 from kombu.transport import redis as transport
 from redis import Redis, WatchError
+
+__all__ = ("Queue", "app", "mutex")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
 # Celery runs Django's checks and drops what they say. They load all pages: 25 MB and half a second

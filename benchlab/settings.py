@@ -10,9 +10,9 @@ from typing import Any
 
 import plotly
 from django.utils.translation import gettext_lazy as _
-from kombu import Queue
 from whitenoise.compress import Compressor
 
+from benchlab.celery import Queue
 from benchlab.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent

@@ -1,8 +1,10 @@
-"""gunicorn's worker with threads, which does not wait forever for a client's data.
+"""How gunicorn runs BenchLab: its settings, its worker, and what is made before the first request.
 
-It is a configuration of gunicorn as well (`--config python:benchlab.worker`): with `--preload` the
-parent makes what the first page needs before it forks, so that each worker has it from its first
-request on, in memory that they share.
+    gunicorn benchlab.wsgi:application --config python:benchlab.worker
+
+One process answers by 24 threads. gunicorn's parent then loads nothing of BenchLab, and its process
+makes what the first page needs before it takes a request. `WEB_CONCURRENCY` asks for more
+processes: the parent loads and makes it all once, and they share that memory.
 """
 
 import contextlib
@@ -11,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,20 +21,30 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from benchlab.logs import JSONFormatter
+# What is imported here is loaded by a parent that has no use for it: Django is below.
+
+workers = int(os.environ.get("WEB_CONCURRENCY") or 1)
+preload_app = workers > 1
+worker_class = "benchlab.worker.Worker"
+threads = 24
+# For a process that loads BenchLab on a busy machine, and says nothing meanwhile.
+timeout = 90
+logger_class = "benchlab.worker.LinesAsOthers"
+# It has one place for each home folder, where two instances would meet.
+control_socket_disable = True
 
 # Silence in the middle of a request, and the time that its first bytes have.
 SILENCE_SECONDS = 5.0
 # Received data extends the time for more: no connection of today is slower than that.
 BYTES_PER_SECOND = 20_000
 
-# A database that is away or slow delays the start, or the next worker, by no more. Only the search
+# A database that is away or slow delays the start, or the next process, by no more. Only the search
 # for its address cannot be interrupted.
-PARENT_SECONDS = 3
+WARMING_SECONDS = 3
 # For the workers that are forked one after the other.
 PARENT_KEEPS_SECONDS = 5.0
 
@@ -75,11 +88,17 @@ class Connection(TConn):  # type: ignore[misc]
 class Worker(ThreadWorker):  # type: ignore[misc]
     """For `gunicorn --worker-class benchlab.worker.Worker`."""
 
-    def init_process(self) -> None:
-        """Called in the new process: what the parent could not make is made while it answers."""
-        if not _is_warm:
-            threading.Thread(target=_warm_alone, name="benchlab-warm", daemon=True).start()
-        super().init_process()
+    def load_wsgi(self) -> None:
+        """Called in the new process: load the application, unless the parent has.
+
+        A wrong setting ends the service with its line, where gunicorn would begin one process after
+        the other.
+        """
+        try:
+            super().load_wsgi()
+        except SystemExit as wrong:
+            print(wrong.code, file=sys.stderr, flush=True)
+            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from None
 
     def handle(self, conn: Any) -> Any:
         """Handle a request on a connection; runs in a thread."""
@@ -95,24 +114,32 @@ _warmed_at = -PARENT_KEEPS_SECONDS
 def on_starting(server: Any) -> None:
     """Called by gunicorn in the parent, before anybody can connect."""
     if server.cfg.preload_app:
-        _warm_before_fork()
+        _warm_within_seconds()
 
 
 def pre_fork(server: Any, _worker: Any) -> None:
-    """Called by gunicorn in the parent before each fork, also for a worker that follows another."""
+    """Called by gunicorn in the parent before each fork, also of one that follows another."""
     if server.cfg.preload_app and time.monotonic() - _warmed_at > PARENT_KEEPS_SECONDS:
-        _warm_before_fork()
+        _warm_within_seconds()
 
 
-def _warm_before_fork() -> None:
+def post_worker_init(worker: Any) -> None:
+    """Called by gunicorn in the new process, before it takes requests."""
+    if not worker.cfg.preload_app:
+        _warm_within_seconds()
+    if not _is_warm:
+        threading.Thread(target=_warm_alone, name="benchlab-warm", daemon=True).start()
+
+
+def _warm_within_seconds() -> None:
     """Make or renew what the first page keeps, and leave no connection and no thread behind."""
     global _is_warm, _warmed_at  # noqa: PLW0603 - of the process, for those that it forks
     _is_warm = False
-    with contextlib.suppress(_TooLate), _without_pool(), _at_most(PARENT_SECONDS):
+    with contextlib.suppress(_TooLate), _without_pool(), _at_most(WARMING_SECONDS):
         _is_warm = _warm()
     _warmed_at = time.monotonic()
     gc.collect()
-    gc.freeze()  # collections in the workers write to nothing of it
+    gc.freeze()  # collections write to nothing of it, and pass over it
 
 
 class _TooLate(BaseException):
@@ -139,8 +166,10 @@ def _at_most(seconds: float) -> Iterator[None]:
 @contextmanager
 def _without_pool() -> Iterator[None]:
     """A connection of this thread alone: a pool has threads, which no fork would take along."""
+    from django.db import DEFAULT_DB_ALIAS, connections  # noqa: PLC0415 - see above
+
     pooled = connections[DEFAULT_DB_ALIAS]
-    options = {**pooled.settings_dict["OPTIONS"], "connect_timeout": PARENT_SECONDS}
+    options = {**pooled.settings_dict["OPTIONS"], "connect_timeout": WARMING_SECONDS}
     options.pop("pool", None)
     single = type(pooled)({**pooled.settings_dict, "OPTIONS": options}, DEFAULT_DB_ALIAS)
     connections[DEFAULT_DB_ALIAS] = single
@@ -152,6 +181,8 @@ def _without_pool() -> Iterator[None]:
 
 
 def _warm_alone() -> None:
+    from django.db import connections  # noqa: PLC0415 - see above
+
     try:
         _warm()
     finally:
@@ -178,5 +209,7 @@ class LinesAsOthers(Logger):  # type: ignore[misc]
         """Called once, in the process that starts the workers."""
         super().setup(cfg)
         if os.environ.get("BENCHLAB_LOG_FORMAT") == "json":
+            from benchlab.logs import JSONFormatter  # noqa: PLC0415 - see above
+
             for handler in self.error_log.handlers:
                 handler.setFormatter(JSONFormatter())

@@ -58,7 +58,8 @@ def prepare() -> None:
     while waiting:
         patterns = waiting.pop().url_patterns  # imports all pages and addresses of the API
         waiting += [each for each in patterns if isinstance(each, URLResolver)]
-    import scipy.special  # noqa: F401, PLC0415 - the statistics of most pages, once for all processes
+    # The statistics of most pages: with all functions that `runs.arrays`, loaded by them, names.
+    from scipy.special import stdtr  # noqa: F401, PLC0415
 
     get_template("base.html")
     for language in ("en", "ja"):

@@ -2,12 +2,12 @@
 
     .venv/bin/python -m benchmarks.ingest [--singles 500] [--batches 20] [--pairs 3]
 
-Starts an embedded PostgreSQL and Redis, and gunicorn with two workers. Prints p50 and p95 of single
-uploads one after another, and their CPU, that of the application and of PostgreSQL: for runs of
-known cells, and for those of a new commit, which every upload of CI is. The latter are sent in
-turns to `benchmarks.bare_handler`, which stores the same rows. Then runs a second and CPU of
-batches of 1,000, sent by one client and by two at a time; and how fast PostgreSQL by itself takes
-the same rows.
+Starts an embedded PostgreSQL and Redis, and gunicorn as the composition does (`WEB_CONCURRENCY=2`
+for two processes). Prints p50 and p95 of single uploads one after another, and their CPU, that of
+the application and of PostgreSQL: for runs of known cells, and for those of a new commit, which
+every upload of CI is. The latter are sent in turns to `benchmarks.bare_handler`, which stores the
+same rows. Then runs a second and CPU of batches of 1,000, sent by one client and by two at a time;
+and how fast PostgreSQL by itself takes the same rows.
 """
 
 import argparse
@@ -253,12 +253,12 @@ def _bare(environment: dict[str, str], url: str, folder: Path) -> Iterator[tuple
 def _gunicorn(
     environment: dict[str, str], folder: Path, application: str = "benchlab.wsgi:application"
 ) -> Iterator[tuple[int, int]]:
-    """The port and the process of gunicorn, as script/server starts it."""
-    argv = (
-        *(sys.executable, "-m", "gunicorn", application, "--no-control-socket"),
-        *("--bind", "127.0.0.1:0", "--workers", "2", "--worker-class", "gthread"),
-        *("--threads", "4", "--preload"),
-    )
+    """The port and the process of gunicorn, as BenchLab is started; a bare handler alike."""
+    argv = [sys.executable, "-m", "gunicorn", application, "--bind", "127.0.0.1:0"]
+    if application.startswith("benchlab."):
+        argv += ["--config", "python:benchlab.worker"]
+    else:
+        argv += ["--worker-class", "gthread", "--threads", "24", "--no-control-socket"]
     log = folder / f"{application.partition(':')[0]}.log"
     with (
         log.open("wb") as err,

@@ -1,11 +1,13 @@
 """Whether a worker's memory stays flat over many short runs.
 
     .venv/bin/python -m benchmarks.memory [--runs 1000] [--servers 4] [--warm 20] [--workers 2]
+                                       [--seconds 12]
 
 Starts a complete instance with one worker or two, and lets it execute runs of one second on several
-servers at once (ports of one OpenSSH server, each with its own base directory). Prints the worker's
-resident memory as it goes, and the slope in kB a run by least squares, without the first runs, in
-which a worker loads what it needs.
+servers at once (ports of one OpenSSH server, each with its own base directory). Runs of ten seconds
+and more also have a trend to look for, for which a worker loads numpy. Prints the worker's resident
+memory as it goes, and the slope in kB a run by least squares, without the first runs, in which a
+worker loads what it needs; then what each process takes.
 """
 
 import argparse
@@ -38,7 +40,8 @@ def main() -> None:
         if options.workers > 1:
             instance.keep_second_worker()
         worker = instance.pids()["worker"]
-        points = list(_watch(worker, server_ids, options.runs))
+        queued = _queue(server_ids, options.runs, options.seconds)
+        points = list(_watch(worker, queued))
         _read_pages(instance)
         _print_all(instance)
     warm = [point for point in points if point[0] >= options.warm]
@@ -74,11 +77,10 @@ def _print_all(instance: WholeInstance) -> None:
     print(f"together {resident / 1024:6.0f} MB, {proportional / 1024:6.0f} MB")
 
 
-def _watch(worker: int, server_ids: list[int], runs: int) -> Iterator[tuple[int, int]]:
+def _watch(worker: int, queued: int) -> Iterator[tuple[int, int]]:
     """(runs that have finished, resident kB of the worker) now and then, until all have ended."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
-    queued = _queue(server_ids, runs)
     began, finished = time.monotonic(), -1
     while finished < queued and not own_queue.is_over():
         time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -91,7 +93,7 @@ def _watch(worker: int, server_ids: list[int], runs: int) -> Iterator[tuple[int,
             yield finished, kilobytes
 
 
-def _queue(server_ids: list[int], runs: int) -> int:
+def _queue(server_ids: list[int], runs: int, seconds: int) -> int:
     """Queue that many runs, evenly on all servers; how many they became."""
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
@@ -100,7 +102,7 @@ def _queue(server_ids: list[int], runs: int) -> int:
     while left > 0:
         repeats = min(left, RUNS_OF_A_CAMPAIGN)
         for server_id in server_ids:
-            own_queue.queue("Short runs", server_id, repeats=repeats, duration=1)
+            own_queue.queue("Short runs", server_id, repeats=repeats, duration=seconds)
             queued += repeats
         left -= repeats
     return queued
@@ -153,6 +155,7 @@ def _options() -> argparse.Namespace:
         "--apart", action="store_true", help="each program loads BenchLab itself, as in containers"
     )
     parser.add_argument("--workers", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--seconds", type=int, default=1, help="each run's duration")
     parser.add_argument("--warm", type=int, default=20, help="runs that the slope leaves out")
     return parser.parse_args()
 

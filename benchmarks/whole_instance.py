@@ -136,6 +136,7 @@ class WholeInstance:
             self._second = subprocess.Popen(
                 [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],
                 cwd=REPOSITORY,
+                env={**os.environ, "MALLOC_ARENA_MAX": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

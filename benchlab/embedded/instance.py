@@ -211,6 +211,7 @@ class Instance:
 
     def _django_environment(self) -> dict[str, str]:
         settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings", "PYTHONUNBUFFERED": "1"}
+        settings["MALLOC_ARENA_MAX"] = "1"  # of several heaps each keeps what it has been given
         mine = {"HOME": str(self.places.work)} if self.accounts.web.switch else {}
         return {**os.environ, **settings, **mine, **self.software.variables, **self.environment}
 
@@ -300,11 +301,7 @@ class Instance:
             "web",
             *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
             *("--config", "python:benchlab.worker"),
-            *("--workers", "2", "--worker-class", "benchlab.worker.Worker", "--threads", "12"),
-            # Workers share what was loaded before they were forked.
-            "--preload",
-            # its control socket has one place per home folder, so two instances would meet there
-            *("--graceful-timeout", "3", "--no-control-socket"),
+            *("--graceful-timeout", "3"),
             pass_fds=passed,
         )
 

@@ -28,9 +28,13 @@ NOT_COMPOSED = {"BENCHLAB_VAR", "BENCHLAB_SHARED_ACCOUNT", "DEBUG"}
 
 @pytest.fixture(scope="module")
 def read():
-    """What settings.py reads of the environment."""
+    """What settings.py and the settings of gunicorn read of the environment."""
     text = (ROOT / "benchlab/settings.py").read_text()
-    return set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text))
+    of_gunicorn = (ROOT / "benchlab/worker.py").read_text()
+    return {
+        *re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text),
+        *re.findall(r'os\.environ\.get\("([A-Z_]+)"', of_gunicorn),
+    }
 
 
 def test_the_documentation_lists_what_can_be_set(read):
@@ -153,6 +157,51 @@ def test_the_unit_of_the_web_runs_what_the_image_runs():
     ]
 
 
+# What the parent of one process has loaded, and whether several share what it loads.
+SETTINGS_OF_GUNICORN = """
+import sys
+from benchlab import worker
+print(worker.workers, worker.preload_app, "django" in sys.modules, "celery" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [({}, "1 False False False"), ({"WEB_CONCURRENCY": "2"}, "2 True False False")],
+)
+def test_the_parent_of_one_web_process_loads_nothing_of_benchlab(asked, expected):
+    others = {name: value for name, value in os.environ.items() if name != "WEB_CONCURRENCY"}
+    told = subprocess.run(
+        [sys.executable, "-c", SETTINGS_OF_GUNICORN],
+        env=others | asked,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_wrong_setting_ends_the_web_service_with_its_line(processes):
+    environment = os.environ | {"BENCHLAB_PROXIES": "three", "WEB_CONCURRENCY": processes}
+    ended = subprocess.run(
+        [
+            *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
+            *("--config", "python:benchlab.worker", "--bind", "127.0.0.1:0"),
+        ],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode != 0
+    assert ended.stderr.count("BenchLab: BENCHLAB_PROXIES is 'three', which is not") == 1
+    assert ended.stderr.count("Booting worker") == (processes == "1")
+
+
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
 def test_the_units_are_hardened():
     for unit in sorted((ROOT / "deploy/systemd").glob("*.service")):
@@ -209,6 +258,23 @@ def test_a_web_process_has_everything_loaded_before_its_first_request():
         gc.set_threshold(*thresholds)
 
 
+# What pages have no use for, and what takes memory in a web process.
+NEEDLESS_IN_WEB = (
+    *("click.core", "fido2.rpid", "numpy.testing", "redis.asyncio.client", "rest_framework.test"),
+    *("scipy.optimize", "scipy.special._orthogonal", "sqlparse.sql", "unittest"),
+)
+READY = f"""
+import sys
+from benchlab import wsgi
+loaded = {{name for name, module in sys.modules.items() if type(module).__name__ != "Later"}}
+print("scipy.special._ufuncs" in loaded, *sorted(loaded & {{*{NEEDLESS_IN_WEB!r}}}))
+"""
+
+
+def test_a_web_process_loads_nothing_that_pages_have_no_use_for():
+    assert _told_by(READY) == "True\n"
+
+
 # What takes memory and has no use in control; a worker of runs loads asyncssh, and no more of it.
 NEEDLESS = (
     *("allauth.account.forms", "asyncssh", "click.core", "duckdb", "fido2", "numpy"),
@@ -230,16 +296,20 @@ print(*sorted(sys.modules.keys() & needless), "in a worker")
 
 
 def test_control_and_workers_load_neither_pages_nor_what_only_they_need():
+    assert _told_by(STARTED) == "in control\nasyncssh in a worker\n"
+
+
+def _told_by(code: str) -> str:
+    """What Python prints in a process of its own, with BenchLab's settings."""
     keys = {"SECRET_KEY": "only for this", "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
-    told = subprocess.run(
-        [sys.executable, "-c", STARTED],
+    return subprocess.run(
+        [sys.executable, "-c", code],
         env={**os.environ, **keys},
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
-    )
-    assert told.stdout == "in control\nasyncssh in a worker\n"
+    ).stdout
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])

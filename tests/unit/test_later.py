@@ -42,6 +42,42 @@ CASES = {
         ),
         "False 3 True",
     ),
+    "a function that others import by name": (
+        (
+            "import sys; from runs.later import load_when_called; "
+            "load_when_called('colorsys', 'rgb_to_hls'); from colorsys import rgb_to_hls; "
+            "before = sys.modules['colorsys']; found = rgb_to_hls(1, 1, 1); import colorsys; "
+            "print(type(before).__name__, found, type(colorsys).__name__, colorsys.ONE_THIRD > 0)"
+        ),
+        "Later (0.0, 1.0, 0.0) module True",
+    ),
+    "exceptions of AMQP, and AMQP after them": (
+        (
+            "import benchlab, sys, amqp, amqp.exceptions as e; c = amqp.ConnectionError; "
+            "before = 'amqp.connection' in sys.modules; "
+            "print(before, c is e.ConnectionError, amqp.Connection.__module__)"
+        ),
+        "False True amqp.connection",
+    ),
+    "clients of clusters of redis": (
+        (
+            "import benchlab, redis, sys; before = type(sys.modules['redis.cluster']).__name__; "
+            "from redis.cluster import ClusterNode; "
+            "print(before, ClusterNode.__module__, redis.__version__ > '5')"
+        ),
+        "Later redis.cluster True",
+    ),
+    "scipy's compiled functions, and all of scipy.special after them": (
+        (
+            "import sys; from runs import arrays; from scipy import special; "
+            "found = {name: getattr(special, name) for name in special._homes}; "
+            "before = 'scipy.special._orthogonal' in sys.modules; "
+            "from scipy.special import roots_legendre; import scipy.special as s; "
+            "print(before, len(found), all(getattr(s, name) is each for name, each in "
+            "found.items() if name != 'zeta'), found['zeta'](2.0, 3.5) == s.zeta(2.0, 3.5))"
+        ),
+        "False 13 True True",
+    ),
     "a module that has been loaded": (
         (
             "import json, sys; from runs.later import load_later, load_package_later; "

@@ -418,7 +418,7 @@ def test_a_request_that_drips_is_at_its_end(monkeypatch):
 def test_the_web_starts_without_waiting_for_a_database_that_says_nothing(monkeypatch):
     server = SimpleNamespace(cfg=SimpleNamespace(preload_app=True))
     before = signal.getsignal(signal.SIGALRM)
-    monkeypatch.setattr(worker, "PARENT_SECONDS", 0.2)
+    monkeypatch.setattr(worker, "WARMING_SECONDS", 0.2)
     monkeypatch.setattr(worker, "_is_warm", True)
     monkeypatch.setattr(worker, "_warmed_at", -worker.PARENT_KEEPS_SECONDS)
     with socket.create_server(("127.0.0.1", 0)) as silent:

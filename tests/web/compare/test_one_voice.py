@@ -314,17 +314,20 @@ def threads_and_sockets():
     return set(threading.enumerate()), {each for each in opened if each.startswith("socket:")}
 
 
+@pytest.mark.parametrize(
+    ("prepare", "has_several"), [(worker.on_starting, True), (worker.post_worker_init, False)]
+)
 @pytest.mark.django_db(transaction=True)
 def test_pages_of_what_is_finished_are_read_from_what_is_kept(
-    client, django_assert_num_queries, monkeypatch
+    client, django_assert_num_queries, monkeypatch, prepare, has_several
 ):
     lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
     factories.finish_all(lab)
     Campaign.objects.update(state="finished")
-    # gunicorn's processes are forked after this.
+    # gunicorn's processes are forked after this, or its only one takes requests then.
     monkeypatch.setattr(worker, "_is_warm", False)
     before = (connections["default"], threads_and_sockets())
-    worker.on_starting(SimpleNamespace(cfg=SimpleNamespace(preload_app=True)))
+    prepare(SimpleNamespace(cfg=SimpleNamespace(preload_app=has_several)))
     assert worker._is_warm
     assert (connections["default"], threads_and_sockets()) == before
     for language in ("en", "ja"):
