@@ -25,7 +25,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-# What is imported here is loaded by a parent that has no use for it: Django is below.
+# Django is imported below, where it is used: the parent of one process has no use for it.
 
 workers = int(os.environ.get("WEB_CONCURRENCY") or 1)
 preload_app = workers > 1

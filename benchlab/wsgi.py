@@ -58,7 +58,7 @@ def prepare() -> None:
     while waiting:
         patterns = waiting.pop().url_patterns  # imports all pages and addresses of the API
         waiting += [each for each in patterns if isinstance(each, URLResolver)]
-    # The statistics of most pages: with all functions that `runs.arrays`, loaded by them, names.
+    # Most pages calculate. This loads all functions that `runs.arrays` names.
     from scipy.special import stdtr  # noqa: F401, PLC0415
 
     get_template("base.html")
