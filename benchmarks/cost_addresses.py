@@ -112,7 +112,7 @@ PAGES = (
         "/archive/?source={source}",
         "/archive/discrepancies/",
     ),
-    *("/archive/later/", "/archive/drafts/", "/archive/drafts/new/", "/archive/{source}/"),
+    *("/archive/later/", "/archive/{source}/"),
     *("/archive/figures/{published}/{place}/", "/archive/figures/{published}/{place}/citation.bib"),
     *("/archive/tables/{published}/citation.bib", "/archive/{source}/citation.bib"),
     *("/campaigns/", "/campaigns/?origin=uploaded", "/campaigns/?origin=published"),
@@ -149,7 +149,6 @@ PAGES = (
 # What else pages read of their addresses.
 FURTHER = (
     "/archive/?theme=fixed-point-read&version=9.2&year=2013&os=Linux&topology=single&hardware=x",
-    "/archive/drafts/new/?slug=new",
     "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
     "/campaigns/lab-00000/?cells=2&order=x&ratios=2&troubled=1",

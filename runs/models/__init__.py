@@ -38,7 +38,6 @@ from runs.models.servers import Server, ServerEvent, SSHKey, Topology, TopologyN
 from runs.models.sources import (
     Discrepancy,
     PrintedFigure,
-    PublicationDraft,
     PublishedNode,
     PublishedTable,
     Revision,
@@ -79,7 +78,6 @@ __all__ = [
     "PreparedCluster",
     "PrintedFigure",
     "Project",
-    "PublicationDraft",
     "PublishedNode",
     "PublishedTable",
     "Revision",

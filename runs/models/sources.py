@@ -2,7 +2,6 @@
 
 from typing import TypeAlias
 
-from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
@@ -109,37 +108,6 @@ class Source(models.Model):
 
     def __str__(self) -> str:
         return self.title
-
-
-class PublicationDraft(models.Model):
-    """A publication that is being transcribed in the browser: a data file, until it is accepted.
-
-    `accepted` is the text that another person has accepted and that the archive uses; `text` may
-    be newer. A publication from the repository's own files is never one of these.
-    """
-
-    slug = models.SlugField(max_length=60, unique=True)
-    text = models.TextField()
-    accepted = models.TextField(blank=True)
-    edited_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
-    )
-    edited_at = models.DateTimeField(auto_now=True)
-    accepted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
-    )
-    accepted_at = models.DateTimeField(null=True)
-
-    class Meta:
-        ordering = ["slug"]
-
-    def __str__(self) -> str:
-        return self.slug
-
-    @property
-    def is_accepted(self) -> bool:
-        """Whether the archive has exactly this text."""
-        return self.accepted == self.text
 
 
 class PublishedTable(models.Model):

@@ -4,7 +4,7 @@ from django.urls import URLPattern, URLResolver, path
 
 from runs.web import changes, histories, home, reports, schedules, styleguide, uploads
 from runs.web.access import audit, people, tokens
-from runs.web.archive import archive, drafts, versions
+from runs.web.archive import archive, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.compare import bisections, compare
 from runs.web.compare import report as compare_report
@@ -16,15 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("archive/", archive.archive_index, name="archive"),
     path("archive/discrepancies/", archive.archive_discrepancies, name="archive-discrepancies"),
-    path("archive/later/", drafts.archive_later, name="archive-later"),
-    path("archive/drafts/", drafts.archive_drafts, name="archive-drafts"),
-    path("archive/drafts/new/", drafts.archive_draft_new, name="archive-draft-new"),
-    path("archive/drafts/<slug:slug>/", drafts.archive_draft, name="archive-draft"),
-    path(
-        "archive/drafts/<slug:slug>/accept/",
-        drafts.archive_draft_accept,
-        name="archive-draft-accept",
-    ),
+    path("archive/later/", archive.archive_later, name="archive-later"),
     path("archive/data.zip", archive.archive_data, name="archive-data"),
     path(
         "archive/figures/<slug:slug>/<int:row>-<int:column>/",

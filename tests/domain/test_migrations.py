@@ -18,6 +18,7 @@ from django.core.management.base import SystemCheckError
 from django.core.management.commands import migrate as djangos
 from django.db import OperationalError, connection, models, transaction
 from django.db.migrations import AddField, CreateModel, Migration, RunPython, RunSQL
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.migrations.state import ProjectState
 from psycopg import sql
@@ -381,6 +382,65 @@ def test_of_programs_that_find_a_new_database_one_makes_its_tables(django_db_set
         assert sorted(said) == ["False", "False", "True"]
     finally:
         drop(name)
+
+
+# Drafts of publications become files before their table goes.
+
+
+@contextmanager
+def drafts(*rows):
+    """The table as it was with these rows; then what removes it runs."""
+    loader = MigrationLoader(connection)
+    removal = loader.get_migration("runs", "0056_no_publication_drafts")
+    before = loader.project_state(removal.dependencies)
+    with connection.schema_editor() as editor:
+        removal.unapply(before.clone(), editor)
+    table = before.apps.get_model("runs", "PublicationDraft").objects
+    for slug, text, accepted in rows:
+        table.create(slug=slug, text=text, accepted=accepted)
+    connection.check_constraints()
+    yield
+    with connection.schema_editor() as editor:
+        removal.apply(before.clone(), editor)
+
+
+@pytest.mark.django_db
+def test_drafts_of_publications_become_files_before_their_table_goes(settings, tmp_path):
+    settings.VAR_DIR = tmp_path / "var"
+    rows = [
+        ("harbour-2020", "source: {slug: 港}\r\n", "source: {slug: 港}\r\n"),
+        ("harbour-2021", "newer", "older"),
+        ("../elsewhere", "[" * 10, ""),
+    ]
+    with drafts(*rows):
+        pass
+    folder = settings.VAR_DIR / "publication-drafts"
+    found = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
+    assert found == {
+        "harbour-2020.yaml": "source: {slug: 港}\r\n",
+        "harbour-2021.yaml": "newer",
+        "harbour-2021.accepted.yaml": "older",
+        "..-elsewhere.yaml": "[" * 10,
+    }
+    assert (folder.stat().st_mode & 0o777) == 0o700
+    assert "runs_publicationdraft" not in connection.introspection.table_names()
+
+
+@pytest.mark.django_db
+def test_drafts_that_cannot_be_written_stay_in_their_table(settings, tmp_path):
+    settings.VAR_DIR = tmp_path / "var"
+    settings.VAR_DIR.write_text("no folder")
+    with pytest.raises(NotADirectoryError), drafts(("harbour-2020", "source: {}", "")):
+        pass
+    assert statement("SELECT slug FROM runs_publicationdraft") == ("harbour-2020",)
+
+
+@pytest.mark.django_db
+def test_without_drafts_no_folder_is_made(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+    with drafts():
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 # A database of 0.1 with data, migrated to this version: nothing of it is lost.

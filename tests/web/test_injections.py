@@ -11,7 +11,6 @@ import json
 import re
 from functools import partial
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -25,7 +24,6 @@ from runs.models import (
     Campaign,
     Change,
     Measurement,
-    PublicationDraft,
     Run,
     SavedComparison,
     Scenario,
@@ -41,7 +39,6 @@ from tests.api.upload_bodies import run as upload
 
 pytestmark = pytest.mark.django_db
 
-PUBLICATION = (Path(__file__).parents[1] / "samples/published/harbour-2020.yaml").read_text()
 ELEMENTS = ("script", "img src=x", "svg", "iframe", "object", "style", "link", "base", "math", "a")
 HTML = (
     *(f"<{each} data-inj>" for each in ELEMENTS),
@@ -246,10 +243,7 @@ def others(campaign):
     """Forms with text that stand on no page as it is at first: (address, fields with `VALUE`)."""
     run, decision = campaign.runs.last(), f"/changes/{Change.objects.first().pk}/decision/"
     compared = {"query": "s=one&x=VALUE", "title": "VALUE", "note": "VALUE"}
-    title = {"slug": "harbour-2020", "text": PUBLICATION.replace("Harbour report", "'VALUE'")}
     return {
-        "archive-draft-new": ("/archive/drafts/new/", title),
-        "archive-draft": ("/archive/drafts/harbour-2020/", title),
         "compare-save": ("/compare/save/", compared),
         "change-decide": (decision, {"decision": "confirmed", "note": "VALUE"}),
         "run-withdraw": (f"/runs/{run.pk}/withdraw/", {"reason": "VALUE"}),
@@ -272,10 +266,9 @@ def test_no_value_in_a_form_that_comes_up_later_is_executed_or_rendered(
             check(client.get(address, follow=True))
             run = shown.runs.last()
             check(client.post(f"/runs/{run.pk}/restore/", {"reason": "To try another one."}))
-    for address in ("/compare/saved/", "/changes/", "/archive/drafts/", "/audit/"):
+    for address in ("/compare/saved/", "/changes/", "/audit/"):
         check(client.get(address))
     assert SavedComparison.objects.exists()
-    assert PublicationDraft.objects.exists()
     assert Change.objects.exclude(note="").exists()
     assert executed(tmp_path) == []
 

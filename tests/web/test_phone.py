@@ -6,7 +6,6 @@ from django.utils import timezone
 from runs.models import (
     AuditEntry,
     Change,
-    PublicationDraft,
     SavedComparison,
     Schedule,
     WebhookDelivery,
@@ -39,7 +38,6 @@ LISTS = (
     "/scenarios/",
     "/compare/saved/",
     "/archive/",
-    "/archive/drafts/",
     "/archive/discrepancies/",
     "/servers/keys/",
 )
@@ -85,7 +83,6 @@ def rows(finished_campaign, ready_server):
         after={"base_dir": "/var/lib/benchlab/data"},
     )
     SavedComparison.objects.create(slug="kept", title="16 and 18", query="s=finished")
-    PublicationDraft.objects.create(slug="harbour-2021", text="")
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

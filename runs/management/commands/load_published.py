@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self) -> None:
-        loaded = publications.load_all()
+        loaded = publications.load(files=reading.files())
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")

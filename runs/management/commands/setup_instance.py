@@ -17,6 +17,7 @@ from django.urls import reverse
 
 from benchlab.environment import Environment
 from runs.models import Campaign, Server
+from runs.published import reading
 from runs.published.errors import PublishedFileError
 from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
@@ -64,7 +65,7 @@ class Command(BaseCommand):
 
     def _load_archive(self) -> None:
         try:
-            publications.load_all()
+            publications.load(files=reading.files())
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 

@@ -31,11 +31,9 @@ class Right(StrEnum):
     ANNOTATE = "annotate"
     CONFIGURE = "configure"
     DECIDE = "decide"
-    TRANSCRIBE = "transcribe"
     PREFLIGHT = "preflight"
     QUEUE = "queue"
     UPLOAD = "upload"
-    ACCEPT = "accept"
     AUDIT = "audit"
     EXPECT = "expect"
     IMPORT = "import"
@@ -71,10 +69,7 @@ GRANTS: Mapping[Right, Grant] = {
     Right.DECIDE: Grant(Role.OPERATOR, _SCOPE.UPLOAD),
     Right.PREFLIGHT: Grant(Role.OPERATOR, _SCOPE.QUEUE),
     Right.QUEUE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
-    Right.TRANSCRIBE: Grant(Role.OPERATOR, _SCOPE.QUEUE),
     Right.UPLOAD: Grant(Role.OPERATOR, _SCOPE.UPLOAD),
-    # A publication that somebody else has transcribed.
-    Right.ACCEPT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.AUDIT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.EXPECT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.IMPORT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
@@ -122,10 +117,6 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "archive-figure-citation": _LOOK,
     "archive-data": _LOOK,
     "archive-later": _LOOK,
-    "archive-drafts": {"GET": Right.TRANSCRIBE},
-    "archive-draft-new": _form(Right.TRANSCRIBE),
-    "archive-draft": _form(Right.TRANSCRIBE),
-    "archive-draft-accept": _act(Right.ACCEPT),
     "archive-figure": _LOOK,
     "campaign-list": _LOOK,
     "campaign-new": _form(Right.QUEUE),

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
-from runs.selectors.archive import archive, data_package, provenance
+from runs.selectors.archive import archive, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.compare.kept import Kept
@@ -65,6 +65,13 @@ def _context(wanted: Wanted) -> dict[str, Any]:
         "shown": sum(len(shelf.entries) for shelf in shelves),
         "total": len(listed),
     }
+
+
+@require_safe
+def archive_later(request: HttpRequest) -> HttpResponse:
+    """What later reports of the series would add, and how they come into the archive."""
+    context = {"section": "archive", "gaps": gaps.gaps(), "traces": gaps.traces()}
+    return render(request, "archive/later.html", context)
 
 
 @require_safe

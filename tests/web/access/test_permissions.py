@@ -177,6 +177,13 @@ def test_every_address_has_a_rule_and_no_rule_is_without_address():
     assert addresses() == ADDRESSES.keys()
 
 
+def test_no_address_changes_the_archive():
+    """Its publications are reviewed files of the repository, whatever role somebody has."""
+    archive = {name: rules for name, rules in ADDRESSES.items() if name.startswith("archive")}
+    assert "archive-later" in archive
+    assert {method for rules in archive.values() for method in rules} == {"GET"}
+
+
 def test_each_right_is_that_of_its_role_and_of_those_above(people):
     project = projects.default().pk
     wrong = []

@@ -284,7 +284,10 @@ def _the_way_to_the_original_is_told(client):
     assert {each["table"] for each in answer["corrections"]} >= {"all", "2.3", "5.5"}
     later = client.get("/archive/later/").content.decode()
     assert "BRIN indexes" in later
-    assert "/archive/drafts/new/?slug=wg1-2013" not in later
+    assert "PostgreSQL 9.3 → 9.4" in later
+    assert "<code>wg1-2014.yaml</code>" in later
+    assert "wg1-2013.yaml" not in later
+    assert "docs/adding-a-source.md" in later
 
 
 def _warnings_travel_with_the_data(client):
