@@ -15,7 +15,6 @@ from runs.api.parsing import MOST_BYTES, TooLarge
 from runs.models import Token
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.services.access import audit, tokens
 from runs.services.errors import ServiceError
 
@@ -85,12 +84,11 @@ class TablePermission(BasePermission):
         right = permissions.right_of(match.view_name, str(request.method))
         if right is None:
             return True
-        actor, project = reader(request), None
-        if not isinstance(actor, Token) and right != Right.LOOK:
-            project = permissions.project_of(match.view_name, match.kwargs)
-            if permissions.is_hidden(actor, project):
-                raise NotFound
-        denied = permissions.denied(actor, right, project)
+        actor = reader(request)
+        try:
+            denied = permissions.decide(actor, right, match.view_name, match.kwargs)
+        except permissions.NotThereError as error:
+            raise NotFound from error
         if denied is not None:
             self.message, self.code = _reason(request, denied)
         _act(request, actor)

@@ -69,25 +69,46 @@ def right_of(address: str, method: str) -> Right | None:
     return rules.get("GET" if method in READING else method)
 
 
-def project_of(address: str, named: Mapping[str, Any]) -> int | None:
-    """The project of the object that an address names; None if it has none, or does not exist.
+class NotThereError(LookupError):
+    """Nothing that the actor may know of has this address."""
 
-    One query if the address names an object of a project.
+
+def decide(actor: Actor, right: Right, address: str, named: Mapping[str, Any]) -> Denied | None:
+    """Why somebody may not do this to what an address names; None if they may.
+
+    The right comes first: who has not logged in is denied before anything is looked up. Raises
+    NotThereError for what does not exist as for what is in a private project of others, so that the
+    answer does not tell them apart. At most one query for the object, and three for the actor.
     """
+    if isinstance(actor, Token) or right == Right.LOOK:
+        return denied(actor, right)
+    if not actor.is_authenticated and GRANTS[right].role > Role.ANYBODY:
+        return Denied(right)
+    subject = _subject_of(address, named)
+    if subject is None:
+        return denied(actor, right)
+    project = _project_of(*subject, named)
+    if is_hidden(actor, project):
+        raise NotThereError
+    return denied(actor, right, project)
+
+
+def _subject_of(address: str, named: Mapping[str, Any]) -> tuple[type[Model], str] | None:
+    """The kind of object that an address names, with the path to its project; None for others."""
     name = address.removeprefix("api:")
-    subject = SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0]))
-    if subject is None or not named:
-        return None
-    model, path = subject
+    return SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0])) if named else None
+
+
+def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int | None:
+    """The project of an object; what names none belongs to the default one."""
     key, value = next(iter(named.items()))
     field = "slug" if key == "slug" else "pk"
     try:
         rows = list(model._default_manager.filter(**{field: value}).values_list(path, flat=True))
-    except (ValueError, TypeError):
-        return None
+    except (ValueError, TypeError) as error:
+        raise NotThereError from error
     if not rows:
-        return None
-    # What names no project belongs to the default one.
+        raise NotThereError
     return rows[0] if rows[0] is not None else default_project()
 
 

@@ -144,7 +144,7 @@ class Gate:
     def process_view(
         self, request: HttpRequest, view: Any, _args: Any, named: dict[str, Any]
     ) -> HttpResponse | None:
-        """Refuse what is not allowed. Hidden objects are not found (404), and not forbidden."""
+        """Refuse what is not allowed. Absent and hidden objects are not found (404)."""
         match = request.resolver_match
         address = match.view_name if match else ""
         if address.startswith("api:") or hasattr(view, "cls"):
@@ -154,11 +154,11 @@ class Gate:
         right = permissions.right_of(address, request.method or "GET")
         if right is None or right == Right.LOOK:
             return None
-        project = permissions.project_of(address, named)
-        if permissions.is_hidden(request.user, project):
-            raise Http404
-        if permissions.may(request.user, right, project):
-            return None
+        try:
+            if permissions.decide(request.user, right, address, named) is None:
+                return None
+        except permissions.NotThereError as error:
+            raise Http404 from error
         if request.user.is_authenticated:
             raise PermissionDenied(_("Your role does not allow this."))
         return _to_login(request)

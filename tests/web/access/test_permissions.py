@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from runs.checks import addresses
 from runs.execution.reporter import ArtifactData
-from runs.models import Annotation, Change, Membership, Schedule, Webhook
+from runs.models import Annotation, Bisection, Change, Membership, Schedule, Webhook
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 from runs.services.access import projects, tokens
@@ -42,6 +42,15 @@ def names(of):
     """The values in the addresses of one campaign and its objects."""
     run = of.runs.first()
     by_word = {
+        "bisection": Bisection.objects.create(
+            project=of.project,
+            campaign=of,
+            server=run.server,
+            asked={"base": "a", "head": "b", "metrics": ["tps"], "effect": 2, "ignore": []},
+            draft={},
+            builds=[{"commit": each, "installation": None, "bindir": ""} for each in "ab"],
+            high=1,
+        ),
         "annotation": Annotation.objects.create(campaign=of, text="Note."),
         "change": Change.objects.create(
             cell=run.cell,

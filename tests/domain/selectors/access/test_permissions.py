@@ -71,7 +71,7 @@ def test_an_address_without_a_rule_is_refused():
         permissions.right_of("nowhere-at-all", "GET")
 
 
-def test_an_address_is_that_of_its_objects_project(public, private):
+def test_a_right_to_an_address_is_that_in_its_objects_project(public, private):
     campaign = factories.campaign("hidden", project=private, on=factories.server())
     run = campaign.runs.first()
     drafts = [{}, {"project": private.pk}]
@@ -81,22 +81,39 @@ def test_an_address_is_that_of_its_objects_project(public, private):
         )
         for draft in drafts
     )
+    both = member(Role.OPERATOR, public)
+    Membership.objects.create(user=both, project=private, role="maintainer")
 
-    for address, named, project in (
-        ("campaign-detail", {"slug": "hidden"}, private.pk),
-        ("api:campaign-detail", {"slug": "hidden"}, private.pk),
-        ("annotation-add", {"slug": "hidden"}, private.pk),
-        ("run-retry", {"pk": run.pk}, private.pk),
-        ("artifact", {"run_id": run.pk}, None),
-        ("project-people", {"slug": "secret"}, private.pk),
-        ("schedule-switch", {"pk": own.pk}, private.pk),
-        ("schedule-switch", {"pk": loose.pk}, public.pk),
-        ("run-retry", {"run_id": 0}, None),
-        ("run-retry", {"pk": "no number"}, None),
-        ("campaign-list", {}, None),
-        ("server-detail", {"slug": "hidden"}, None),
+    for address, named, may in (
+        ("campaign-cancel", {"slug": "hidden"}, True),
+        ("api:campaign-cancel", {"slug": "hidden"}, True),
+        ("annotation-add", {"slug": "hidden"}, True),
+        ("run-withdraw", {"pk": run.pk}, True),
+        ("project-people", {"slug": "secret"}, True),
+        ("project-people", {"slug": "default"}, False),
+        ("schedule-switch", {"pk": own.pk}, True),
+        ("schedule-switch", {"pk": loose.pk}, False),
+        ("server-maintain", {"slug": "hidden"}, True),
     ):
-        assert permissions.project_of(address, named) == project, (address, named)
+        denied = permissions.decide(both, Right.WITHDRAW, address, named)
+        assert (denied is None) == may, (address, named)
+
+
+def test_what_is_hidden_is_not_there_as_what_is_absent(public, private):
+    run = factories.campaign("hidden", project=private, on=factories.server()).runs.first()
+    stranger = member(Role.MAINTAINER, public)
+
+    for address, named in (
+        ("campaign-cancel", {"slug": "hidden"}),
+        ("campaign-cancel", {"slug": "absent"}),
+        ("run-cancel", {"pk": run.pk}),
+        ("run-cancel", {"pk": 0}),
+        ("run-cancel", {"pk": "no number"}),
+    ):
+        with pytest.raises(permissions.NotThereError):
+            permissions.decide(stranger, Right.QUEUE, address, named)
+        nobody = permissions.decide(AnonymousUser(), Right.QUEUE, address, named)
+        assert nobody == Denied(Right.QUEUE), (address, named)
 
 
 def test_a_role_is_that_in_the_project_or_the_highest_anywhere(public, private):
