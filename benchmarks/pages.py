@@ -198,10 +198,7 @@ def _first_requests(options: argparse.Namespace) -> None:
     from django.db import connections  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
 
-    from runs.web import home  # noqa: PLC0415
-
     client = Client(raise_request_exception=True)
-    home.warm()
     client.get("/")
     print("| page | wall time, ms: median | least | most | application, ms |")
     print("|---|--:|--:|--:|--:|")

@@ -62,18 +62,6 @@ def has_mapped(pid: int, path: str) -> bool:
     return False
 
 
-def resident_kilobytes(pid: int) -> int:
-    """Memory that is resident (VmRSS)."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
-
-
-def proportional_kilobytes(pid: int) -> int:
-    """Its part of the memory that is in use: a shared page counts by the number of its users."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-
-
 def _all(path: bytes, program: bytes) -> Iterator[Process]:
     """Those that may concern a path. This is done several times a second, so without pathlib."""
     for name in os.listdir("/proc"):  # noqa: PTH208

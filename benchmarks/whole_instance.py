@@ -22,34 +22,17 @@ PACE = {
     "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
     "BENCHLAB_SUPERVISE_SECONDS": "1",
 }
-# Each program loads BenchLab itself, as in the containers of docker-compose.yml: control and worker
-# without docstrings.
-APART = """
-from benchlab.embedded.instance import Instance
-from benchlab.embedded.parent import Parent
-Parent.works_here = staticmethod(lambda: False)
-program = Instance._program
-def as_composed(self, name, *words, **more):
-    return program(self, name, *(["-OO"] if name in ("control", "worker") else []), *words, **more)
-Instance._program = as_composed
-import runpy
-runpy.run_module("benchlab.embedded", run_name="__main__")
-"""
 OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 
 
 class WholeInstance:
     """`python -m benchlab.embedded` in a separate folder, and one additional worker.
 
-    It queues no first campaign: that is not what is measured. `apart`: without a common parent.
+    It queues no first campaign: that is not what is measured.
     """
 
-    def __init__(
-        self, folder: Path, pace: Mapping[str, str] = PACE, *, apart: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, pace: Mapping[str, str] = PACE) -> None:
         self._pace = dict(pace)
-        self._start = ["-c", APART] if apart else ["-m", "benchlab.embedded"]
-        self._of_second = ["-OO"] if apart else []
         self.var = folder / "var"
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,7 +66,7 @@ class WholeInstance:
         own["BENCHLAB_FIRST_RUN_SECONDS"] = "0"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, *self._start],
+                [sys.executable, "-m", "benchlab.embedded"],
                 env={**others, **own, **self._pace},
                 cwd=REPOSITORY,
                 stdin=subprocess.DEVNULL,
@@ -129,14 +112,12 @@ class WholeInstance:
         """Start the second worker, again if it was killed."""
         if self._second is not None and self._second.poll() is None:
             return
-        argv = [*self._of_second, "-m", "benchlab.quick_celery", "-A", "benchlab", "worker"]
-        argv += ["--queues", "runs"]
+        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
         argv += ["--pool", "threads", "--concurrency", "8", "--loglevel", "info"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(
                 [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],
                 cwd=REPOSITORY,
-                env={**os.environ, "MALLOC_ARENA_MAX": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

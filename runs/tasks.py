@@ -14,7 +14,6 @@ from django.conf import settings
 
 from runs import dispatch
 from runs.background import Background
-from runs.execution import ssh
 from runs.selectors.operations import sites
 from runs.services import seals
 from runs.services.changes import changes, deliveries, mails
@@ -74,11 +73,10 @@ def seal() -> None:
 
 @celeryd_after_setup.connect
 def serve_sites(instance: Any, **_kwargs: Any) -> None:
-    """A worker of runs takes from the queues of its sites too, and loads what connects to them."""
+    """A worker of runs takes from the queues of its sites too."""
     queues = instance.app.amqp.queues
-    if any(dispatch.is_for_runs(each) for each in queues.consume_from):
-        ssh.load()
-        for queue in dispatch.queues_of(settings.SITES) if settings.SITES else ():
+    if settings.SITES and any(dispatch.is_for_runs(each) for each in queues.consume_from):
+        for queue in dispatch.queues_of(settings.SITES):
             queues.select_add(queue)
 
 

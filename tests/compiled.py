@@ -26,6 +26,10 @@ FOR_DJANGO = {
     "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/none",
     "BENCHLAB_DATABASE_POOL": "0",
 }
+PROGRAMS = (
+    *("celery.bin.worker", "celery.concurrency.thread", "gunicorn.app.wsgiapp"),
+    "playwright.sync_api",
+)
 QUIET = 2
 
 
@@ -49,11 +53,15 @@ def import_all() -> None:
     What cannot be imported here says why where a test needs it.
     """
     os.environ.update(FOR_DJANGO)
-    with contextlib.suppress(Exception, SystemExit):
-        # What programs of an instance load, whose account cannot write where packages are.
-        importlib.import_module("benchlab.parent").load()
-    with contextlib.suppress(Exception):
-        importlib.import_module("playwright.sync_api")
+    # What programs of an instance load, whose account cannot write where packages are.
+    for name in (
+        "celery.bin.worker",
+        "celery.concurrency.thread",
+        "gunicorn.app.wsgiapp",
+        "playwright.sync_api",
+    ):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
     for name in IMPORTED:
         package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{name}.", onerror=print):

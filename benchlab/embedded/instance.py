@@ -21,7 +21,6 @@ from benchlab.embedded.descendants import Ending, become_subreaper, reap_adopted
 from benchlab.embedded.embedded_server import FIRST_OPEN_PORT, EmbeddedServer, is_free, listening
 from benchlab.embedded.errors import StartError, StopError
 from benchlab.embedded.options import Options
-from benchlab.embedded.parent import Parent
 from benchlab.embedded.places import Places, kept_secret, write_private
 from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.processes import (
@@ -120,7 +119,7 @@ class Instance:
         self._write_environment()
         self._set_up()
         self._listen()
-        self._start_programs(self._parent())
+        self._start_programs()
         self._wait_for_web()
 
     def _servers(self) -> tuple[EmbeddedPostgreSQL, EmbeddedRedis, EmbeddedTarget]:
@@ -211,7 +210,6 @@ class Instance:
 
     def _django_environment(self) -> dict[str, str]:
         settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings", "PYTHONUNBUFFERED": "1"}
-        settings["MALLOC_ARENA_MAX"] = "1"  # of several heaps each keeps what it has been given
         mine = {"HOME": str(self.places.work)} if self.accounts.web.switch else {}
         return {**os.environ, **settings, **mine, **self.software.variables, **self.environment}
 
@@ -267,21 +265,9 @@ class Instance:
             raise StartError(reason(said) or failed)
         print(said, end="", file=sys.stderr, flush=True)
 
-    def _parent(self) -> Parent | None:
-        """What programs are forked from. It loads the list of static files, so those come first."""
-        if not Parent.works_here():
-            return None
-        say("starting parent")
-        passed = () if self._door is None else (self._door.fileno(),)
-        parent = Parent(self._program("parent", pass_fds=passed), self._pause)
-        self._services.append(parent)
-        parent.start()
-        return parent
-
-    def _start_programs(self, parent: Parent | None) -> None:
+    def _start_programs(self) -> None:
         for program in (self._web(), self._control(), self._worker()):
             say(f"starting {program.name}")
-            program.fork = parent.fork if parent else None
             self._services.append(program)
             self._programs.append(program)
             program.start()
@@ -300,7 +286,7 @@ class Instance:
         return self._program(
             "web",
             *("-m", "gunicorn", "benchlab.wsgi:application", "--bind", bind),
-            *("--config", "python:benchlab.worker"),
+            *("--config", "python:benchlab.gunicorn"),
             *("--graceful-timeout", "3"),
             pass_fds=passed,
         )
@@ -314,7 +300,7 @@ class Instance:
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(
             name,
-            *("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue),
+            *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
             *("--pool", "threads", "--concurrency", str(threads)),
             *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )

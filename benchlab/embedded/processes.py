@@ -32,7 +32,7 @@ class Program:
     """One child process at a time, and how it is started and stopped.
 
     `stops` lists signals with the seconds that each gets; whoever is left afterwards is killed,
-    together with the rest of its process group. `fork` starts it another way where it can.
+    together with the rest of its process group.
     """
 
     name: str
@@ -44,7 +44,6 @@ class Program:
     stops: Sequence[tuple[signal.Signals, float]] = ((signal.SIGTERM, 5.0),)
     stdin: bytes = b""
     pass_fds: Sequence[int] = ()
-    fork: "Callable[[Program, IO[bytes]], Child | None] | None" = None
     process: Child | None = None
     _log_began: int = field(default=0, init=False)
     _asked: bool = field(default=False, init=False)
@@ -66,8 +65,7 @@ class Program:
         _turn_over(self.log)
         with self.log.open("ab") as log:
             self._log_began = log.tell()
-            forked = self.fork(self, log) if self.fork else None
-            self.process = forked or self._spawned(log)
+            self.process = self._spawned(log)
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError), self.process.stdin as pipe:
                 pipe.write(self.stdin)

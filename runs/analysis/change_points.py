@@ -15,9 +15,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.noise import HistoryNoise, estimate, without_spikes
-from runs.arrays import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

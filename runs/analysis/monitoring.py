@@ -15,11 +15,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from scipy.special import stdtrit
+
 from runs.analysis import change_points
 from runs.analysis.change_points import SAME_PLACE, ChangePoint
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.noise import spread
-from runs.arrays import np
 
 SIGNIFICANCE = 0.001
 MINIMUM_RUNS = 10
@@ -64,7 +66,6 @@ def expected_range(
         return None
     logs = np.log(np.array(runs, dtype=float))
     median = float(np.median(logs))
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
 
     quantile = float(stdtrit(len(logs) - 1, 1 - SIGNIFICANCE / 2))
     predicted = quantile * spread(logs) * math.sqrt(1 + 1 / len(logs))

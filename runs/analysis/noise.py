@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+from scipy.special import chdtri, nctdtr, stdtr, stdtrit
+
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
-from runs.arrays import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +55,6 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     if freedom == 0:
         return None
     squares = math.fsum(runs * variance for runs, variance in known)
-    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
 
     # chdtri takes the probability of the upper tail.
     low, high = chdtri(freedom, SIGNIFICANCE / 2), chdtri(freedom, 1 - SIGNIFICANCE / 2)
@@ -78,7 +79,6 @@ def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float
     difference = math.log1p(effect)
     if log_sd == 0:
         return 1.0 if difference > math.log1p(MINIMUM_EFFECT) else 0.0
-    from scipy.special import nctdtr, stdtrit  # noqa: PLC0415 (slow to import)
 
     freedom = float(min(2 * (repeats - 1) * rows, MOST_FREEDOM))
     level = -math.expm1(math.log1p(-SIGNIFICANCE) / rows)
@@ -113,7 +113,6 @@ def half_width(summary: Summary) -> float | None:
     """Half the 95 % interval of the cell's geometric mean, as a ratio - 1; None if unknown."""
     if summary.log_variance is None or summary.n is None or summary.n < 2:
         return None
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
 
     quantile = float(stdtrit(summary.n - 1, 1 - SIGNIFICANCE / 2))
     return math.expm1(quantile * math.sqrt(summary.log_variance / summary.n))
@@ -165,14 +164,10 @@ class HistoryNoise:
 
     def threshold(self, p_value: float) -> float:
         """The t-statistic with this two-sided p-value."""
-        from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
-
         return float(-stdtrit(self.freedom, p_value / 2))
 
     def p_value(self, statistic: float) -> float:
         """The two-sided p-value of a t-statistic."""
-        from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
-
         return float(2 * stdtr(self.freedom, -abs(statistic)))
 
     def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:

@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from runs.arrays import np
+import numpy as np
+from scipy.special import stdtrit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,7 +102,6 @@ def _intervals(
     freedom = len(n) - design.shape[1]
     if freedom < 1:
         return {}
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
 
     inverse = np.linalg.pinv(design.T @ design)
     found = inverse @ design.T @ np.ones_like(n)

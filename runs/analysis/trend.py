@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
+from scipy.special import ndtri, stdtrit
+
 
 @dataclass(frozen=True)
 class Link:
@@ -246,7 +248,6 @@ def _margin(parts: Sequence[tuple[float, float]]) -> float:
         return 0.0
     # Shares of the total instead of squares of variances, which underflow for a quiet machine.
     shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
-    from scipy.special import ndtri, stdtrit  # noqa: PLC0415 (slow to import)
 
     quantile = 1 - SIGNIFICANCE / 2
     width = ndtri(quantile) if shares == 0 else stdtrit(1 / shares, quantile)

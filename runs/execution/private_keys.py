@@ -1,11 +1,8 @@
 """Private keys made elsewhere: PEM, PKCS#8 or OpenSSH, with or without a passphrase."""
 
-from typing import TYPE_CHECKING
+import asyncssh
 
 from runs.wording import gettext_noop as _
-
-if TYPE_CHECKING:
-    import asyncssh
 
 LONGEST_BYTES = 20_000
 SMALLEST_RSA_BITS = 2048
@@ -27,8 +24,6 @@ def read(text: str, passphrase: str = "") -> tuple[str, str]:
 
     The text may come from a form, with carriage returns and without a final newline.
     """
-    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
-
     text = "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
     if len(text) > LONGEST_BYTES or "PRIVATE KEY" not in text.partition("\n")[0]:
         raise _no_private_key(text)
@@ -46,9 +41,7 @@ def read(text: str, passphrase: str = "") -> tuple[str, str]:
         raise _unreadable() from error
 
 
-def _imported(text: str, passphrase: str) -> "asyncssh.SSHKey":
-    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
-
+def _imported(text: str, passphrase: str) -> asyncssh.SSHKey:
     try:
         return asyncssh.import_private_key(text, passphrase or None)
     except (asyncssh.KeyEncryptionError, asyncssh.KeyImportError, ValueError) as error:
@@ -74,7 +67,7 @@ def _refusal(said: str, passphrase: str) -> PrivateKeyRefused:
     return _unreadable()
 
 
-def _bits(key: "asyncssh.SSHKey") -> int:
+def _bits(key: asyncssh.SSHKey) -> int:
     modulus = key.convert_to_public().pyca_key
     return int(getattr(modulus, "key_size", 0))
 

@@ -7,13 +7,12 @@ import asyncio
 import re
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import asyncssh
 
 from runs.execution.errors import TargetProblem, TooFewSessions
 from runs.wording import gettext_noop as _
-
-if TYPE_CHECKING:
-    import asyncssh
 
 
 def shell_line(argv: Sequence[str]) -> str:
@@ -88,15 +87,13 @@ class LoginShell:
 
 
 async def begin(
-    connection: "asyncssh.SSHClientConnection", address: object, line: str, **streams: Any
-) -> "asyncssh.SSHClientProcess[bytes]":
+    connection: asyncssh.SSHClientConnection, address: object, line: str, **streams: Any
+) -> asyncssh.SSHClientProcess[bytes]:
     """Start a line of `shell_line` in a channel; `own_output` extracts what it printed itself.
 
     Raises TooFewSessions when the connection is open but allows no further one, asyncssh.Error or
     OSError when it is broken.
     """
-    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
-
     line = f"echo {_BEGIN.decode().strip()}; {line}"
     for wait in (*WAITS_SECONDS, None):
         try:
@@ -128,13 +125,11 @@ def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | byte
     return bytes(memoryview(stdout)[begin + len(_BEGIN) :])
 
 
-async def allows(connection: "asyncssh.SSHClientConnection", count: int = NEEDED) -> bool:
+async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:
     """Whether this many sessions can be open at once; they are closed again.
 
     Raises asyncssh.Error or OSError when the connection is broken.
     """
-    import asyncssh  # noqa: PLC0415 - see runs.execution.ssh
-
     begun = (begin(connection, "", "cat") for _each in range(count))
     found = await asyncio.gather(*begun, return_exceptions=True)
     for each in found:
@@ -177,7 +172,7 @@ class Budget:
 
 
 async def read_all(
-    process: "asyncssh.SSHClientProcess[bytes]", budget: Budget
+    process: asyncssh.SSHClientProcess[bytes], budget: Budget
 ) -> tuple[bytearray, bytearray]:
     """Both streams of a command to their end. Raises AnswerTooLong, and then reads no more."""
     streams = [
@@ -191,7 +186,7 @@ async def read_all(
     return stdout, stderr
 
 
-async def _read(stream: "asyncssh.SSHReader[bytes]", budget: Budget) -> bytearray:
+async def _read(stream: asyncssh.SSHReader[bytes], budget: Budget) -> bytearray:
     read = bytearray()
     while chunk := await stream.read(_CHUNK_BYTES):
         budget.spend(len(chunk))

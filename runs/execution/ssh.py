@@ -1,7 +1,4 @@
-"""SSH to a target: pinned host keys, explicit keys, no agent and no configuration files.
-
-asyncssh takes 10 MB: only those who connect load it, and control and most of the web do not.
-"""
+"""SSH to a target: pinned host keys, explicit keys, no agent and no configuration files."""
 
 import asyncio
 import contextlib
@@ -11,8 +8,10 @@ import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
+
+import asyncssh
+from asyncssh.public_key import get_default_public_key_algs
 
 from runs.execution import sessions
 from runs.execution.errors import (
@@ -25,11 +24,7 @@ from runs.execution.errors import (
     TargetProblem,
 )
 from runs.execution.sessions import ANSWER_BYTES, AnswerTooLong, Budget
-from runs.later import without
 from runs.wording import gettext_noop as _
-
-if TYPE_CHECKING:
-    import asyncssh
 
 CONNECT_TIMEOUT_SECONDS = 15
 CLOSING_SECONDS = 5
@@ -85,28 +80,14 @@ class Answer:
     stderr: bytes
 
 
-def load() -> None:
-    """Load now what connecting needs, so that no run waits for it.
-
-    Without the library of security keys, where nobody else has it: it takes 3 MB, and no person is
-    there who could touch one.
-    """
-    with without("fido2"):
-        import asyncssh  # noqa: F401, PLC0415 - see the top
-
-
 def generate_private_key() -> tuple[str, str]:
     """Make an ed25519 key pair: (private key in OpenSSH form, public key line)."""
-    import asyncssh  # noqa: PLC0415 - see the top
-
     key = asyncssh.generate_private_key("ssh-ed25519", comment="benchlab")
     return key.export_private_key().decode(), key.export_public_key().decode().strip()
 
 
 def fingerprint(host_key: str) -> str:
     """`SHA256:...` of a public key line, as `ssh-keygen -lf` prints it."""
-    import asyncssh  # noqa: PLC0415 - see the top
-
     return asyncssh.import_public_key(host_key).get_fingerprint()
 
 
@@ -115,8 +96,6 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
 
     Raises HostUnreachable, and for a hop what `connect` raises.
     """
-    import asyncssh  # noqa: PLC0415 - see the top
-
     async with _tunnel(through) as tunnel:
         try:
             key = await asyncio.wait_for(
@@ -149,7 +128,7 @@ class Host:
     def __init__(
         self,
         address: Address,
-        connection: "asyncssh.SSHClientConnection",
+        connection: asyncssh.SSHClientConnection,
         hops: contextlib.AsyncExitStack | None = None,
     ) -> None:
         self.address = address
@@ -176,8 +155,6 @@ class Host:
         by TERM as far as that is possible, but may still be running. The same holds for
         AnswerTooLong, raised when both streams together have more than `most_bytes`.
         """
-        import asyncssh  # noqa: PLC0415 - see the top
-
         # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
@@ -204,8 +181,6 @@ class Host:
 
     async def allows_sessions(self) -> bool:
         """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
-        import asyncssh  # noqa: PLC0415 - see the top
-
         try:
             return await sessions.allows(self._connection)
         except (OSError, asyncssh.Error) as error:
@@ -213,7 +188,7 @@ class Host:
 
     def _out_of_time(
         self,
-        process: "asyncssh.SSHClientProcess[bytes]",
+        process: asyncssh.SSHClientProcess[bytes],
         argv: Sequence[str],
         timeout_s: float,
     ) -> TargetProblem:
@@ -259,7 +234,7 @@ async def connect(
 @asynccontextmanager
 async def _tunnel(
     through: Sequence[Login],
-) -> AsyncIterator["asyncssh.SSHClientConnection | None"]:
+) -> AsyncIterator[asyncssh.SSHClientConnection | None]:
     """The connection to the last hop, each opened through the one before; None without hops."""
     opened: list[asyncssh.SSHClientConnection] = []
     try:
@@ -276,10 +251,8 @@ async def _tunnel(
 
 
 async def _log_in(
-    login: Login, tunnel: "asyncssh.SSHClientConnection | None", through: Sequence[Login]
-) -> "asyncssh.SSHClientConnection":
-    import asyncssh  # noqa: PLC0415 - see the top
-
+    login: Login, tunnel: asyncssh.SSHClientConnection | None, through: Sequence[Login]
+) -> asyncssh.SSHClientConnection:
     address = login.address
     if not login.host_key:
         raise HostKeyChanged(f"The host key of {address} is not confirmed yet.")
@@ -288,7 +261,7 @@ async def _log_in(
         return await asyncssh.connect(
             address.host,
             address.port,
-            client_factory=_prompt(),
+            client_factory=_Prompt,
             tunnel=tunnel,
             username=address.username,
             known_hosts=([pinned], [], []),
@@ -313,25 +286,19 @@ async def _log_in(
         raise _unreachable(address, error, through) from error
 
 
-@cache
-def _prompt() -> "type[asyncssh.SSHClient]":
-    import asyncssh  # noqa: PLC0415 - see the top
+class _Prompt(asyncssh.SSHClient):
+    """Acknowledges at once what arrives.
 
-    class Prompt(asyncssh.SSHClient):
-        """Acknowledges at once what arrives.
+    sshd does not set TCP_NODELAY: it holds back a small answer until the packet before it is
+    acknowledged, which the kernel here would delay by 40 ms in the hope of something to send.
+    """
 
-        sshd does not set TCP_NODELAY: it holds back a small answer until the packet before it is
-        acknowledged, which the kernel here would delay by 40 ms in the hope of something to send.
-        """
-
-        def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
-            """Called before anything is received."""
-            _acknowledge_at_once(conn)
-
-    return Prompt
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        """Called before anything is received."""
+        _acknowledge_at_once(conn)
 
 
-def _acknowledge_at_once(conn: "asyncssh.SSHClientConnection") -> None:
+def _acknowledge_at_once(conn: asyncssh.SSHClientConnection) -> None:
     connected = conn.get_extra_info("socket")
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None or connected is None or connected.family == socket.AF_UNIX:
@@ -354,12 +321,11 @@ def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
     return type(problem)(f"At the hop {hop}: {problem.message}", code=code, remedy=remedy)
 
 
-def _pinned_first(key: "asyncssh.SSHKey") -> list[str]:
+def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
     """The pinned key's type first: a server with several keys then shows exactly that one.
 
     The others stay allowed, so that a server without that type shows a key that can be refused.
     """
-    from asyncssh.public_key import get_default_public_key_algs  # noqa: PLC0415 - see the top
 
     others = [each for each in get_default_public_key_algs() if each not in key.sig_algorithms]
     return [algorithm.decode() for algorithm in (*key.sig_algorithms, *others)]
@@ -389,16 +355,14 @@ def _reason(error: Exception) -> str:
     return os.strerror(number) if number else str(error) or type(error).__name__
 
 
-def _let_go(process: "asyncssh.SSHClientProcess[bytes]") -> None:
+def _let_go(process: asyncssh.SSHClientProcess[bytes]) -> None:
     """End a command as far as possible, and read no more of it."""
-    import asyncssh  # noqa: PLC0415 - see the top
-
     with contextlib.suppress(OSError, asyncssh.Error):
         process.terminate()
         process.close()
 
 
-async def _close(connection: "asyncssh.SSHClientConnection") -> None:
+async def _close(connection: asyncssh.SSHClientConnection) -> None:
     """Close a connection; abort it if the other end does not respond any more."""
     connection.close()
     try:

@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from django.conf import settings
-from django.contrib.auth.models import AnonymousUser
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.utils import translation
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
@@ -89,13 +86,6 @@ def _finished_things(to: projects.Reader) -> SafeString:
         return _finished.get((language, newest), newest, findings) + _finished.get(
             (language, used), used.campaigns, line
         )
-
-
-def warm() -> None:
-    """Make what the first page keeps for readers without a login, in each language."""
-    for language, _name in settings.LANGUAGES:
-        with translation.override(language):
-            _finished_things(AnonymousUser())
 
 
 def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:

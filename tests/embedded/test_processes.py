@@ -1,17 +1,13 @@
 import itertools
 import os
 import signal
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.errors import StartError
-from benchlab.embedded.parent import Parent
-from benchlab.embedded.places import REPOSITORY
 from benchlab.embedded.processes import Interrupted, Interrupts, Program, Supervisor, wait_for_end
 
 
@@ -132,58 +128,3 @@ def test_the_programs_of_an_interrupted_wait_are_stopped(tmp_path: Path) -> None
     with pytest.raises(Interrupted):
         wait_for_end(part, interrupted)
     assert not part.running
-
-
-@pytest.fixture
-def parent(tmp_path: Path) -> Iterator[Parent]:
-    program_of_parent = program(tmp_path, "")
-    program_of_parent.argv = [sys.executable]
-    program_of_parent.cwd = REPOSITORY
-    found = Parent(program_of_parent, time.sleep)
-    found.start()
-    yield found
-    found.stop()
-
-
-def forked(parent: Parent, tmp_path: Path, name: str, *arguments: str) -> Program:
-    made = program(tmp_path, "", stops=((signal.SIGTERM, 5.0),))
-    made.name, made.argv = name, [sys.executable, *arguments]
-    made.log, made.fork = tmp_path / f"{name}.log", parent.fork
-    made.start()
-    return made
-
-
-@pytest.mark.skipif(not Parent.works_here(), reason="needs Linux")
-def test_programs_share_what_their_parent_has_loaded_and_outlive_it(
-    parent: Parent, tmp_path: Path
-) -> None:
-    wrong = forked(parent, tmp_path, "wrong", "-m", "json.tool", "/no/such/file")
-    assert wrong.process is not None
-    assert wrong.process.wait(10) == 2
-    assert "/no/such/file" in wrong.last_words()
-
-    server = forked(parent, tmp_path, "server", "-m", "http.server", "0", "--bind", "127.0.0.1")
-    while "Serving" not in server.log.read_text():
-        time.sleep(0.01)
-    status = Path(f"/proc/{server.pid}/status").read_text().split()
-    assert status[status.index("Name:") + 1] == "server"
-    assert int(status[status.index("PPid:") + 1]) == parent.pid
-    assert status[status.index("Threads:") + 1] == "1"
-    assert os.getsid(server.pid or 0) == os.getpgid(server.pid or 0) == server.pid
-    loaded = Path(f"/proc/{server.pid}/maps").read_text()
-    assert "psycopg" in loaded
-    assert len(list(Path(f"/proc/{server.pid}/fd").iterdir())) == 4  # three, and what it listens on
-
-    os.kill(parent.pid or 0, signal.SIGKILL)
-    while parent.running:
-        time.sleep(0.01)
-    assert server.running
-    alone = forked(parent, tmp_path, "alone", "-c", "print('started without a parent')")
-    assert alone.process is not None
-    assert alone.process.wait(10) == 0
-    parent.restart()
-    server.restart()
-    assert int(Path(f"/proc/{server.pid}/stat").read_text().split()[3]) == parent.pid
-    server.stop()
-    assert server.process is not None
-    assert server.process.returncode == -signal.SIGTERM

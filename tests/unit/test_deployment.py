@@ -1,6 +1,5 @@
 """Settings, the table of docs/deployment.md and docker-compose.yml name the same variables."""
 
-import gc
 import json
 import os
 import pkgutil
@@ -28,13 +27,10 @@ NOT_COMPOSED = {"BENCHLAB_VAR", "BENCHLAB_SHARED_ACCOUNT", "DEBUG"}
 
 @pytest.fixture(scope="module")
 def read():
-    """What settings.py and the settings of gunicorn read of the environment."""
+    """What settings.py and gunicorn read of the environment."""
     text = (ROOT / "benchlab/settings.py").read_text()
-    of_gunicorn = (ROOT / "benchlab/worker.py").read_text()
-    return {
-        *re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text),
-        *re.findall(r'os\.environ\.get\("([A-Z_]+)"', of_gunicorn),
-    }
+    # gunicorn itself reads the last one.
+    return {*re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', text), "WEB_CONCURRENCY"}
 
 
 def test_the_documentation_lists_what_can_be_set(read):
@@ -151,44 +147,18 @@ def test_the_unit_of_the_web_runs_what_the_image_runs():
     image = re.search(r"^CMD (.+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
     words = json.loads(image[1])
     unit = (ROOT / "deploy/systemd/benchlab-web.service").read_text()
-    assert words[2:4] == ["--config", "python:benchlab.worker"]
+    assert words[2:4] == ["--config", "python:benchlab.gunicorn"]
     assert [word for word in words if word not in unit] == [
         *("0.0.0.0:8000", "--worker-tmp-dir", "/dev/shm")
     ]
 
 
-# What the parent of one process has loaded, and whether several share what it loads.
-SETTINGS_OF_GUNICORN = """
-import sys
-from benchlab import worker
-print(worker.workers, worker.preload_app, "django" in sys.modules, "celery" in sys.modules)
-"""
-
-
-@pytest.mark.parametrize(
-    ("asked", "expected"),
-    [({}, "1 False False False"), ({"WEB_CONCURRENCY": "2"}, "2 True False False")],
-)
-def test_the_parent_of_one_web_process_loads_nothing_of_benchlab(asked, expected):
-    others = {name: value for name, value in os.environ.items() if name != "WEB_CONCURRENCY"}
-    told = subprocess.run(
-        [sys.executable, "-c", SETTINGS_OF_GUNICORN],
-        env=others | asked,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert told.stdout.strip() == expected
-
-
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_a_wrong_setting_ends_the_web_service_with_its_line(processes):
-    environment = os.environ | {"BENCHLAB_PROXIES": "three", "WEB_CONCURRENCY": processes}
+def test_a_wrong_setting_ends_the_web_service_with_its_line():
+    environment = os.environ | {"BENCHLAB_PROXIES": "three"}
     ended = subprocess.run(
         [
             *(sys.executable, "-m", "gunicorn", "benchlab.wsgi:application"),
-            *("--config", "python:benchlab.worker", "--bind", "127.0.0.1:0"),
+            *("--config", "python:benchlab.gunicorn", "--bind", "127.0.0.1:0"),
         ],
         env=environment,
         cwd=ROOT,
@@ -199,7 +169,7 @@ def test_a_wrong_setting_ends_the_web_service_with_its_line(processes):
     )
     assert ended.returncode != 0
     assert ended.stderr.count("BenchLab: BENCHLAB_PROXIES is 'three', which is not") == 1
-    assert ended.stderr.count("Booting worker") == (processes == "1")
+    assert "Booting worker" not in ended.stderr
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
@@ -244,82 +214,26 @@ def test_machines_of_the_lab_keep_their_host_keys_when_they_are_made_again():
     ]
 
 
-def test_a_web_process_has_everything_loaded_before_its_first_request():
-    thresholds = gc.get_threshold()
-    try:
-        from benchlab import wsgi
-
-        wsgi.prepare()
-        assert gc.get_freeze_count() > 50_000
-        assert gc.get_threshold() == wsgi.THRESHOLDS
-        assert {"runs.web.urls", "runs.api.urls", "runs.web.compare.compare"} <= sys.modules.keys()
-    finally:
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
-
-
-# What pages have no use for, and what takes memory in a web process.
-NEEDLESS_IN_WEB = (
-    *("click.core", "fido2.rpid", "numpy.testing", "redis.asyncio.client", "rest_framework.test"),
-    *("scipy.optimize", "scipy.special._orthogonal", "sqlparse.sql", "unittest"),
-)
-READY = f"""
-import sys
-from benchlab import wsgi
-loaded = {{name for name, module in sys.modules.items() if type(module).__name__ != "Later"}}
-print("scipy.special._ufuncs" in loaded, *sorted(loaded & {{*{NEEDLESS_IN_WEB!r}}}))
-"""
-
-
-def test_a_web_process_loads_nothing_that_pages_have_no_use_for():
-    assert _told_by(READY) == "True\n"
-
-
-# What takes memory and has no use in control; a worker of runs loads asyncssh, and no more of it.
-NEEDLESS = (
-    *("allauth.account.forms", "asyncssh", "click.core", "duckdb", "fido2", "numpy"),
-    *("prompt_toolkit", "psutil", "pygments", "redis.asyncio.client", "requests"),
-    *("rest_framework.views", "runs.web.access.logins", "scipy", "sqlparse.sql", "yaml"),
-)
-STARTED = f"""
-import sys
-from benchlab import quick_celery
-from benchlab.celery import app
-quick_celery.load()
-app.loader.import_default_modules()
-needless = {{"runs.web.urls", "runs.api.urls", *{NEEDLESS!r}}}
-print(*sorted(sys.modules.keys() & needless), "in control")
-from runs.execution import ssh
-ssh.load()
-print(*sorted(sys.modules.keys() & needless), "in a worker")
-"""
-
-
-def test_control_and_workers_load_neither_pages_nor_what_only_they_need():
-    assert _told_by(STARTED) == "in control\nasyncssh in a worker\n"
-
-
-def _told_by(code: str) -> str:
-    """What Python prints in a process of its own, with BenchLab's settings."""
+def test_a_web_process_has_the_pages_loaded_before_its_first_request():
+    """gunicorn forks after that, so its workers share them."""
+    code = "import sys; from benchlab import wsgi; print(*sys.modules)"
     keys = {"SECRET_KEY": "only for this", "BENCHLAB_ENCRYPTION_KEY": settings.ENCRYPTION_KEY}
-    return subprocess.run(
-        [sys.executable, "-c", code],
+    loaded = subprocess.check_output(
+        [sys.executable, "-W", "ignore", "-c", code],
         env={**os.environ, **keys},
         cwd=ROOT,
-        capture_output=True,
         text=True,
-        check=True,
-    ).stdout
+    )
+    assert {"runs.web.urls", "runs.api.urls", "runs.web.compare.compare"} <= set(loaded.split())
 
 
 @pytest.mark.parametrize("name", ["control", "worker"])
-def test_unit_and_service_start_celery_alike_and_without_its_console(name):
+def test_unit_and_service_start_celery_alike(name):
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     unit = (ROOT / f"deploy/systemd/benchlab-{name}.service").read_text()
     command = services[name]["command"]
-    assert command.startswith("python -OO -m benchlab.quick_celery ")
-    # Only the image has bytecode without docstrings; units would compile all at each start.
-    assert f"/{command.replace(' -OO', '')}\n" in unit
+    assert command.startswith("celery -A benchlab worker ")
+    assert f"/{command}\n" in unit
 
 
 def test_reports_name_a_campaigns_page_without_loading_the_pages():

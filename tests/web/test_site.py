@@ -2,23 +2,20 @@
 
 import gzip
 import re
-import signal
 import socket
 import time
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.cache import cache
-from django.db import connections
 from django.template.loader import get_template
 from template_partials.templatetags.partials import TemplateProxy
 
-from benchlab import middleware, worker
-from benchlab.worker import ImpatientSocket
+from benchlab import gunicorn, middleware
+from benchlab.gunicorn import ImpatientSocket
 from runs.api import rate_limit
 from runs.models import Bisection, Campaign, Run
 from runs.selectors.campaigns import factor_names
@@ -387,7 +384,7 @@ def test_too_many_pages_are_refused_with_the_time_to_wait(client, settings, monk
 
 @pytest.mark.django_db
 def test_a_request_that_stops_in_the_middle_is_at_its_end(monkeypatch):
-    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(gunicorn, "SILENCE_SECONDS", 0.1)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.sendall(b"half")
@@ -401,7 +398,7 @@ def test_a_request_that_stops_in_the_middle_is_at_its_end(monkeypatch):
 
 @pytest.mark.django_db
 def test_a_request_that_drips_is_at_its_end(monkeypatch):
-    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(gunicorn, "SILENCE_SECONDS", 0.2)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         reading, received = ImpatientSocket(ours), 0
@@ -415,34 +412,15 @@ def test_a_request_that_drips_is_at_its_end(monkeypatch):
 
 
 @pytest.mark.django_db
-def test_the_web_starts_without_waiting_for_a_database_that_says_nothing(monkeypatch):
-    server = SimpleNamespace(cfg=SimpleNamespace(preload_app=True))
-    before = signal.getsignal(signal.SIGALRM)
-    monkeypatch.setattr(worker, "WARMING_SECONDS", 0.2)
-    monkeypatch.setattr(worker, "_is_warm", True)
-    monkeypatch.setattr(worker, "_warmed_at", -worker.PARENT_KEEPS_SECONDS)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        ours = connections["default"]
-        where = dict(zip(("HOST", "PORT"), silent.getsockname(), strict=True))
-        monkeypatch.setattr(ours, "settings_dict", ours.settings_dict | where)
-        began = time.monotonic()
-        worker.pre_fork(server, None)
-        assert 0.2 < time.monotonic() - began < 2
-    worker.on_starting(server)  # nobody listens there any longer
-    assert not worker._is_warm
-    assert signal.getsignal(signal.SIGALRM) == before
-
-
-@pytest.mark.django_db
 def test_a_large_request_has_the_time_that_it_needs(monkeypatch):
-    monkeypatch.setattr(worker, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(gunicorn, "SILENCE_SECONDS", 0.2)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         reading = ImpatientSocket(ours)
         before = reading._deadline
         theirs.sendall(bytes(100_000))
         assert sum(len(reading.recv(50_000)) for _each in range(2)) == 100_000
-        assert reading._deadline - before == pytest.approx(100_000 / worker.BYTES_PER_SECOND)
+        assert reading._deadline - before == pytest.approx(100_000 / gunicorn.BYTES_PER_SECOND)
 
 
 @pytest.mark.django_db

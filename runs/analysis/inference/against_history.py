@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from scipy.special import stdtr, stdtrit
+
 from runs.analysis.inference.verdicts import (
     SIGNIFICANCE,
     Direction,
@@ -38,8 +40,6 @@ def judge_against(
 
     Raises ValueError for fewer than two points.
     """
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (slow to import)
-
     middle = statistics.fmean(point.mean for point in points)
     spread = statistics.variance(point.mean for point in points)
     freedom = len(points) - 1

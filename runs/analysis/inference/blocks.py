@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from runs.analysis.inference.cells import Cell
-from runs.arrays import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,7 +17,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias
 
-from runs.arrays import np
+import numpy as np
+from scipy.special import chdtri, ndtr, ndtri, stdtr, stdtrit
 
 SHARED_NODES, SCALE_NODES = 24, 20
 NORMAL_FREEDOM = 2000.0
@@ -47,7 +48,6 @@ def _level(groups: Groups, freedom: float, significance: float) -> float:
     rows = sum(len(shape) * count for shape, count in groups)
     if rows <= 1:
         return significance
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
 
     strict, loose = significance / rows, significance
     low = float(-stdtrit(freedom, loose / 2))
@@ -58,7 +58,6 @@ def _level(groups: Groups, freedom: float, significance: float) -> float:
             low = middle
         else:
             high = middle
-    from scipy.special import stdtr  # noqa: PLC0415 (as above)
 
     return max(strict, float(2 * stdtr(freedom, -high)))
 
@@ -85,8 +84,6 @@ def _counted(groups: Groups) -> tuple[Floats, Floats, Floats]:
 
 def _inside(correlations: Floats, limits: Floats) -> Floats:
     """The probability that a row is within its limit: by correlation, limit, and what is shared."""
-    from scipy.special import ndtr  # noqa: PLC0415 (slow to import)
-
     apart = np.sqrt(np.maximum(1 - correlations**2, 1e-6))[:, None, None]
     common = (correlations[:, None] * _shared()[0])[:, None, :]
     upper = ndtr((limits[:, None] - common) / apart)
@@ -110,7 +107,6 @@ def _scales(freedom: float):  # type: ignore[no-untyped-def]
     """Values of s / sigma and their weights: the centres of equally likely slices."""
     if freedom >= NORMAL_FREEDOM:
         return np.ones(1), np.ones(1)
-    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
 
     # Gauss-Legendre over the probabilities, which reaches further into the tails than slices do.
     nodes, weights = np.polynomial.legendre.leggauss(SCALE_NODES)
@@ -129,7 +125,6 @@ def level_of_look(looks: Sequence[int], significance: float) -> float:
 def _level_of_look(looks: tuple[int, ...], significance: float) -> float:
     if len(looks) < 2:
         return significance
-    from scipy.special import ndtr, ndtri  # noqa: PLC0415 (slow to import)
 
     low = float(-ndtri(significance / 2))
     high = float(-ndtri(significance / len(looks) / 2))

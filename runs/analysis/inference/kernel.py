@@ -12,6 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from scipy.special import betainc, betaincinv, stdtr, stdtrit
+
 from runs.analysis.inference.cells import Cell, Pair
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import (
@@ -23,7 +26,6 @@ from runs.analysis.inference.verdicts import (
     rounds_missing,
     word,
 )
-from runs.arrays import np
 
 
 def judge_counts(
@@ -102,8 +104,6 @@ def _exact(
     base: float, head: float, of_base: int, of_head: int, level: float
 ) -> tuple[float, float, float]:
     """(low, high) of the log ratio of the rates, and the two-sided p-value of no difference."""
-    from scipy.special import betainc, betaincinv  # noqa: PLC0415 (slow to import)
-
     exposure = math.log(of_base / of_head)
     low, high = -math.inf, math.inf
     if head > 0:
@@ -191,8 +191,6 @@ def judged(
     level: float,
 ) -> list[Inference]:
     """The answers of contrasts, one a pair, each at this level."""
-    from scipy.special import stdtr, stdtrit  # noqa: PLC0415 (slow to import)
-
     freedom = np.maximum(contrasts.freedom, 0.5)
     widths = -stdtrit(freedom, level / 2) * contrasts.errors
     with np.errstate(divide="ignore", invalid="ignore"):

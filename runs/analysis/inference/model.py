@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy.special import fdtrc
+
 from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit, Floats, Places
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, moderate
-from runs.arrays import np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -257,8 +259,6 @@ def _errors(
 
 def _rounds_show(fit: Fit) -> bool:
     """Whether rounds differ by more than their runs: an F test."""
-    from scipy.special import fdtrc  # noqa: PLC0415 (slow to import)
-
     freedom = float(fit.freedom.sum())
     return freedom > 0 and bool(fdtrc(fit.block_freedom, freedom, fit.block_f) < ROUNDS_SHOW)
 

@@ -11,12 +11,13 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from runs.analysis.inference.cells import Pair
 from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import SIGNIFICANCE, Direction, Inference
 from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
-from runs.arrays import np
 
 
 def judge_together(

@@ -12,9 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import chdtrc, chdtri, fdtrc, gammainc, psi, zeta
+
 from runs.analysis.inference.blocks import Fit, Floats
 from runs.analysis.inference.cells import Noise
-from runs.arrays import np
 
 # Probability of a cell's scatter: below the first it is a spike, above the second it is not.
 SPIKED, USUAL = 0.0005, 0.02
@@ -65,8 +67,6 @@ def moderate(fit: Fit, noise: Noise | None) -> Moderated:
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
     """(variance, freedom, probability of each cell's scatter) from the cells without spikes."""
-    from scipy.special import chdtrc  # noqa: PLC0415 (slow to import)
-
     chance = np.ones(len(variances))
     if not len(variances):
         return 0.0, 0.0, chance
@@ -102,23 +102,17 @@ def _of_each(function: Callable[[Floats], Floats], freedom: Floats) -> Floats:
 
 
 def _median(freedom: Floats) -> Floats:
-    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
-
     middle: Floats = chdtri(freedom, 0.5)
     return middle
 
 
 def _untailed(freedom: Floats) -> Floats:
-    from scipy.special import gammainc  # noqa: PLC0415 (slow to import)
-
     cut = _upper(freedom)
     share: Floats = gammainc(freedom / 2 + 1, cut / 2) / gammainc(freedom / 2, cut / 2)
     return share
 
 
 def _upper(freedom: Floats) -> Floats:
-    from scipy.special import chdtri  # noqa: PLC0415 (slow to import)
-
     cut: Floats = chdtri(freedom, SPIKED)
     return cut
 
@@ -128,18 +122,13 @@ def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[flo
     if noise is None or noise.variance <= 0 or noise.freedom <= 0:
         return pooled, freedom
     weight = min(noise.freedom, MOST_OF_FLOOR)
-    if freedom > 0:
-        from scipy.special import fdtrc  # noqa: PLC0415 (slow to import)
-
-        if fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
-            return pooled, freedom
+    if freedom > 0 and fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
+        return pooled, freedom
     return (freedom * pooled + weight * noise.variance) / (freedom + weight), freedom + weight
 
 
 def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     """How alike the cells scatter, as the degrees of freedom of a common prior."""
-    from scipy.special import psi, zeta  # noqa: PLC0415 (slow to import)
-
     # trigamma(x) is zeta(2, x): polygamma() does more for the same bits.
     expected = zeta(2.0, USUAL_PRIOR / 2) * PRIOR_CELLS
     cells = PRIOR_CELLS
@@ -158,8 +147,6 @@ def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
 
 def _inverse_trigamma(value: float) -> float:
     """The x with trigamma(x) = value, by Newton's steps on 1 / trigamma (as limma does)."""
-    from scipy.special import zeta  # noqa: PLC0415 (slow to import)
-
     if value > 1e7:
         return float(1 / np.sqrt(value))
     if value < 1e-6:

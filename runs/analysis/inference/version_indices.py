@@ -15,8 +15,10 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from scipy.special import stdtrit
+
 from runs.analysis.inference.blocks import Floats
-from runs.arrays import np
 
 # Without other knowledge, machines differ by about 3 %; that counts like four observed differences.
 USUAL_MACHINES, USUAL_FREEDOM = 0.03, 4.0
@@ -151,8 +153,6 @@ def _indexed(
     freedom: float,
     significance: float,
 ) -> Indexed:
-    from scipy.special import stdtrit  # noqa: PLC0415 (slow to import)
-
     variance = noise + machines
     if variance <= 0:
         return Indexed(version, math.exp(log), math.exp(log), math.exp(log))

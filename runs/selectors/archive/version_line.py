@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from scipy.special import stdtr
 
 from runs.analysis.inference import SIGNIFICANCE, Inference
 from runs.analysis.inference.version_indices import Reading, indices
@@ -364,8 +365,6 @@ def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:
 
 def _strictest(found: Sequence[Pair]) -> float:
     """The level of each point: all points hold together, and none is weaker than a pair."""
-    from scipy.special import stdtr  # noqa: PLC0415 (slow to import)
-
     levels = [-math.expm1(math.log1p(-SIGNIFICANCE) / len(found))]
     for pair in found:
         each = pair.comparison

@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from runs.arrays import np
+import numpy as np
+
 from runs.tools.output import UNKNOWN_LINES, text_of
 
 if TYPE_CHECKING:

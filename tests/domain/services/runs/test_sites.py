@@ -250,7 +250,7 @@ def start(tmp_path):
             "BENCHLAB_SITES": site,
             "BENCHLAB_VAR": str(tmp_path),
         }
-        argv = ["-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", "runs"]
+        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
         argv += ["--pool", "threads"]
         argv += ["--concurrency", "2", "--loglevel", "info", "--hostname", f"of-{site}@%h"]
         with (tmp_path / f"{site}.log").open("wb") as log:

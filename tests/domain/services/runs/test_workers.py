@@ -44,7 +44,7 @@ def worker(queue: str, folder: Path):
         "PGAPPNAME": f"test-{queue}",
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
     }
-    argv = ("-m", "benchlab.quick_celery", "-A", "benchlab", "worker", "--queues", queue)
+    argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue)
     argv += (
         "--pool",
         "threads",

@@ -1,0 +1,88 @@
+"""How gunicorn runs BenchLab: its settings, and how patiently a request is read.
+
+    gunicorn benchlab.wsgi:application --config python:benchlab.gunicorn
+
+gunicorn reads WEB_CONCURRENCY, the number of processes, itself; one answers by 24 threads.
+"""
+
+import contextlib
+import os
+import socket
+import time
+from typing import Any
+
+from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+# Loaded once, before the first request; the processes share what nobody writes to.
+preload_app = True
+worker_class = "benchlab.gunicorn.Worker"
+threads = 24
+# For a busy machine.
+timeout = 90
+logger_class = "benchlab.gunicorn.LinesAsOthers"
+# It has one place for each home folder, where two instances would meet.
+control_socket_disable = True
+
+# Silence in the middle of a request, and the time that its first bytes have.
+SILENCE_SECONDS = 5.0
+# Received data extends the time for more: no connection of today is slower than that.
+BYTES_PER_SECOND = 20_000
+
+
+class ImpatientSocket:
+    """A socket that is at its end when the other side is silent, or too slow."""
+
+    def __init__(self, wrapped: socket.socket) -> None:
+        self._wrapped = wrapped
+        self._deadline = time.monotonic() + SILENCE_SECONDS
+
+    def recv(self, size: int) -> bytes:
+        """As socket.recv; nothing more comes after the time."""
+        left = self._deadline - time.monotonic()
+        try:
+            if left <= 0:
+                raise TimeoutError
+            self._wrapped.settimeout(min(left, SILENCE_SECONDS))
+            received = self._wrapped.recv(size)
+        except TimeoutError:
+            # For the parser as well as for the next request on the connection, which there is not.
+            with contextlib.suppress(OSError):
+                self._wrapped.shutdown(socket.SHUT_RD)
+            return b""
+        finally:
+            self._wrapped.setblocking(True)
+        self._deadline += len(received) / BYTES_PER_SECOND
+        return received
+
+
+class Connection(TConn):  # type: ignore[misc]
+    """A connection whose requests are read impatiently, each from its own beginning."""
+
+    def init(self) -> None:
+        """Called at the beginning of each request."""
+        super().init()
+        if not self.is_http2:
+            self.parser.unreader.sock = ImpatientSocket(self.sock)
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    """gunicorn's own, with connections that are read impatiently."""
+
+    def handle(self, conn: Any) -> Any:
+        """Handle a request on a connection; runs in a thread."""
+        conn.__class__ = Connection  # the worker makes its connections where nobody can choose
+        return super().handle(conn)
+
+
+class LinesAsOthers(Logger):  # type: ignore[misc]
+    """gunicorn's own lines in the form of all others."""
+
+    def setup(self, cfg: Any) -> None:
+        """Called once, in the process that starts the workers."""
+        super().setup(cfg)
+        if os.environ.get("BENCHLAB_LOG_FORMAT") == "json":
+            from benchlab.logs import JSONFormatter  # noqa: PLC0415 - Django is set up by now
+
+            for handler in self.error_log.handlers:
+                handler.setFormatter(JSONFormatter())
