@@ -1,7 +1,8 @@
 """Makes the secrets of a deployment, once: `python -m benchlab.first_environment VAR [SECRETS]`.
 
 VAR/environment is what settings read where the environment says nothing; SECRETS gets the password
-of PostgreSQL and a certificate of our own making for the proxy. What is there already stays.
+of PostgreSQL, the settings of Redis with its password, and a certificate of our own making for the
+proxy. What is there already stays.
 """
 
 import ipaddress
@@ -19,6 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from benchlab.embedded.places import kept_secret, write_private
 
+# Where the composition's Redis was before it had a password.
+REDIS_OF_BEFORE = "redis://redis:6379/0"
 # Browsers refuse certificates for longer.
 CERTIFICATE_DAYS = 397
 
@@ -45,17 +48,39 @@ def _environment(var: Path, folder: Path) -> None:
     password = kept_secret(
         folder / "postgresql-password", lambda: given or secrets.token_urlsafe(24)
     )
+    redis = _redis(folder)
     if (var / "environment").exists():
+        _protect_redis(var / "environment", redis)
         return
     made = {
         "SECRET_KEY": secrets.token_urlsafe(48),
         "BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(),
         "DATABASE_URL": f"postgresql://benchlab:{password}@postgresql:5432/benchlab",
-        "REDIS_URL": "redis://redis:6379/0",
+        "REDIS_URL": redis,
     }
     # What somebody has set stays in force when it is not set any more.
     lines = [f"{name}={os.environ.get(name) or value}\n" for name, value in made.items()]
     write_private(var / "environment", "".join(lines))
+
+
+def _redis(folder: Path) -> str:
+    """The address of the composition's Redis, whose settings are in `folder`."""
+    password = kept_secret(folder / "redis-password", lambda: secrets.token_urlsafe(24))
+    # Nothing in it has to outlive a restart: queues are in PostgreSQL.
+    settings = f'requirepass {password}\nsave ""\nappendonly no\n'
+    write_private(folder / "redis.conf", settings)
+    # Redis is an account of its own.
+    (folder / "redis.conf").chmod(0o644)
+    return f"redis://:{password}@redis:6379/0"
+
+
+def _protect_redis(environment: Path, address: str) -> None:
+    """Give the password to an instance that was made before there was one."""
+    lines = environment.read_text().splitlines(keepends=True)
+    before = f"REDIS_URL={REDIS_OF_BEFORE}\n"
+    if before in lines:
+        after = f"REDIS_URL={address}\n"
+        write_private(environment, "".join(after if each == before else each for each in lines))
 
 
 def _certificate(folder: Path) -> None:

@@ -200,7 +200,11 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "benchlab",
-        "OPTIONS": {"socket_connect_timeout": 1, "socket_timeout": 1},
+        "OPTIONS": {
+            "serializer": "benchlab.cache.JSONSerializer",
+            "socket_connect_timeout": 1,
+            "socket_timeout": 1,
+        },
     }
 }
 # Requests to the API a minute, and as many pages, of one address without a login and of one token

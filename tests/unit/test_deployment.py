@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import pkgutil
 import re
 import shutil
@@ -12,11 +13,14 @@ import pytest
 import yaml
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.core.cache import cache
 from django.core.management import get_commands
 from django.urls import reverse
 
+from benchlab.celery import app
 from benchlab.environment import Environment
 from runs.models import Campaign, Change, Metric
+from runs.selectors.operations import signs
 from runs.services.changes import webhooks
 from tests.each import check_each
 from tests.migrated import ROOT
@@ -121,7 +125,10 @@ def test_the_secrets_of_a_deployment_are_made_once(tmp_path):
     values = dict(line.split("=", 1) for line in before["environment"].decode().splitlines())
     Fernet(values["BENCHLAB_ENCRYPTION_KEY"])
     assert before["postgresql-password"].decode().strip() in values["DATABASE_URL"]
-    assert set(before) == {"environment", "postgresql-password", "tls.crt", "tls.key"}
+    assert set(before) == {
+        *("environment", "postgresql-password", "redis-password", "redis.conf"),
+        *("tls.crt", "tls.key"),
+    }
     assert (tmp_path / "environment").stat().st_mode & 0o77 == 0
 
 
@@ -342,3 +349,58 @@ def test_a_standby_is_one_setting(tmp_path):
     }
     told = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, env=environment)
     assert json.loads(told) == [5433, "default", ["benchlab.replica.Router"], True]
+
+
+def test_no_store_that_others_may_write_to_holds_what_is_executed():
+    """Whoever can write to Redis or to the table of sessions must not run code by it."""
+    assert settings.CACHES["default"]["OPTIONS"]["serializer"] == "benchlab.cache.JSONSerializer"
+    assert settings.SESSION_SERIALIZER.endswith(".JSONSerializer")
+    assert settings.MESSAGE_STORAGE.startswith("django.contrib.messages.")
+    assert list(app.conf.accept_content) == ["json"]
+    assert (app.conf.task_serializer, app.conf.event_serializer) == ("json", "json")
+    unsafe = re.compile(r"\b(?:pickle|marshal|shelve|dill|cloudpickle)\b|yaml\.(?:load|unsafe)")
+    sources = [*ROOT.glob("runs/**/*.py"), *ROOT.glob("benchlab/**/*.py")]
+    found = [path for path in sources if unsafe.search(path.read_text())]
+    assert [str(path.relative_to(ROOT)) for path in found if path.name != "cache.py"] == []
+
+
+def test_a_pickle_in_redis_is_not_executed(tmp_path):
+    mark = tmp_path / "executed"
+
+    class Evil:
+        def __reduce__(self):
+            return (mark.touch, ())
+
+    key = cache.make_key("a-limit")
+    signs.redis_client().set(key, pickle.dumps(Evil()))
+    with pytest.raises(ValueError, match=r"."):
+        cache.get("a-limit")
+    assert not mark.exists()
+    cache.set("a-limit", 3)
+    assert cache.incr("a-limit") == 4
+    cache.set("a-list", [1.5, "x"])
+    assert cache.get("a-list") == [1.5, "x"]
+
+
+def test_redis_of_the_composition_has_a_password_and_a_network_without_targets():
+    composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = composed["services"]
+    of_data = {name for name, each in services.items() if "data" in each.get("networks", [])}
+    assert of_data == {
+        *("postgresql", "redis", "migrate", "web", "control", "worker", "backup", "lab")
+    }
+    assert composed["networks"]["data"] == {"internal": True}
+    assert services["redis"]["networks"] == services["postgresql"]["networks"] == ["data"]
+    assert services["redis"]["command"] == "redis-server /run/benchlab/redis.conf"
+
+
+def test_an_older_instance_gets_a_password_for_redis(tmp_path):
+    environment = tmp_path / "environment"
+    environment.write_text("SECRET_KEY=x\nREDIS_URL=redis://redis:6379/0\nTIME_ZONE=UTC\n")
+    command = [sys.executable, "-m", "benchlab.first_environment", tmp_path, tmp_path / "s"]
+    for _again in range(2):
+        subprocess.run(command, cwd=ROOT, check=True)
+    [password] = re.findall(r"requirepass (\S{20,})\n", (tmp_path / "s/redis.conf").read_text())
+    assert environment.read_text() == (
+        f"SECRET_KEY=x\nREDIS_URL=redis://:{password}@redis:6379/0\nTIME_ZONE=UTC\n"
+    )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
@@ -104,12 +105,16 @@ def encryption_key() -> Outcome:
 
 
 def redis() -> Outcome:
-    """Whether Redis answers."""
+    """Whether Redis answers, and asks for a password."""
     try:
         signs.redis_client().ping()
     except (RedisError, OSError, ValueError) as error:
         remedy = _("Start Redis, or correct REDIS_URL. Results are stored without it.")
         return Outcome("redis", FAILED, one_line(error), remedy)
+    if not urlsplit(settings.REDIS_URL).password and not settings.REDIS_URL.startswith("unix:"):
+        text = _("It answers without a password: whoever reaches it can change its messages.")
+        remedy = _("Set requirepass in its configuration, and the password in REDIS_URL.")
+        return Outcome("redis", WARNING, text, remedy)
     return Outcome("redis", OK, _("It answers."))
 
 
