@@ -32,7 +32,7 @@ from runs.models.runs import (
     RunEvent,
 )
 from runs.models.schedules import Schedule, ScheduleEvent
-from runs.models.seals import Seal, SealRequest
+from runs.models.seals import AuditLink, Seal, SealRequest
 from runs.models.server_checks import CheckedServer, ServerCheck
 from runs.models.servers import Server, ServerEvent, SSHKey, Topology, TopologyNode
 from runs.models.sources import (
@@ -51,6 +51,7 @@ __all__ = [
     "Annotation",
     "Artifact",
     "AuditEntry",
+    "AuditLink",
     "Bisection",
     "BisectionStep",
     "Build",

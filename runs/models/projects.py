@@ -1,5 +1,6 @@
 """Projects: campaigns and people that belong together."""
 
+from datetime import UTC
 from typing import TypeAlias
 
 from django.conf import settings
@@ -138,7 +139,7 @@ class AuditEntry(models.Model):
     `subject` names the object: `server db1`, `run 12`. It never contains a secret.
     """
 
-    at = models.DateTimeField(auto_now_add=True)
+    at = models.DateTimeField(default=timezone.now)
     actor = models.CharField(max_length=150, blank=True)
     by_way_of = models.CharField(max_length=200, blank=True)
     action = models.CharField(max_length=60)
@@ -149,6 +150,8 @@ class AuditEntry(models.Model):
     )
     before = models.JSONField(default=dict)
     after = models.JSONField(default=dict)
+    # That BenchLab wrote it (`runs.selectors.access.macs`); empty in entries of older releases.
+    mark = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["-pk"]
@@ -162,3 +165,9 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor}: {self.action} {self.subject}"
+
+    @property
+    def marked(self) -> tuple[object, ...]:
+        """What the mark is over."""
+        told = (self.at.astimezone(UTC).isoformat(), self.actor, self.by_way_of, self.action)
+        return (*told, self.subject, self.project_id, self.before, self.after)

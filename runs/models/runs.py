@@ -21,8 +21,10 @@ class Instance(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     # The rules by which all runs are certified; while older, some runs are judged again each time.
     judged_rules = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # Since then services of a release without seals may have stored runs; None: no more.
+    # Since this update, services of an older release may have stored what has no mark; None: no
+    # more. Authenticated by its own mark (`runs.selectors.access.macs`).
     unsealed_since = models.DateTimeField(null=True)
+    unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Control has looked for files to pack in the runs up to this key.
     packed_up_to = models.BigIntegerField(default=0, db_default=0)
 

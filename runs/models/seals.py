@@ -65,12 +65,21 @@ class Seal(models.Model):
 
 
 class SealRequest(models.Model):
-    """A request to seal. A queue, only added to: the sealing worker removes rows."""
+    """A request to seal. A queue, only added to: the sealing worker removes rows.
+
+    `mark` authenticates it (`runs.selectors.access.macs`): kind, run, reason, `figures` (a digest
+    of those that the run had, empty for whatever it has when it is sealed) and `place` (how many
+    entries about the run came before). What is not authentic stays, with the code in `refused`.
+    """
 
     kind = models.CharField(max_length=10, choices=SealKind, default=SealKind.SEALED)
     run = models.BigIntegerField()
     reason = models.TextField(blank=True, db_default="")
     at = models.DateTimeField(db_default=Now())
+    figures = models.CharField(max_length=64, blank=True, db_default="")
+    place = models.PositiveBigIntegerField(db_default=0)
+    mark = models.CharField(max_length=64, blank=True, db_default="")
+    refused = models.CharField(max_length=40, blank=True, db_default="")
 
     class Meta:
         ordering = ["pk"]
@@ -78,3 +87,28 @@ class SealRequest(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.run}"
+
+    @property
+    def marked(self) -> tuple[object, ...]:
+        """What the mark is over."""
+        return (self.kind, self.run, self.reason, self.figures, self.place)
+
+
+class AuditLink(models.Model):
+    """An entry of the audit trail in its chain. Only added, by the sealing worker.
+
+    `hash` covers the entry and the link before; `entry` is a key without a foreign key: a deleted
+    entry leaves its link behind.
+    """
+
+    number = models.PositiveBigIntegerField(primary_key=True)
+    entry = models.BigIntegerField(unique=True)
+    hash = models.BinaryField(max_length=32)
+    key = models.BinaryField(max_length=32)
+    signature = models.BinaryField(max_length=64)
+
+    class Meta:
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return f"{self.number}: {self.entry}"

@@ -1,139 +1,36 @@
-"""Seals: finished runs join their project's chain, and the key that signs it.
-
-`BENCHLAB_SEAL_KEY` is the private key (Ed25519, PEM), created if missing. Trusted public keys are
-next to it as `*.pub`, the present one and earlier ones; `heads.json` has the last entry of each
-chain.
+"""Seals: finished runs join their project's chain.
 
 Requests wait in a table, inserted by the transaction that finishes a run. One worker at a time
-takes them from there; a message only wakes it.
+takes them from there; a message only wakes it. It signs only what BenchLab asked for: a request has
+a mark that nobody can make who only has the database.
 """
 
-import fcntl
-import json
 import logging
-import os
-import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Count, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Instance, Project, Run, Seal, SealRequest
+from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
 from runs.models.campaigns import Origin
 from runs.selectors import seals
-from runs.selectors.seals import BEGINNING, DOMAIN, canonical, entry_hash
-from runs.services.access import projects
-from runs.services.database import Statement
+from runs.selectors.access import macs
+from runs.selectors.seals import BEGINNING, Figures, canonical, entry_hash, figures_digest
+from runs.services import audit_chain, seal_keys
+from runs.services.access import audit, projects
+from runs.services.database import Statement, perform
+from runs.services.errors import ServiceError
+from runs.services.seal_keys import Signer, heads, keep_acknowledged, keep_head, trusted
 
-RAW = (serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-
-
-class Signer:
-    """Signs entries with the present key. Creating one raises OSError and ValueError."""
-
-    def __init__(self) -> None:
-        self._key = _private_key(Path(settings.SEAL_KEY))
-        self.public = self._key.public_key().public_bytes(*RAW)
-
-    def sign(self, digest: bytes) -> bytes:
-        """The signature of an entry with this hash."""
-        return self._key.sign(DOMAIN + digest)
-
-
-def trusted() -> frozenset[bytes]:
-    """The public keys that entries may be signed with."""
-    found = set()
-    for path in Path(settings.SEAL_KEY).parent.glob("*.pub"):
-        key = serialization.load_pem_public_key(path.read_bytes())
-        if isinstance(key, Ed25519PublicKey):
-            found.add(key.public_bytes(*RAW))
-    return frozenset(found)
-
-
-def heads() -> dict[str, list[dict[str, Any]]]:
-    """The last entries that were signed, by project: number and hash.
-
-    More than one if a chain did not continue from its end: then entries were cut off before.
-    """
-    path = _heads_file()
-    if not path.exists():
-        return {}
-    found: dict[str, list[dict[str, Any]]] = json.loads(path.read_text())
-    return found
-
-
-def keep_head(*, project: str, before: tuple[int, str], now: tuple[int, str]) -> None:
-    """Store the end of a chain, which was extended from `before`."""
-    with _heads_file().with_name(".heads.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        known = heads()
-        ends = [each for each in known.get(project, []) if (each["number"], each["hash"]) != before]
-        known[project] = [*ends, {"number": now[0], "hash": now[1]}]
-        _write(_heads_file(), json.dumps(known, indent=1, sort_keys=True).encode())
-
-
-def _heads_file() -> Path:
-    return Path(settings.SEAL_KEY).with_name("heads.json")
-
-
-def _private_key(path: Path) -> Ed25519PrivateKey:
-    if not path.exists():
-        _make(path)
-    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ValueError(f"{path} is no Ed25519 key")
-    public = path.with_name(f"{key.public_key().public_bytes(*RAW).hex()[:16]}.pub")
-    if not public.exists():
-        _write(public, _pem(key.public_key()))
-    return key
-
-
-def _make(path: Path) -> None:
-    """If several workers create one at the same time, the first one's stays."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    pem = Ed25519PrivateKey.generate().private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    temporary = _temporary(path, pem)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
-
-
-def _pem(key: Ed25519PublicKey) -> bytes:
-    return key.public_bytes(
-        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
-    )
-
-
-def _write(path: Path, content: bytes) -> None:
-    _temporary(path, content).replace(path)
-
-
-def _temporary(path: Path, content: bytes) -> Path:
-    """A file that only we can read, written to disk completely."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return Path(name)
-
+__all__ = ["Signer", "heads", "keep_head", "trusted"]
 
 logger = logging.getLogger(__name__)
 
@@ -143,17 +40,27 @@ LOCK = 0x7365616C
 BATCH = 200
 # A task works for at most this long; what is left waits for the next one.
 SECONDS = 10
-# After the update from a release without seals, its web services have been replaced by then.
+# After an update, web services of the release before have been replaced by then.
 OLD_SERVICES_SECONDS = 600
 MISSING = """
-INSERT INTO runs_sealrequest (kind, run)
-SELECT %(sealed)s, id FROM runs_run
+SELECT id FROM runs_run
  WHERE state = %(finished)s AND origin <> %(published)s
    AND NOT EXISTS (SELECT FROM runs_seal WHERE run = runs_run.id)
    AND NOT EXISTS (SELECT FROM runs_sealrequest WHERE run = runs_run.id)
  ORDER BY id
 """
+REQUEST = """
+INSERT INTO runs_sealrequest (kind, run, figures, mark)
+SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::text[])
+"""
+MARK = """
+UPDATE runs_sealrequest AS request SET place = found.place, mark = found.mark, refused = ''
+  FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS found (id, place, mark)
+ WHERE request.id = found.id
+"""
+MARKS = 5_000
 WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
+NOT_MARKED, OTHER_FIGURES, USED_BEFORE = "not_marked", "other_figures", "used_before"
 
 
 @dataclass(frozen=True)
@@ -166,21 +73,50 @@ class Extended:
     now: End
 
 
-def requesting(*, runs: Iterable[int]) -> Statement:
+def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = None) -> Statement:
     """Queues finished runs for sealing, without waiting for locks.
 
-    Execute it in the transaction that stores them; that also calls `seal_once_committed`.
+    Execute it in the transaction that stores them; that also calls `seal_once_committed`. `figures`
+    of each run (value and n by metric and statistic) are read where they are not at hand. A run
+    that they do not have is sealed as it is found.
     """
-    return Statement(
-        "INSERT INTO runs_sealrequest (kind, run) SELECT %s, unnest(%s::bigint[])",
-        (Seal.Kind.SEALED.value, sorted(runs)),
-    )
+    keys = sorted(runs)
+    known = _figures(keys) if figures is None else figures
+    digests = [figures_digest(known[key]) if key in known else "" for key in keys]
+    kind = Seal.Kind.SEALED.value
+    marks = [
+        macs.mark(macs.REQUEST, kind, key, "", digest, 0)
+        for key, digest in zip(keys, digests, strict=True)
+    ]
+    return Statement(REQUEST, (kind, keys, digests, marks))
 
 
 def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None:
     """Queue an entry about a run. Call it in the transaction that makes it true."""
-    SealRequest.objects.create(run=run, kind=kind, reason=reason)
+    made = SealRequest(run=run, kind=str(kind), reason=reason, refused="", place=0, figures="")
+    if kind in WITH_CONTENT:
+        made.figures = figures_digest(_figures([run])[run])
+    if kind != Seal.Kind.SEALED:
+        made.place = _place(run)
+    made.mark = macs.mark(macs.REQUEST, *made.marked)
+    made.save()
     seal_once_committed()
+
+
+def _place(run: int) -> int:
+    """How many entries about the run there are or will be: a request is good for one only."""
+    waiting = SealRequest.objects.filter(run=run, refused="").count()
+    return Seal.objects.filter(run=run).count() + waiting
+
+
+def _figures(runs: Sequence[int]) -> Mapping[int, Figures]:
+    found: dict[int, dict[str, Any]] = {run: {} for run in runs}
+    rows = Measurement.objects.filter(run__in=runs).order_by()
+    for run, metric, statistic, value, n in rows.values_list(
+        "run_id", "metric__name", "statistic", "value", "n"
+    ):
+        found[run][f"{metric}:{statistic}"] = (value, n)
+    return found
 
 
 def seal_once_committed() -> None:
@@ -189,27 +125,79 @@ def seal_once_committed() -> None:
 
 
 def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
-    """Queue what services of a release without seals stored during the update; once, by control.
+    """Queue what services of an older release stored during the update; once, by control.
 
-    Reads all runs then. What is stored without a request at any other time is not BenchLab's own,
-    and `verify` says so.
+    Reads all runs then. What is stored without a mark at any other time is not BenchLab's own, and
+    `verify` says so.
     """
     due = timezone.now() - timedelta(seconds=after_seconds)
+    instance = Instance.objects.filter(unsealed_since__lte=due).first()
+    if instance is None:
+        return
     with transaction.atomic():
-        if Instance.objects.filter(unsealed_since__lte=due).update(unsealed_since=None):
+        if seals.is_updating():
+            _mark_waiting(_unmarked())
             with connection.cursor() as cursor:
                 values = {
-                    "sealed": Seal.Kind.SEALED.value,
                     "finished": Run.State.FINISHED.value,
                     "published": Origin.PUBLISHED.value,
                 }
                 cursor.execute(MISSING, values)
+                missing = [run for (run,) in cursor.fetchall()]
+            for start in range(0, len(missing), MARKS):
+                perform([requesting(runs=missing[start : start + MARKS], figures={})])
+        Instance.objects.update(unsealed_since=None, unsealed_mark="")
+
+
+def take_over(*, also: str = "") -> None:
+    """Mark again, with the first key, what waits with a mark by another one, also one of `also`.
+
+    Entries of the audit trail cannot be changed: they are linked at once. Raises OSError and
+    ValueError without the key of the seals.
+    """
+    signer, linked = Signer(), None
+    with transaction.atomic():
+        waiting = SealRequest.objects.filter(refused="").order_by("pk")
+        _mark_waiting([each for each in waiting.iterator() if _is_own(each, also=also)])
+        if _locked():
+            linked = audit_chain.extend(signer, also=also)
+    if linked:
+        keep_head(project=seals.AUDIT, before=linked.before, now=linked.now)
+
+
+def _is_own(request: SealRequest, *, also: str = "") -> bool:
+    return macs.is_marked(request.mark, macs.REQUEST, *request.marked, also=also)
+
+
+def _unmarked() -> list[SealRequest]:
+    """Requests of an older release, each with its place after those before it."""
+    waiting = list(SealRequest.objects.filter(mark="").order_by("pk"))
+    entries = _entries_of({each.run for each in waiting})
+    for each in waiting:
+        each.place = entries[each.run]
+        entries[each.run] += 1
+    return waiting
+
+
+def _mark_waiting(requests: Sequence[SealRequest]) -> None:
+    for start in range(0, len(requests), MARKS):
+        some = requests[start : start + MARKS]
+        marks = [macs.mark(macs.REQUEST, *each.marked) for each in some]
+        with connection.cursor() as cursor:
+            places = [each.place for each in some]
+            cursor.execute(MARK, [[each.pk for each in some], places, marks])
 
 
 def wake() -> None:
     """Wake a worker if something waits: messages can get lost, rows cannot."""
-    if SealRequest.objects.exists():
+    if _waiting().exists() or audit_chain.waits():
         dispatch.seal()
+
+
+def _waiting() -> QuerySet[SealRequest]:
+    """Requests to look at. Those without a mark wait for the end of an update."""
+    waiting = SealRequest.objects.filter(refused="").order_by("pk")
+    return waiting.exclude(mark="") if seals.is_updating() else waiting
 
 
 def seal() -> int:
@@ -226,6 +214,10 @@ def seal() -> int:
     while taken == BATCH and time.monotonic() < until:
         taken, added = _batch(signer)
         sealed += added
+    with transaction.atomic():
+        linked = audit_chain.extend(signer) if _locked() else None
+    if linked:
+        keep_head(project=seals.AUDIT, before=linked.before, now=linked.now)
     return sealed
 
 
@@ -234,14 +226,50 @@ def _batch(signer: Signer) -> tuple[int, int]:
     with transaction.atomic():
         if not _locked():
             return 0, 0
-        waiting = list(SealRequest.objects.order_by("pk")[:BATCH])
-        extended = [_extend(*each, signer) for each in _by_project(waiting)]
-        SealRequest.objects.filter(pk__in=[each.pk for each in waiting]).delete()
+        waiting = list(_waiting()[:BATCH])
+        batch = Batch(waiting)
+        extended = [_extend(*each, batch, signer) for each in _by_project(batch.authentic)]
+        done = [each.pk for each in waiting if each.pk not in batch.refused]
+        SealRequest.objects.filter(pk__in=done).delete()
+        for key, code in batch.refused.items():
+            logger.error("request %s to seal is not BenchLab's own: %s", key, code)
+            SealRequest.objects.filter(pk=key).update(refused=code)
     # Only committed entries can be the end of a chain; an end missing here is found in the chain.
     for each in extended:
         if each.number:
             keep_head(project=each.project, before=each.before, now=each.now)
     return len(waiting), sum(each.number for each in extended)
+
+
+class Batch:
+    """Requests to seal, what the runs are now, and which requests are not BenchLab's own."""
+
+    def __init__(self, waiting: Sequence[SealRequest]) -> None:
+        self.contents = seals.contents_of({e.run for e in waiting if e.kind in WITH_CONTENT})
+        self.entries = _entries_of({each.run for each in waiting})
+        self.refused: dict[int, str] = {}
+        for each in waiting:
+            if code := self._fault(each):
+                self.refused[each.pk] = code
+        self.authentic = [each for each in waiting if each.pk not in self.refused]
+
+    def _fault(self, request: SealRequest) -> str:
+        if not _is_own(request):
+            return NOT_MARKED
+        is_again = request.kind == Seal.Kind.SEALED and self.entries[request.run]
+        if request.place < self.entries[request.run] and not is_again:
+            return USED_BEFORE
+        content = self.contents.get(request.run)
+        if not request.figures or content is None or is_again:
+            return ""
+        is_same = figures_digest(content.get("figures", {})) == request.figures
+        return "" if is_same else OTHER_FIGURES
+
+
+def _entries_of(runs: Collection[int]) -> dict[int, int]:
+    """How many entries there are about each run."""
+    entries = Seal.objects.filter(run__in=runs).order_by().values_list("run")
+    return defaultdict(int, entries.annotate(Count("pk")))
 
 
 def _locked() -> bool:
@@ -267,12 +295,14 @@ def _by_project(
     ]
 
 
-def _extend(project: Project, requests: Sequence[SealRequest], signer: Signer) -> Extended:
+def _extend(
+    project: Project, requests: Sequence[SealRequest], batch: Batch, signer: Signer
+) -> Extended:
     last = Seal.objects.filter(project=project).order_by("-number").first()
     number, digest = (last.number, bytes(last.hash)) if last else (0, BEGINNING)
     before = (number, digest.hex())
     made = []
-    for entry in _entries(requests):
+    for entry in _entries(requests, batch):
         number += 1
         entry |= {"project": project.slug, "number": number, "at": timezone.now()}
         digest = entry_hash(previous=digest, **entry)
@@ -282,10 +312,9 @@ def _extend(project: Project, requests: Sequence[SealRequest], signer: Signer) -
     return Extended(project.slug, len(made), before, (number, digest.hex()))
 
 
-def _entries(requests: Sequence[SealRequest]) -> list[dict[str, Any]]:
+def _entries(requests: Sequence[SealRequest], batch: Batch) -> list[dict[str, Any]]:
     """The entries to add. A run is sealed once; what changes it later says so and why."""
     with_content = {each.run for each in requests if each.kind in WITH_CONTENT}
-    found = seals.contents_of(with_content)
     known = Seal.objects.filter(run__in=with_content, kind=Seal.Kind.SEALED)
     sealed = set(known.values_list("run", flat=True))
     entries = []
@@ -294,9 +323,104 @@ def _entries(requests: Sequence[SealRequest]) -> list[dict[str, Any]]:
             continue
         content = ""
         if each.kind in WITH_CONTENT:
-            content = canonical(found[each.run])
+            content = canonical(batch.contents[each.run])
             sealed.add(each.run)
         entries.append(
             {"kind": each.kind, "run": each.run, "reason": each.reason, "content": content}
         )
     return entries
+
+
+ACKNOWLEDGED = b"benchlab acknowledgement 1\n"
+SIGNED = ("project", "number", "hash", "at", "by", "reason")
+
+
+@transaction.atomic
+def acknowledge(*, project: str, numbers: Collection[int], reason: str) -> int:
+    """Sign that amendments were meant, outside the database; return how many were not before.
+
+    Needs the key. Raises ServiceError `not_amended`, OSError and ValueError.
+    """
+    entries = Seal.objects.filter(project__slug=project, number__in=numbers)
+    amended = {each.number: each.digest for each in entries.filter(kind=Seal.Kind.AMENDED)}
+    if missing := sorted({*numbers} - amended.keys()):
+        told = ", ".join(map(str, missing))
+        message = _("No amendments of %(project)s: %(numbers)s.")
+        raise ServiceError(
+            "not_amended",
+            message % {"project": project, "numbers": told},
+            remedy=_("`manage.py verify` names the entries that wait for it."),
+        )
+    signer, known = Signer(), acknowledged()
+    by, at = audit.present().name, timezone.now().isoformat()
+    new = [n for n, digest in amended.items() if (project, n, digest) not in known]
+    found = []
+    for number in sorted(new):
+        values = (project, number, amended[number], at, by, reason)
+        row: dict[str, Any] = dict(zip(SIGNED, values, strict=True))
+        signature = signer.sign(canonical(row).encode(), ACKNOWLEDGED).hex()
+        found.append({**row, "key": signer.public.hex(), "signature": signature})
+    keep_acknowledged(project=project, found=found)
+    numbers_told = ", ".join(map(str, sorted(new)))
+    if new:
+        audit.record(
+            "amendment_acknowledged", f"seals {numbers_told} of {project}", after={"why": reason}
+        )
+    return len(new)
+
+
+def acknowledged() -> frozenset[tuple[str, int, str]]:
+    """Project, number and hash of entries whose amendment was acknowledged with a trusted key."""
+    keys = trusted()
+    return frozenset(
+        (row["project"], row["number"], row["hash"])
+        for rows in seal_keys.acknowledged().values()
+        for row in rows
+        if _is_acknowledged(row, keys)
+    )
+
+
+def _is_acknowledged(row: Mapping[str, Any], keys: Collection[bytes]) -> bool:
+    key, signature = bytes.fromhex(row["key"]), bytes.fromhex(row["signature"])
+    told = canonical({name: row[name] for name in SIGNED}).encode()
+    return key in keys and seals.is_signed(
+        digest=told, signature=signature, key=key, domain=ACKNOWLEDGED
+    )
+
+
+def head_line(*, chain: str) -> str:
+    """A project's chain, or that of the audit trail, in a line to publish elsewhere, signed.
+
+    Needs the key. Raises ServiceError `no_chain`, OSError and ValueError.
+    """
+    links: QuerySet[Any] = Seal.objects.filter(project__slug=chain)
+    if chain == seals.AUDIT:
+        links = AuditLink.objects.all()
+    last = links.order_by("-number").first()
+    if last is None:
+        raise ServiceError("no_chain", _("Nothing of %(name)s is sealed.") % {"name": chain})
+    signer = Signer()
+    at = timezone.now().isoformat(timespec="seconds")
+    told = f"{chain} {last.number} {bytes(last.hash).hex()} {at}"
+    signature = signer.sign(told.encode(), seals.HEAD).hex()
+    return f"benchlab-head {told} {signer.public.hex()} {signature}"
+
+
+@transaction.atomic
+def request_by_hand(*, run: int, reason: str) -> int:
+    """Seal a run that is in no chain, as it is now, because a person with the key says so.
+
+    Requests about it that BenchLab did not write are removed; return how many. Raises ServiceError
+    `no_such_run`.
+    """
+    if not Run.objects.filter(pk=run).exists():
+        raise ServiceError("no_such_run", _("There is no run %(id)s.") % {"id": run})
+    Signer()  # who asks must be able to read the key
+    waiting = SealRequest.objects.filter(run=run)
+    forged = [each.pk for each in waiting if not _is_own(each)]
+    forged += waiting.exclude(refused="").values_list("pk", flat=True)
+    removed, _tables = SealRequest.objects.filter(pk__in=forged).delete()
+    if not Seal.objects.filter(run=run).exists():
+        request(run=run)
+    audit.record("seal_requested", f"run {run}", after={"why": reason, "requests_removed": removed})
+    return removed

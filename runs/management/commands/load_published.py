@@ -20,7 +20,12 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Only one: to look and store nothing."""
+        """Look and store nothing, or store all of it again."""
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="Store every file again, also where it has not changed: rows may have been.",
+        )
         parser.add_argument(
             "--check",
             action="store_true",
@@ -33,12 +38,12 @@ class Command(BaseCommand):
             if options["check"]:
                 self._check()
             else:
-                self._load()
+                self._load(again=options["again"])
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 
-    def _load(self) -> None:
-        loaded = publications.load(files=reading.files())
+    def _load(self, *, again: bool) -> None:
+        loaded = publications.load(files=reading.files(), again=again)
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")

@@ -1,9 +1,12 @@
 """Encrypts every secret anew under the first key of BENCHLAB_ENCRYPTION_KEY."""
 
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from runs.services import seals
 from runs.services.access import encryption
 
 
@@ -15,6 +18,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Rotate, and name what no key opens."""
         done, unreadable = encryption.rotate()
+        if Path(settings.SEAL_KEY).exists():
+            seals.take_over()
         self.stdout.write(f"Encrypted {done} secrets under the first key.")
         if unreadable:
             raise CommandError(

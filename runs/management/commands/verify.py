@@ -1,15 +1,45 @@
 """Verify that no run, figure or seal was changed since it was sealed."""
 
 import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
-from runs.selectors import seals
+from runs.published.errors import PublishedFileError
+from runs.selectors import audit_chain, seals
 from runs.services import seals as seal_service
+from runs.services.archive import comparison
 from runs.services.runs import artifacts
+
+
+def _lines(paths: Sequence[Path]) -> list[str]:
+    try:
+        return [line for path in paths for line in path.read_text().splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise CommandError(f"The heads cannot be read: {error}") from error
+
+
+def _findings(tally: seals.Tally, heads: Sequence[str]) -> Iterator[seals.Finding]:
+    """Of the runs, the audit trail, the archive, and heads published earlier."""
+    try:
+        archive = comparison.read()
+    except PublishedFileError as error:
+        raise CommandError(f"The archive's data files cannot be read: {error}") from error
+    ends = seal_service.heads()
+    trusted = seals.Trusted(
+        keys=seal_service.trusted(),
+        ends=ends,
+        acknowledged=seal_service.acknowledged(),
+        published=archive.campaigns,
+    )
+    yield from seals.findings(trusted, tally)
+    yield from audit_chain.findings(trusted=trusted.keys, ends=ends.get(seals.AUDIT, ()))
+    yield from comparison.findings(archive)
+    yield from seals.heads_missing(heads, trusted.keys)
 
 
 class Command(BaseCommand):
@@ -20,6 +50,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """How much is looked at, and in which form it is told."""
         parser.add_argument("--files", action="store_true", help="read the kept files, too")
+        parser.add_argument(
+            "--head",
+            type=Path,
+            action="append",
+            default=[],
+            help="a file with lines of seal_head, which the chains must still have",
+        )
         parser.add_argument("--json", action="store_true", help="one JSON object a finding")
 
     def handle(self, *_args: Any, **options: Any) -> None:
@@ -29,10 +66,7 @@ class Command(BaseCommand):
             if not connection.savepoint_ids:
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            found = seals.findings(
-                trusted=seal_service.trusted(), ends=seal_service.heads(), tally=tally
-            )
-            for finding in found:
+            for finding in _findings(tally, _lines(options["head"])):
                 number += 1
                 as_json = json.dumps(vars(finding), ensure_ascii=False)
                 told = f"{finding.project}: {finding.code}: {finding.message}"
@@ -54,8 +88,8 @@ class Command(BaseCommand):
         return len(changed)
 
     def _sum_up(self, tally: seals.Tally) -> None:
-        for run, reason in tally.amended:
-            self.stdout.write(f"amended since it was sealed: run {run}: {reason}")
+        for run, reason in tally.acknowledged:
+            self.stdout.write(f"amended since it was sealed, acknowledged: run {run}: {reason}")
         self.stdout.write(
             f"{tally.entries} entries and {tally.runs} runs looked at; {tally.waiting} wait to be"
             " sealed"

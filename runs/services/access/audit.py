@@ -10,11 +10,12 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Model
+from django.utils import timezone
 
 from runs.execution.control_characters import neutralised
 from runs.models import AuditEntry, Project
 from runs.postgresql_settings import secrets
-from runs.selectors.access import permissions
+from runs.selectors.access import macs, permissions
 
 # Of a text, in an entry.
 MOST_CHARACTERS = 500
@@ -91,7 +92,8 @@ def record(
         return
     was, now = dict(before or {}), dict(after or {})
     same = {name for name in was.keys() & now.keys() if was[name] == now[name]}
-    AuditEntry.objects.create(
+    made = AuditEntry(
+        at=timezone.now(),
         actor=actor.name[:150],
         by_way_of=actor.by_way_of[:200],
         action=action,
@@ -100,6 +102,8 @@ def record(
         before={name: _plain(name, was[name]) for name in was.keys() - same},
         after={name: _plain(name, now[name]) for name in now.keys() - same},
     )
+    made.mark = macs.mark(macs.AUDIT, *made.marked)
+    made.save()
 
 
 def of_project(project: int | None) -> int | None:
@@ -109,8 +113,10 @@ def of_project(project: int | None) -> int | None:
 
 def _plain(name: str, value: Any) -> Any:
     """A value as JSON has it, capped and without secrets."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or isinstance(value, bool | int):
         return value
+    if isinstance(value, float):
+        return _stored(value)
     if isinstance(value, Mapping):
         items = list(value.items())[:MOST_ITEMS]
         return {str(key)[:100]: _plain(str(key), each) for key, each in items}
@@ -122,3 +128,8 @@ def _plain(name: str, value: Any) -> Any:
         return value.total_seconds()
     text = neutralised(str(value) if not isinstance(value, Model) else str(value.pk))
     return secrets.masked(name, text)[:MOST_CHARACTERS]
+
+
+def _stored(value: float) -> float:
+    """A number as jsonb gives it back, which writes out all digits and knows no negative zero."""
+    return int(value) if value.is_integer() and abs(value) >= 1e16 else value + 0.0

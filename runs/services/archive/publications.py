@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.db import DataError, transaction
 
@@ -25,15 +26,16 @@ class Loaded:
     removed: tuple[str, ...]
 
 
-def load(*, files: Sequence[Path]) -> Loaded:
+def load(*, files: Sequence[Path], again: bool = False) -> Loaded:
     """Make the archive say what these files say, and nothing else.
 
-    A file whose content is already stored is not read. All changed files are read and checked
-    before the first is stored. Raises PublishedFileError, which names file, campaign and row.
+    A file whose content is already stored is not read, unless `again`. All changed files are read
+    and checked before the first is stored. Raises PublishedFileError, which names file, campaign
+    and row.
     """
     stored = dict(Source.objects.values_list("slug", "content_hash"))
     hashes = {path: reading.content_hash(path) for path in files}
-    changed = [path for path in files if stored.get(path.stem) != hashes[path]]
+    changed = [path for path in files if again or stored.get(path.stem) != hashes[path]]
     # A changed file may use what another one describes.
     documents = {path: reading.read(path) for path in files} if changed else {}
     checked = list(_checked(documents, changed))
@@ -99,28 +101,31 @@ def _remove(*, slug: str) -> None:
 
 def _source(entry: SourceEntry, content_hash: str) -> Source:
     made, _created = Source.objects.update_or_create(
-        slug=entry.slug,
-        defaults={
-            "title": entry.title.en,
-            "title_ja": entry.title.ja,
-            "publisher": entry.publisher.en,
-            "publisher_ja": entry.publisher.ja,
-            "year": entry.year,
-            "published": entry.published,
-            "language": entry.language,
-            "url": entry.url,
-            "traces": [each.stored() for each in entry.traces],
-            "licence": entry.licence,
-            "licence_url": entry.licence_url,
-            "summary": entry.summary.en,
-            "summary_ja": entry.summary.ja,
-            "transcribed_on": entry.transcribed,
-            "data_version": entry.data_version,
-            "corrections": [each.stored() for each in entry.corrections],
-            "content_hash": content_hash,
-        },
+        slug=entry.slug, defaults=source_fields(entry) | {"content_hash": content_hash}
     )
     return made
+
+
+def source_fields(entry: SourceEntry) -> dict[str, Any]:
+    """What is stored of a publication itself."""
+    return {
+        "title": entry.title.en,
+        "title_ja": entry.title.ja,
+        "publisher": entry.publisher.en,
+        "publisher_ja": entry.publisher.ja,
+        "year": entry.year,
+        "published": entry.published,
+        "language": entry.language,
+        "url": entry.url,
+        "traces": [each.stored() for each in entry.traces],
+        "licence": entry.licence,
+        "licence_url": entry.licence_url,
+        "summary": entry.summary.en,
+        "summary_ja": entry.summary.ja,
+        "transcribed_on": entry.transcribed,
+        "data_version": entry.data_version,
+        "corrections": [each.stored() for each in entry.corrections],
+    }
 
 
 def _metrics(

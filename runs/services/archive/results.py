@@ -174,6 +174,17 @@ def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> 
     node = next((node for node in entry.nodes if node.role == "database"), None)
     configuration = conditions.of(node).configuration
     return {
+        **campaign_fields(table),
+        "scenario_id": scenario_id,
+        "topology_id": topology.pk if topology else None,
+        "configuration_id": configuration.pk if configuration else None,
+    }
+
+
+def campaign_fields(table: CheckedTable) -> dict[str, Any]:
+    """What is stored of a campaign itself."""
+    entry = table.campaign
+    return {
         "slug": entry.slug,
         "title": entry.title.en,
         "title_ja": entry.title.ja,
@@ -181,9 +192,6 @@ def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> 
         "question_ja": entry.question.ja,
         "origin": Origin.PUBLISHED,
         "state": Campaign.State.FINISHED,
-        "scenario_id": scenario_id,
-        "topology_id": topology.pk if topology else None,
-        "configuration_id": configuration.pk if configuration else None,
         "factors": _factors(table) or dict(entry.factors),
         "parameters": dict(entry.parameters),
         "repeats": entry.repeats or 1,
@@ -214,12 +222,13 @@ def _cells(
     for entry in document.campaigns:
         for place, (key, _repeat) in enumerate(planned[entry.slug]):
             levels = planned[entry.slug][key, _repeat].levels
-            fields = _cell(entry, levels) | {"campaign_id": campaigns[entry.slug].pk, "key": key}
-            wanted.setdefault((entry.slug, key), fields | {"ordinal": place + 1})
+            fields = {"campaign_id": campaigns[entry.slug].pk, "key": key, "ordinal": place + 1}
+            wanted.setdefault((entry.slug, key), cell_fields(entry, levels) | fields)
     return keep_in_step(Cell, found, wanted)
 
 
-def _cell(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
+def cell_fields(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
+    """What is stored of a cell besides its key and place."""
     version = _version(entry, levels)
     return {
         "levels": dict(levels),
@@ -320,16 +329,19 @@ def _summaries(
     }
     wanted: dict[Identity, dict[str, Any]] = {}
     for slug, of_campaign in planned.items():
-        grouped: dict[Identity, list[Figure]] = defaultdict(list)
-        for checked in (each for run in of_campaign.values() for each in run.figures):
-            if checked.kind == "measured":
-                grouped[checked.figure.key, checked.figure.metric].append(checked.figure)
-        for (key, metric), figures in grouped.items():
+        for (key, metric), summary in planned_summaries(of_campaign).items():
             identity = (cells[slug, key].pk, metrics[metric].pk)
-            wanted[identity] = _summary(figures) | dict(
-                zip(("cell_id", "metric_id"), identity, strict=True)
-            )
+            wanted[identity] = summary | dict(zip(("cell_id", "metric_id"), identity, strict=True))
     keep_in_step(CellSummary, found, wanted)
+
+
+def planned_summaries(planned: Mapping[Identity, PlannedRun]) -> dict[Identity, dict[str, Any]]:
+    """The summaries of a table by (cell's key, metric)."""
+    grouped: dict[Identity, list[Figure]] = defaultdict(list)
+    for checked in (each for run in planned.values() for each in run.figures):
+        if checked.kind == "measured":
+            grouped[checked.figure.key, checked.figure.metric].append(checked.figure)
+    return {place: _summary(figures) for place, figures in grouped.items()}
 
 
 def _summary(figures: Iterable[Figure]) -> dict[str, Any]:

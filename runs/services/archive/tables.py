@@ -78,24 +78,31 @@ def _table(
         campaign=results.campaigns[entry.slug],
         source=source,
         ordinal=place + 1,
-        number=entry.table,
-        section=entry.section,
-        page=entry.page,
-        figure=entry.figure,
-        has_figures=entry.has_figures,
-        method=entry.method.pair(),
-        asked=entry.asked.pair() | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
         answer=_answer(entry, results.campaigns[entry.slug]) if entry.asked.en else [],
-        repeats=entry.repeats,
-        statistic=entry.statistic or "",
         versions=_majors(table),
-        findings=[finding.stored() for finding in entry.findings],
-        notes=[text.pair() for text in entry.notes],
-        columns=[_column(entry, column) for column in entry.columns],
-        grid=[list(row) for row in entry.grid],
-        chart=entry.chart,
-        reproduce=dict(entry.reproduce),
+        **table_fields(entry),
     )
+
+
+def table_fields(entry: CampaignEntry) -> dict[str, Any]:
+    """What is stored of a table as printed."""
+    return {
+        "number": entry.table,
+        "section": entry.section,
+        "page": entry.page,
+        "figure": entry.figure,
+        "has_figures": entry.has_figures,
+        "method": entry.method.pair(),
+        "asked": entry.asked.pair() | ({"yes_if": entry.yes_if} if entry.yes_if else {}),
+        "repeats": entry.repeats,
+        "statistic": entry.statistic or "",
+        "findings": [finding.stored() for finding in entry.findings],
+        "notes": [text.pair() for text in entry.notes],
+        "columns": [_column(entry, column) for column in entry.columns],
+        "grid": [list(row) for row in entry.grid],
+        "chart": entry.chart,
+        "reproduce": dict(entry.reproduce),
+    }
 
 
 def _column(entry: CampaignEntry, column: Column) -> dict[str, Any]:

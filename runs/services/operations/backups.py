@@ -22,6 +22,7 @@ from psycopg import sql
 from benchlab import baseline
 from runs.models import Pack, Run, Server, Token
 from runs.selectors.operations import checks
+from runs.services import seals
 from runs.services.access import encryption
 from runs.services.errors import ServiceError
 from runs.services.operations.backup_files import (
@@ -163,10 +164,10 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 def _secrets() -> dict[str, Any]:
     folder = Path(settings.SEAL_KEY).parent
     found = sorted(folder.iterdir()) if folder.exists() else []
-    seals = [path for path in found if path.is_file() and not path.name.startswith(".")]
+    files = [path for path in found if path.is_file() and not path.name.startswith(".")]
     return {
         "encryption_key": settings.ENCRYPTION_KEY,
-        "seals": {path.name: base64.b64encode(path.read_bytes()).decode() for path in seals},
+        "seals": {path.name: base64.b64encode(path.read_bytes()).decode() for path in files},
     }
 
 
@@ -188,6 +189,8 @@ def restore(*, path: Path, passphrase: str) -> dict[str, int]:
             _forget_packs(backup)
             _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
         _restore_seals(secrets["seals"])
+        if _has_marks(backup):
+            seals.take_over(also=secrets["encryption_key"])
     except (OSError, DatabaseError, psycopg.Error) as error:
         raise ServiceError(
             "restore_failed",
@@ -346,6 +349,11 @@ def _restore_seals(files: dict[str, str]) -> None:
         path = folder / Path(name).name
         path.write_bytes(base64.b64decode(content))
         path.chmod(0o600)
+
+
+def _has_marks(backup: Reader) -> bool:
+    """Whether it is of a release that marks what waits; `migrate` lets control mark the others."""
+    return "runs_auditlink" in backup.manifest["tables"]
 
 
 def _other_version(backup: Reader, why: str) -> ServiceError:

@@ -255,9 +255,12 @@ def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
 
 
 def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
-    both = zip(runs, ids, strict=True)
-    ended = [key for run, key in both if run.status == "finished"]
-    return [seals.requesting(runs=ended)] if ended else []
+    figures = {
+        key: {f"{each.metric}:{each.statistic}": (each.value, each.n) for each in run.measurements}
+        for run, key in zip(runs, ids, strict=True)
+        if run.status == "finished"
+    }
+    return [seals.requesting(runs=figures, figures=figures)] if figures else []
 
 
 def _counts(run: GivenRun) -> bool:

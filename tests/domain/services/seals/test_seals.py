@@ -1,7 +1,6 @@
 """The sealed archive: what was changed behind BenchLab's back is named, and nothing else."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -9,7 +8,6 @@ import stat
 import subprocess
 import sys
 from datetime import timedelta
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -30,13 +28,16 @@ from runs.models import (
     Seal,
     SealRequest,
 )
+from runs.selectors.access import macs
 from runs.selectors.seals import entry_hash
 from runs.services import exchange, seals
 from runs.services.access import projects
+from runs.services.campaigns import summaries
 from runs.services.database import perform
 from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, transitions, withdrawals
 from tests import factories
+from tests.domain.services.seals.conftest import PROGRAM
 
 pytestmark = pytest.mark.django_db
 
@@ -200,15 +201,21 @@ def test_a_run_that_was_put_in_by_hand_is_named(sealed):
     assert (run, code) == (forged.pk, "never_sealed")
 
 
+def updated(at):
+    """What the migration of an update stores."""
+    told = {"unsealed_since": at, "unsealed_mark": macs.mark(macs.UPDATE, at.isoformat())}
+    Instance.objects.update_or_create(pk=1, defaults=told)
+
+
 def test_what_old_services_store_during_an_update_is_sealed_once_they_are_gone(sealed):
     """And at no other time: a run without a request is then one that was put in by hand."""
     sql("DELETE FROM runs_seal")
     seals.request_missing()
     assert not SealRequest.objects.exists()
-    Instance.objects.update_or_create(pk=1, defaults={"unsealed_since": timezone.now()})
+    updated(timezone.now())
     seals.request_missing()
     assert not SealRequest.objects.exists()
-    Instance.objects.update(unsealed_since=timezone.now() - timedelta(minutes=11))
+    updated(timezone.now() - timedelta(minutes=11))
     for _twice in range(2):
         seals.request_missing()
         assert SealRequest.objects.count() == 18
@@ -225,9 +232,15 @@ def test_a_change_cannot_be_sealed_over(sealed):
     # Said to be on purpose it stands in the chain, with what was there before.
     seals.request(run=run.pk, kind="amended", reason="corrected")
     assert seals.seal() == 1
+    ((named, code, _message),) = verify()
+    assert (named, code) == (run.pk, "amended")
+    with pytest.raises(CommandError, match="No amendments of default: 18"):
+        call_command("acknowledge", "default", "18", "--reason", "looked at")
+    call_command("acknowledge", "default", "19", "--reason", "the unit was wrong")
+    summaries.refresh(cell_id=run.cell_id)
     out = io.StringIO()
     call_command("verify", stdout=out)
-    assert f"amended since it was sealed: run {run.pk}: corrected" in out.getvalue()
+    assert f"acknowledged: run {run.pk}: corrected" in out.getvalue()
     assert Seal.objects.filter(run=run.pk).count() == 2
 
 
@@ -357,17 +370,6 @@ def test_what_cannot_be_withdrawn_is_refused_with_the_reason(sealed):
 
 # Offline
 
-PROGRAM = Path(__file__).parents[4] / "script/benchlab-verify"
-
-
-@pytest.fixture(scope="module")
-def program():
-    """The program as a module."""
-    loader = SourceFileLoader("benchlab_verify", str(PROGRAM))
-    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(made)
-    return made
-
 
 @pytest.fixture
 def export(sealed, tmp_path):
@@ -377,20 +379,6 @@ def export(sealed, tmp_path):
     seals.seal()
     lines = exchange.lines(projects.default())
     return [json.loads(line) for line in lines]
-
-
-@pytest.fixture
-def offline(program, tmp_path, monkeypatch, capsys):
-    """Verify rows of an export: the exit status, and what is printed."""
-
-    def run(rows, *arguments):
-        path = tmp_path / "export.ndjson"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        monkeypatch.setattr(sys, "argv", ["benchlab-verify", str(path), *arguments])
-        status = program.main()
-        return status, capsys.readouterr().out
-
-    return run
 
 
 def test_an_export_verifies_offline_by_the_standard_library_alone(export, key, tmp_path):

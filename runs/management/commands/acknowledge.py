@@ -1,0 +1,60 @@
+"""Says, with the key of the seals, that an amendment was meant, or that a run is BenchLab's own."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.services import seals
+from runs.services.access import audit
+from runs.services.errors import ServiceError
+
+
+class Command(BaseCommand):
+    """Look first: `manage.py verify` names entries and runs, and ends with 1 until this is done."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Entries of a project's chain, or runs."""
+        parser.add_argument("project", nargs="?", default="")
+        parser.add_argument("entry", nargs="*", help="numbers of amendments: 19 25-40")
+        parser.add_argument(
+            "--run",
+            type=int,
+            action="append",
+            default=[],
+            help="seal this run as it is now: it is in no chain, and is right",
+        )
+        parser.add_argument("--reason", required=True)
+
+    @audit.commanded
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Sign it."""
+        if not options["run"] and not options["entry"]:
+            raise CommandError("Name a project and entries of its chain, or a run by --run.")
+        try:
+            if options["entry"]:
+                number = seals.acknowledge(
+                    project=options["project"],
+                    numbers=_numbers(options["entry"]),
+                    reason=options["reason"],
+                )
+                self.stdout.write(f"{number} amendments acknowledged")
+            for run in options["run"]:
+                removed = seals.request_by_hand(run=run, reason=options["reason"])
+                self.stdout.write(f"run {run} waits to be sealed; {removed} requests removed")
+        except ServiceError as problem:
+            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        except (OSError, ValueError) as error:
+            raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error
+
+
+def _numbers(words: list[str]) -> list[int]:
+    found: list[int] = []
+    try:
+        for word in words:
+            first, _dash, last = word.partition("-")
+            found += range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise CommandError(f"Not a number of an entry: {word}") from None
+    return found

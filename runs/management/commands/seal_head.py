@@ -1,0 +1,31 @@
+"""Prints the end of a chain in one signed line, for a place that BenchLab cannot rewrite."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.selectors.seals import AUDIT
+from runs.services import seals
+from runs.services.access import projects
+from runs.services.errors import ServiceError
+
+
+class Command(BaseCommand):
+    """`verify --head` and `benchlab-verify --head` compare it later; docs/seals.md."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Which chain."""
+        parser.add_argument("project", nargs="?", default=projects.DEFAULT)
+        parser.add_argument("--audit", action="store_true", help="the chain of the audit trail")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Sign and print it."""
+        chain = AUDIT if options["audit"] else options["project"]
+        try:
+            self.stdout.write(seals.head_line(chain=chain))
+        except ServiceError as problem:
+            raise CommandError(problem.message) from problem
+        except (OSError, ValueError) as error:
+            raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error

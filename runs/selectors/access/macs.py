@@ -1,0 +1,45 @@
+"""Marks of rows that BenchLab itself wrote: HMACs by a key that is not in the database.
+
+Whoever writes to the database cannot make one. The key is derived from BENCHLAB_ENCRYPTION_KEY,
+which web, control, workers and commands all have: its first one marks, each of them is accepted.
+"""
+
+import hmac
+import json
+from functools import cache
+from typing import Any
+
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+# What a mark is for: a row of one kind cannot pass for one of another.
+REQUEST, UPDATE, AUDIT = "seal request", "update", "audit entry"
+
+
+def mark(purpose: str, *content: Any) -> str:
+    """The mark of a row: 64 hexadecimal digits; empty without a key, which no row then has."""
+    keys = _keys(settings.ENCRYPTION_KEY)
+    return _mac(keys[0], purpose, content) if keys else ""
+
+
+def is_marked(found: str, purpose: str, *content: Any, also: str = "") -> bool:
+    """Whether BenchLab wrote this content. `also` are keys accepted besides those of settings."""
+    keys = _keys(f"{settings.ENCRYPTION_KEY},{also}")
+    given = found.encode(errors="replace")
+    return any(hmac.compare_digest(given, _mac(key, purpose, content).encode()) for key in keys)
+
+
+def _mac(key: bytes, purpose: str, content: tuple[Any, ...]) -> str:
+    text = json.dumps([purpose, *content], ensure_ascii=True, sort_keys=True, allow_nan=False)
+    return hmac.digest(key, text.encode(), "sha256").hex()
+
+
+@cache
+def _keys(given: str) -> tuple[bytes, ...]:
+    return tuple(_derived(each.strip()) for each in given.split(",") if each.strip())
+
+
+def _derived(key: str) -> bytes:
+    derivation = HKDF(hashes.SHA256(), length=32, salt=None, info=b"benchlab marks 1")
+    return derivation.derive(key.encode())

@@ -1,0 +1,206 @@
+"""Whether the archive says what the repository's data files say. Reads only, and everything."""
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runs.models import (
+    Campaign,
+    Cell,
+    CellSummary,
+    Environment,
+    HardwareProfile,
+    Measurement,
+    Metric,
+    PrintedFigure,
+    PublishedTable,
+    Run,
+    Source,
+)
+from runs.models.campaigns import Origin
+from runs.published import checks, reading
+from runs.published.checks import CheckedTable
+from runs.published.document import Document
+from runs.selectors.seals import Finding
+from runs.services.archive import publications, results, tables
+
+Rows = Mapping[Any, Any]
+REMEDY = "`manage.py load_published --again` stores it as in its file"
+
+
+@dataclasses.dataclass(frozen=True)
+class Archive:
+    """The publications of the data files."""
+
+    documents: Sequence[Document]
+
+    @property
+    def campaigns(self) -> frozenset[str]:
+        """The slugs of all campaigns; their runs are in no chain."""
+        return frozenset(each.slug for document in self.documents for each in document.campaigns)
+
+
+def read() -> Archive:
+    """The data files. Raises PublishedFileError."""
+    return Archive([reading.read(path) for path in reading.files()])
+
+
+def findings(archive: Archive) -> Iterator[Finding]:
+    """What of the archive differs from its file; nothing before it was loaded the first time."""
+    stored = {each.slug: each for each in Source.objects.all()}
+    slugs = {each.source.slug for each in archive.documents}
+    for slug in sorted(stored.keys() - slugs):
+        yield _finding(f"The publication {slug} is in no data file.")
+    for document in archive.documents:
+        source = stored.get(document.source.slug)
+        if source is None:
+            if stored:
+                yield _finding(f"The publication {document.source.slug} is missing.")
+            continue
+        for difference in _document(document, source):
+            yield _finding(f"The publication {source.slug}: {difference}; {REMEDY}.")
+
+
+def _finding(message: str) -> Finding:
+    return Finding("archive", None, "published_changed", message)
+
+
+def _document(document: Document, source: Source) -> Iterator[str]:
+    wanted = publications.source_fields(document.source)
+    yield from _fields("its description", wanted, {name: getattr(source, name) for name in wanted})
+    yield from _conditions(document)
+    metrics = {each.name: (each.unit, each.direction) for each in document.metrics}
+    known = Metric.objects.filter(name__in=metrics).values_list("name", "unit", "direction")
+    yield from _rows("metric", metrics, {name: rest for name, *rest in known})
+    for table in checks.check(document.campaigns):
+        yield from _table(table)
+
+
+def _conditions(document: Document) -> Iterator[str]:
+    used = {
+        key
+        for campaign in document.campaigns
+        for node in campaign.nodes
+        for key in (("hardware", node.hardware), ("environments", node.environment))
+    }
+    for model, name in ((HardwareProfile, "hardware"), (Environment, "environments")):
+        for key, entry in getattr(document, name).items():
+            if (name, key) not in used:
+                continue
+            wanted = dataclasses.asdict(entry)
+            slug = f"{document.source.slug}-{wanted.pop('key')}"[:120]
+            row = model._default_manager.filter(slug=slug).values(*wanted).first()
+            yield from _fields(slug, wanted, row or {})
+
+
+def _table(table: CheckedTable) -> Iterator[str]:
+    entry = table.campaign
+    planned = results.planned_runs(table)
+    campaign = Campaign.objects.filter(slug=entry.slug).first()
+    if campaign is None:
+        yield f"the campaign {entry.slug} is missing"
+        return
+    row = PublishedTable.objects.filter(campaign=campaign).first()
+    wanted = {**results.campaign_fields(table), **tables.table_fields(entry)}
+    found = {name: getattr(campaign, name) for name in results.campaign_fields(table)}
+    found |= {name: getattr(row, name, None) for name in tables.table_fields(entry)}
+    yield from _fields(entry.slug, wanted, found)
+    for subject, these, those in (
+        ("run", _planned_runs(planned, table), _stored_runs(campaign)),
+        ("figure", _planned_figures(planned), _stored_figures(campaign)),
+        ("summary", results.planned_summaries(planned), _stored_summaries(campaign)),
+        ("printed figure", _printed(table), _stored_printed(campaign)),
+    ):
+        for difference in _rows(subject, these, those):
+            yield f"{entry.slug}, {difference}"
+
+
+def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable) -> Rows:
+    told = {}
+    for (key, repeat), run in planned.items():
+        version = results.cell_fields(table.campaign, run.levels)["version"]
+        tool = (table.campaign.tool_name, table.campaign.tool_version)
+        counts = (Run.State.FINISHED.value, Origin.PUBLISHED.value)
+        levels = json.loads(json.dumps(dict(run.levels)))
+        told[key, repeat] = [levels, version, *tool, *counts]
+    return told
+
+
+def _stored_runs(campaign: Campaign) -> Rows:
+    cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
+    known = {pk: rest for pk, *rest in cells}
+    runs = Run.objects.filter(campaign=campaign).values_list(
+        *("cell_id", "repeat", "tool_name", "tool_version", "state", "origin")
+    )
+    return {
+        (known[cell][0], repeat): [*known[cell][1:], *rest]
+        for cell, repeat, *rest in runs
+        if cell in known
+    }
+
+
+def _planned_figures(planned: Mapping[Any, results.PlannedRun]) -> Rows:
+    return {
+        (key, repeat, each.figure.metric, each.figure.statistic or "single"): [
+            each.figure.number.value,
+            each.figure.n or 1,
+        ]
+        for (key, repeat), run in planned.items()
+        for each in run.figures
+    }
+
+
+def _stored_figures(campaign: Campaign) -> Rows:
+    rows = Measurement.objects.filter(run__campaign=campaign).values_list(
+        *("run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n")
+    )
+    return {tuple(place): rest for *place, value, n in rows for rest in [[value, n]]}
+
+
+def _stored_summaries(campaign: Campaign) -> Rows:
+    rows = CellSummary.objects.filter(cell__campaign=campaign).values(
+        *("cell__key", "metric__name", "n", "median", "minimum", "maximum", "mean"),
+        *("log_mean", "log_variance"),
+    )
+    return {(row.pop("cell__key"), row.pop("metric__name")): row for row in rows}
+
+
+def _printed(table: CheckedTable) -> Rows:
+    return {
+        (each.figure.row, each.figure.column): [
+            *(each.figure.text, each.figure.n, each.figure.statistic or ""),
+            *(each.figure.is_exact, each.kind, each.recomputed),
+        ]
+        for each in table.figures
+    }
+
+
+def _stored_printed(campaign: Campaign) -> Rows:
+    rows = PrintedFigure.objects.filter(table__campaign=campaign).values_list(
+        "row", "column", "text", "n", "statistic", "exact", "kind", "recomputed"
+    )
+    return {(row, column): rest for row, column, *rest in rows}
+
+
+def _rows(subject: str, wanted: Rows, found: Rows) -> Iterator[str]:
+    for key in sorted(wanted.keys() | found.keys(), key=str):
+        was, now = wanted.get(key), found.get(key)
+        if _plain(was) != _plain(now):
+            yield f"{subject} {key} is {_shown(now)}, in the file {_shown(was)}"
+
+
+def _plain(value: Any) -> Any:
+    """A row as it compares: tuples and lists are alike."""
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _fields(subject: str, wanted: Rows, found: Rows) -> Iterator[str]:
+    for name, value in wanted.items():
+        plain = json.loads(json.dumps(value, default=str))
+        if plain != json.loads(json.dumps(found.get(name), default=str)):
+            yield f"{name} of {subject} differs"
+
+
+def _shown(row: Any) -> str:
+    return "missing" if row is None else str(row)[:200]

@@ -1,0 +1,284 @@
+"""Whoever has the database alone: what they change is named, and nothing of theirs is signed."""
+
+import contextlib
+import io
+import json
+
+import pytest
+from cryptography.fernet import Fernet
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
+
+from runs.models import AuditEntry, AuditLink, CellSummary, Instance, Run, Seal, SealRequest
+from runs.published import reading
+from runs.services import exchange, seals
+from runs.services.access import audit, projects
+from runs.services.access.audit import Actor
+from runs.services.archive import publications
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def key(settings, tmp_path):
+    """A key of its own for each test."""
+    settings.SEAL_KEY = str(tmp_path / "seals" / "ed25519.pem")
+
+
+@pytest.fixture
+def campaign(db):
+    """Runs that are sealed, and entries of the audit trail that are linked."""
+    made = factories.finish_all(factories.campaign("sixteen-against-eighteen"))
+    for run in made.runs.all():
+        seals.request(run=run.pk)
+    for place in range(5):
+        with audit.acting(Actor("hanako", "page")):
+            audit.record("changed", f"server db{place}", after={"port": 5432, "share": 1e300})
+    seals.seal()
+    assert verify() == set()
+    return made
+
+
+def verify(*arguments):
+    """The codes of what is found, and what the command ends with."""
+    out, status = io.StringIO(), 0
+    try:
+        call_command("verify", "--json", *arguments, stdout=out)
+    except CommandError as error:
+        status = error.returncode
+    codes = {json.loads(line)["code"] for line in out.getvalue().splitlines()}
+    assert status == bool(codes)
+    return codes
+
+
+def sql(statement, *parameters):
+    """What a role of the database does, past all of BenchLab."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+
+
+AMENDED = "INSERT INTO runs_sealrequest (kind, run, reason) VALUES ('amended', %(run)s, 'unit')"
+CHANGED = "UPDATE runs_measurement SET value = value * 3 WHERE run_id = %(run)s"
+PUT_IN = """
+WITH new AS (
+  INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, attempt, code,
+      message, remedy, server_version, tool_name, tool_version, quality, labels, external_id,
+      queued_at, finished_at)
+  SELECT campaign_id, cell_id, 99, 99, 'published', state, attempt, code, message, remedy,
+      server_version, tool_name, tool_version, quality, labels, external_id, now(), now()
+    FROM runs_run WHERE id = %(run)s RETURNING id)
+INSERT INTO runs_measurement (run_id, metric_id, value, n, statistic)
+SELECT new.id, metric_id, 999999, 1, 'single' FROM new, runs_measurement WHERE run_id = %(run)s
+"""
+# The first five take writing to tables only, the last one takes their owner.
+FORGERIES = {
+    CHANGED: {"run_changed"},
+    f"{CHANGED}; {AMENDED}": {"run_changed", "request_forged"},
+    "UPDATE runs_cellsummary SET median = median * 3 WHERE cell_id ="
+    " (SELECT cell_id FROM runs_run WHERE id = %(run)s)": {"summary_changed"},
+    "UPDATE runs_measurement SET value = 100 WHERE id = (SELECT max(m.id) FROM runs_measurement m"
+    " JOIN runs_run r ON r.id = run_id WHERE origin = 'published')": {"published_changed"},
+    PUT_IN: {"never_sealed"},
+    "ALTER TABLE runs_auditentry DISABLE TRIGGER ALL; DELETE FROM runs_auditentry WHERE id ="
+    " (SELECT min(id) FROM runs_auditentry)": {"audit_missing"},
+}
+
+
+def test_six_forgeries_are_named(campaign):
+    publications.load(files=reading.files())
+    assert verify() == set()
+    run, failures = campaign.runs.order_by("pk")[1], []
+    for statement, codes in FORGERIES.items():
+        with contextlib.suppress(Undone), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                cursor.execute(statement, {"run": run.pk})
+            number = Seal.objects.count()
+            seals.seal()
+            if (found := verify()) != codes or Seal.objects.count() != number:
+                failures.append((statement, found))
+            raise Undone
+    assert not failures
+
+
+class Undone(Exception):
+    """Takes a forgery back."""
+
+
+def test_the_archive_is_stored_again_from_its_files():
+    publications.load(files=reading.files())
+    sql(
+        "UPDATE runs_printedfigure SET text = '100' WHERE id = (SELECT min(id) FROM"
+        " runs_printedfigure)"
+    )
+    assert verify() == {"published_changed"}
+    call_command("load_published", stdout=io.StringIO())
+    assert verify() == {"published_changed"}, "no file has changed"
+
+    call_command("load_published", "--again", stdout=io.StringIO())
+    assert verify() == set()
+
+
+# What somebody with the owner's rights does to the trail.
+TRAIL = {
+    "DELETE FROM runs_auditentry WHERE subject = 'server db2'": "audit_missing",
+    "UPDATE runs_auditentry SET actor = 'taro' WHERE subject = 'server db2'": "audit_changed",
+    "UPDATE runs_auditentry a SET action = 'looked', subject = b.subject FROM runs_auditentry b"
+    " WHERE a.subject = 'server db2' AND b.subject = 'server db3'": "audit_changed",
+    "UPDATE runs_auditentry SET id = -id": "audit_missing",
+    "DELETE FROM runs_auditlink WHERE number > 3": "chain_cut",
+    "DELETE FROM runs_auditentry; DELETE FROM runs_auditlink": "chain_cut",
+    "DELETE FROM runs_auditlink WHERE number = 2": "chain_gap",
+    "UPDATE runs_auditlink SET number = number + 10 WHERE number < 3": "chain_gap",
+    "INSERT INTO runs_auditentry (at, action, subject, actor, by_way_of, before, after) VALUES"
+    " (now(), 'changed', 'server', 'taro', 'page', '{}', '{}')": "audit_forged",
+    "INSERT INTO runs_auditentry (at, action, subject, actor, by_way_of, before, after, mark)"
+    " SELECT at, action, subject, actor, by_way_of, before, after, mark FROM runs_auditentry"
+    " WHERE subject = 'server db2'": "audit_forged",
+}
+
+
+def test_whatever_is_changed_in_the_audit_trail_is_named(campaign):
+    failures = []
+    for statement, code in TRAIL.items():
+        with contextlib.suppress(Undone), transaction.atomic():
+            sql("ALTER TABLE runs_auditentry DISABLE TRIGGER ALL")
+            sql(statement)
+            number = AuditLink.objects.count()
+            seals.seal()
+            is_linked = code == "audit_forged" and AuditLink.objects.count() > number
+            if code not in (found := verify()) or is_linked:
+                failures.append((statement, found))
+            raise Undone
+    assert not failures
+
+
+def test_entries_of_the_release_before_begin_the_chain(campaign):
+    sql("DELETE FROM runs_auditlink")
+    sql("ALTER TABLE runs_auditentry DISABLE TRIGGER ALL")
+    sql("UPDATE runs_auditentry SET mark = ''")
+    assert verify() == {"chain_cut", "audit_forged"}
+    seals.seal()
+    assert not AuditLink.objects.exists(), "the chain has begun already, says the head"
+
+
+def test_a_mark_is_for_one_request_only(campaign):
+    """Whoever reads the queue cannot send a request of BenchLab's own again later."""
+    run = campaign.runs.order_by("pk")[0]
+    seals.request(run=run.pk, kind="amended", reason="corrected")
+    row = SealRequest.objects.values().get()
+    seals.seal()
+    sql("UPDATE runs_measurement SET value = 1 WHERE run_id = %s", run.pk)
+    SealRequest.objects.create(**row)
+
+    assert seals.seal() == 0
+    assert SealRequest.objects.get().refused == "used_before"
+    assert verify() == {"amended", "run_changed", "request_forged"}
+
+
+def test_a_figure_that_changed_before_it_was_sealed_is_not_sealed(campaign):
+    run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1001)
+    seals.request(run=run.pk)
+    sql("UPDATE runs_measurement SET value = 3003 WHERE run_id = %s", run.pk)
+
+    assert seals.seal() == 0
+    assert verify() == {"never_sealed", "request_forged"}
+
+
+def test_no_row_can_say_that_an_update_goes_on(campaign):
+    """Then control would have everything sealed that has no seal."""
+    forged = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=9999)
+    sql("INSERT INTO runs_sealrequest (kind, run) VALUES ('sealed', %s)", forged.pk)
+    Instance.objects.get_or_create(pk=1)
+    sql("UPDATE runs_instance SET unsealed_since = now() - interval '11 minutes'")
+    seals.request_missing()
+
+    assert seals.seal() == 0
+    assert verify() == {"never_sealed", "request_forged"}
+
+
+def test_a_forged_request_holds_up_no_other_and_goes_when_a_person_says_so(campaign):
+    run, other = (
+        factories.finish(factories.run(campaign.cells.first(), repeat=place), tps=1)
+        for place in (8, 9)
+    )
+    for _each in range(3):
+        sql("INSERT INTO runs_sealrequest (kind, run, mark) VALUES ('sealed', %s, '字')", run.pk)
+    seals.request(run=other.pk)
+    assert seals.seal() == 1
+
+    call_command("acknowledge", "--run", str(run.pk), "--reason", "mine", stdout=io.StringIO())
+    assert seals.seal() == 1
+    CellSummary.objects.filter(cell=run.cell).delete()
+    assert verify() == {"summary_changed"}
+    assert AuditEntry.objects.filter(action="seal_requested", subject=f"run {run.pk}").exists()
+
+
+def test_what_waits_is_marked_again_when_the_key_changes(campaign, settings):
+    run = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
+    seals.request(run=run.pk)
+    sql("INSERT INTO runs_sealrequest (kind, run) VALUES ('amended', %s)", campaign.runs.first().pk)
+    with audit.acting(Actor("hanako", "page")):
+        audit.record("changed", "server db9")
+    old, settings.ENCRYPTION_KEY = settings.ENCRYPTION_KEY, Fernet.generate_key().decode()
+    assert "audit_forged" in verify()
+    seals.take_over(also=old)
+
+    assert verify() == {"request_forged"}
+    assert seals.seal() == 1
+    assert verify() == {"request_forged"}
+
+
+def test_an_acknowledgement_is_worth_nothing_without_its_signature(campaign, settings, tmp_path):
+    run = campaign.runs.order_by("pk")[0]
+    seals.request(run=run.pk, kind="amended", reason="corrected")
+    seals.seal()
+    number = str(Seal.objects.latest("number").number)
+    call_command("acknowledge", "default", number, "--reason", "looked", stdout=io.StringIO())
+    assert verify() == set()
+
+    path = tmp_path / "seals" / "acknowledged.json"
+    path.write_text(path.read_text().replace("looked", "found"))
+    assert verify() == {"amended"}
+
+
+def test_a_published_head_must_be_in_the_chains_later(campaign, tmp_path):
+    heads = io.StringIO()
+    call_command("seal_head", stdout=heads)
+    call_command("seal_head", "--audit", stdout=heads)
+    path = tmp_path / "heads"
+    path.write_text(heads.getvalue())
+    assert len(heads.getvalue().splitlines()) == 2
+    assert verify("--head", str(path)) == set()
+
+    # Somebody with the key, too, makes another chain: the line elsewhere says so.
+    sql("DELETE FROM runs_seal")
+    (tmp_path / "seals" / "heads.json").unlink()
+    for run in Run.objects.all():
+        seals.request(run=run.pk)
+    seals.seal()
+    assert verify() == set()
+    assert verify("--head", str(path)) == {"head_missing"}
+    path.write_text(heads.getvalue().replace(" 18 ", " 17 "))
+    assert verify("--head", str(path)) == {"head_unsigned"}
+
+
+def test_an_export_has_the_published_head(campaign, tmp_path, offline):
+    line = seals.head_line(chain="default")
+    head = tmp_path / "head"
+    head.write_text(line + "\n")
+    later = factories.finish(factories.run(campaign.cells.first(), repeat=9), tps=1)
+    seals.request(run=later.pk)
+    seals.seal()
+    rows = [json.loads(each) for each in exchange.lines(projects.default())]
+    assert offline(rows, "--head", str(head))[0] == 0
+
+    head.write_text(line.replace("2026", "2025", 1) if "2026" in line else line[:-1] + "0\n")
+    assert "signature of the head" in offline(rows, "--head", str(head))[1]
+    other = line.split()
+    head.write_text(seals.head_line(chain="default"))
+    cut = [each for each in rows if not (each["type"] == "seal" and each["number"] > int(other[2]))]
+    status, said = offline(cut, "--head", str(head))
+    assert status == 1
+    assert "by a published head" in said
