@@ -26,6 +26,8 @@ from runs.models import (
     Series,
     Server,
     SSHKey,
+    Workload,
+    WorkloadVersion,
 )
 from runs.services.campaigns.drafts import Draft
 from runs.services.runs import leases, results
@@ -123,6 +125,14 @@ def configuration(slug="default", **fields):
     return Configuration.objects.create(
         slug=slug, **({"name": slug, "content_hash": slug} | fields)
     )
+
+
+def workload(slug="own", **fields):
+    """A workload with one version of one script."""
+    made = Workload.objects.create(slug=slug, **({"name": slug} | fields))
+    script = {"name": "a", "text": "SELECT 1;", "weight": 1}
+    WorkloadVersion.objects.create(workload=made, number=1, scripts=[script])
+    return made
 
 
 def campaign(slug="", *, factors=None, repeats=3, on=None, **fields):

@@ -1,6 +1,6 @@
 """Configurations: a list, one, a new one, and the check of settings for versions."""
 
-from typing import Any
+from typing import Any, cast
 
 import django_filters
 from django.contrib.auth.models import User
@@ -8,11 +8,15 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import ErrorDetail, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api.doors import ReadOnlyDoor, Schema
-from runs.models import Configuration
+from runs.models import Configuration, Project, Token
+from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
+from runs.services.access import projects
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations import configurations
 from runs.services.configurations.check import MOST_SETTINGS, OFFERED_MAJORS, Remark
@@ -71,7 +75,17 @@ class NewConfigurationSerializer(ContentSerializer):
     """A configuration to make. Without a slug it gets one from its name."""
 
     name = serializers.CharField(max_length=200)
-    slug = serializers.SlugField(max_length=100, required=False)
+    slug = serializers.SlugField(
+        max_length=100,
+        required=False,
+        help_text="Where it is taken by what others keep private, it gets a number.",
+    )
+    project = serializers.SlugField(
+        max_length=80,
+        required=False,
+        help_text="Of a login, by its slug: left out, the default one or the first of one's own. "
+        "A token makes it in its own.",
+    )
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
 
 
@@ -123,6 +137,9 @@ class ConfigurationSerializer(serializers.Serializer[Configuration]):
     """A configuration: settings and initdb options under a name."""
 
     slug = serializers.CharField()
+    project = serializers.CharField(
+        source="project.slug", default=None, help_text="Null: it comes with BenchLab."
+    )
     name = serializers.CharField()
     description = serializers.CharField()
     origin = serializers.CharField(help_text="built_in, published or own.")
@@ -150,7 +167,7 @@ class ConfigurationSchema(Schema):
 class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     """Configurations: named settings of PostgreSQL. The newest first."""
 
-    queryset = Configuration.objects.all()
+    queryset = Configuration.objects.select_related("project")
     lookup_field = "slug"
     serializer_class = ConfigurationSerializer
     filterset_class = ConfigurationFilters
@@ -166,6 +183,7 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
             slug=given.validated_data.get("slug", ""),
             description=given.validated_data.get("description", ""),
             content=given.content(),
+            project=_project(request, given.validated_data.get("project", "")),
             by=request.user if isinstance(request.user, User) else None,
         )
         return Response(ConfigurationSerializer(made).data, status=status.HTTP_201_CREATED)
@@ -182,3 +200,19 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
             memory_bytes=given.validated_data.get("memory_bytes"),
         )
         return Response(CheckedSerializer(checked).data)
+
+
+def _project(request: Request, slug: str) -> Project:
+    """The token's project; that of the slug, in which the person may; or their usual one."""
+    if isinstance(request.auth, Token):
+        if slug not in {"", request.auth.project.slug}:
+            raise PermissionDenied(_("This token belongs to another project."), "other_project")
+        return request.auth.project
+    user = cast(User, request.user)
+    if not slug:
+        return permissions.project_for(user, Right.CONFIGURE) or projects.default()
+    found = permissions.choices(user, Right.CONFIGURE).filter(slug=slug).first()
+    if found is None:
+        message = _("You make configurations in no project %(slug)s.") % {"slug": slug}
+        raise serializers.ValidationError({"project": [ErrorDetail(message, "does_not_exist")]})
+    return found

@@ -302,7 +302,7 @@ class PreflightDoor(APIView):
 
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
-        given = CampaignDraftSerializer(data=request.data)
+        given = CampaignDraftSerializer(data=request.data, context={"reader": reader(request)})
         given.is_valid(raise_exception=True)
         check = checks.of_draft(draft=given.unchecked_draft())
         return accepted(PreflightCheckSerializer(check, context={"request": request}).data)

@@ -68,6 +68,7 @@ class ConfigurationOrigin(models.TextChoices):
 class Configuration(models.Model):
     """Named settings (postgresql.conf) and initdb options; identical content has one hash.
 
+    It is of a project, and as private as that; built-in and published ones have no project.
     `written_for` is the major version for which the settings are written (9.3, 18); empty if they
     belong to no version. Runs keep the content that they were queued with, so it may change; the
     earlier contents are in `revisions`, the latest of which is the present one.
@@ -76,6 +77,7 @@ class Configuration(models.Model):
     Origin: TypeAlias = ConfigurationOrigin
 
     slug = models.SlugField(max_length=100, unique=True)
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="configurations")
     name = models.CharField(_("name"), max_length=200)
     name_ja = models.CharField(max_length=200, blank=True, db_default="", default="")
     description = models.TextField(_("description"), blank=True)

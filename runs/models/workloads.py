@@ -21,9 +21,10 @@ class Scenario(models.Model):
 
 
 class Workload(models.Model):
-    """A name for versions of scripts. A level `slug@3` is its third version."""
+    """A name for versions of scripts of a project. A level `slug@3` is its third version."""
 
     slug = models.SlugField(max_length=80, unique=True)
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="workloads")
     name = models.CharField(_("name"), max_length=200)
     description = models.TextField(_("description"), blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)

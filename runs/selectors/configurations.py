@@ -33,9 +33,9 @@ from runs.templatetags.formats import named
 MOST_WORDS = 8
 
 
-def listed(*, words: str = "", origin: str = "") -> QuerySet[Configuration]:
-    """Configurations by name; those of one origin, if given, that have all of the words."""
-    found = Configuration.objects.order_by("name", "pk")
+def listed(*, to: Reader, words: str = "", origin: str = "") -> QuerySet[Configuration]:
+    """Those that the reader may see by name; of one origin, if given, that have all words."""
+    found = projects.visible(Configuration.objects.order_by("name", "pk"), to=to)
     if origin:
         found = found.filter(origin=origin)
     for word in words.split()[:MOST_WORDS]:
@@ -161,7 +161,7 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     """The settings that a reference names. Up to four queries. Raises UnknownReference."""
     kind, _colon, key = reference.strip().partition(":")
     if kind == "configuration":
-        return _configuration(reference, key)
+        return _configuration(reference, key, to)
     if kind == "campaign":
         return _campaign(reference, key, to)
     if kind in {"run", "cell"} and key.isascii() and key.isdigit() and int(key) <= LARGEST_ID:
@@ -169,8 +169,8 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     raise UnknownReference(reference)
 
 
-def _configuration(reference: str, slug: str) -> Applied:
-    found = Configuration.objects.filter(slug=slug).first()
+def _configuration(reference: str, slug: str, to: Reader) -> Applied:
+    found = listed(to=to).filter(slug=slug).first()
     if found is None:
         raise UnknownReference(reference)
     major = known_major(found.written_for)

@@ -6,7 +6,7 @@ from django import template
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model
 
-from runs.models import Campaign, Change, Project, Run, Schedule
+from runs.models import Campaign, Change, Configuration, Project, Run, Schedule, Workload
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 
@@ -31,7 +31,10 @@ def may_here(context: Any, right: str, of: Model) -> bool:
     user = context.get("user") or AnonymousUser()
     if not user.is_authenticated:
         return False
-    return permissions.may(user, Right(right), _project(of) or permissions.default_for(user))
+    project = _project(of)
+    return permissions.may(
+        user, Right(right), permissions.default_for(user) if project is None else project
+    )
 
 
 def _project(of: Model) -> int | None:
@@ -44,4 +47,6 @@ def _project(of: Model) -> int | None:
     if isinstance(of, Schedule):
         project: int | None = of.draft.get("project")
         return project
+    if isinstance(of, Configuration | Workload):
+        return of.project_id if of.project_id is not None else permissions.INSTANCE
     return of.project_id if isinstance(of, Campaign) else None

@@ -9,14 +9,56 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from runs.models import Project
+from runs.selectors.access import permissions
+from runs.selectors.access.rights import Right
+from runs.services.access import projects
 from runs.services.errors import ServiceError
+
+
+class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time
+    """The project of something new: one in which its maker may make it.
+
+    Where none is chosen it is the default one, or else the first by name.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            Project.objects.none(),
+            label=gettext_lazy("Project"),
+            to_field_name="slug",
+            empty_label=None,
+            required=False,
+            help_text=gettext_lazy(
+                "Its operators change it. Where the project is public, everybody reads and copies"
+                " it."
+            ),
+        )
+
+    def offer(self, user: User, right: Right) -> None:
+        """Offer the projects in which the person has the right."""
+        self.queryset = permissions.choices(user, right)
+        self.initial = self._usual().slug
+
+    def clean(self, value: Any) -> Project:
+        """The chosen project, or the usual one."""
+        return super().clean(value) or self._usual()
+
+    def _usual(self) -> Project:
+        offered = list(self.queryset or ())
+        default = next((each for each in offered if each.slug == projects.DEFAULT), None)
+        return default or next(iter(offered), None) or projects.default()
+
 
 LONGEST = 18
 

@@ -154,7 +154,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
     def create(self, request: Request) -> Response:
         """Queue a campaign. Its runs begin as soon as the server is free."""
-        given = CampaignDraftSerializer(data=request.data)
+        given = CampaignDraftSerializer(data=request.data, context={"reader": reader(request)})
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
         project, design = _project(request), given.design()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -16,11 +17,16 @@ from runs.models import Campaign, Configuration, Installation, Server
 from runs.postgresql_settings import catalogue
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
+from runs.scenarios.pgbench_load import OWN_SEPARATOR
+from runs.selectors import configurations
+from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
+from runs.selectors.campaigns import workloads
 from runs.services.campaigns import estimates
 from runs.services.campaigns.designs import Design, resolve
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import MOST_REMEASURES
+from runs.services.campaigns.workloads import SCRIPT_FACTOR
 from runs.services.errors import Fault, Problem, Refused
 
 
@@ -92,6 +98,27 @@ class LevelField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class ConfigurationField(serializers.SlugRelatedField[Configuration]):
+    """A configuration by its slug, of those that the reader (`reader` of the context) may see."""
+
+    def __init__(self) -> None:
+        super().__init__(slug_field="slug", queryset=Configuration.objects.all(), required=False)
+
+    def get_queryset(self) -> QuerySet[Configuration]:
+        """What others keep private does not exist."""
+        return configurations.listed(to=self.context["reader"])
+
+
+def require_scripts(levels: Mapping[str, Sequence[Level]], reader: Reader) -> None:
+    """Raise ValidationError for versions of own scripts that the reader does not see."""
+    named = [str(each) for each in levels.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(each)]
+    known = workloads.seen(named, to=reader)
+    for level in named:
+        if level not in known:
+            message = _("There is no workload %(level)s.") % {"level": level}
+            raise ValidationError({SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]})
+
+
 class CampaignDraftSerializer(StrictSerializer):
     """What to run, where, and how often. Factors and parameters left out get their defaults."""
 
@@ -129,9 +156,7 @@ class CampaignDraftSerializer(StrictSerializer):
     )
     repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    configuration = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Configuration.objects.all(), required=False
-    )
+    configuration = ConfigurationField()
     configurations = serializers.ListField(
         child=serializers.CharField(max_length=100),
         required=False,
@@ -197,7 +222,8 @@ class CampaignDraftSerializer(StrictSerializer):
 
     def validate_configurations(self, value: list[str]) -> list[Configuration]:
         """The configurations of these slugs, in this order, each once."""
-        known = {each.slug: each for each in Configuration.objects.filter(slug__in=value)}
+        listed = configurations.listed(to=self.context["reader"])
+        known = {each.slug: each for each in listed.filter(slug__in=value)}
         faults = {
             index: [
                 ErrorDetail(
@@ -210,6 +236,11 @@ class CampaignDraftSerializer(StrictSerializer):
         if faults:
             raise ValidationError(faults)  # type: ignore[arg-type]
         return [known[slug] for slug in dict.fromkeys(value)]
+
+    def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
+        """Own scripts are those that the reader sees."""
+        require_scripts(value, self.context["reader"])
+        return value
 
     def validate_settings(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Not too many, and each name once, as PostgreSQL spells it."""

@@ -15,11 +15,12 @@ from rest_framework.response import Response
 
 from runs.analysis.inference import exit_code
 from runs.api.authentication import asker, reader
-from runs.api.campaigns.drafts import LevelField, fault_of
+from runs.api.campaigns.drafts import ConfigurationField, LevelField, fault_of, require_scripts
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
-from runs.models import Bisection, Build, Campaign, Configuration, Server, Token
+from runs.models import Bisection, Build, Campaign, Server, Token
+from runs.scenarios.definition import Level
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
 from runs.selectors.compare import bisections as found_by
@@ -84,9 +85,7 @@ class NewBisectionSerializer(StrictSerializer):
     parameters = serializers.DictField(
         child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
     )
-    configuration = serializers.SlugRelatedField(
-        slug_field="slug", queryset=Configuration.objects.all(), required=False
-    )
+    configuration = ConfigurationField()
     repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
     most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
     wait_seconds = serializers.IntegerField(
@@ -106,6 +105,11 @@ class NewBisectionSerializer(StrictSerializer):
             message = _("The most repeats must be more than the least.")
             raise ValidationError({"most_repeats": [ErrorDetail(message, "out_of_range")]})
         return attrs
+
+    def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
+        """Own scripts are those that the reader sees."""
+        require_scripts(value, self.context["reader"])
+        return value
 
     def wish(self) -> Wish:
         """The valid body."""
@@ -255,7 +259,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
 
         200 where the same question runs already: nothing is queued twice.
         """
-        given = NewBisectionSerializer(data=request.data)
+        given = NewBisectionSerializer(data=request.data, context={"reader": reader(request)})
         given.is_valid(raise_exception=True)
         asked = bisection_questions.question(given.wish(), reader=reader(request))
         _check(request, asked)

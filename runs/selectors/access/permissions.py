@@ -1,9 +1,9 @@
 """Who may do what: pages, the API and tokens ask here; the table is `runs.selectors.access.rights`.
 
-A role is a person's role in the project that the address belongs to. What belongs to no project
-(servers, configurations) needs the highest role that the person has in any project; an
-administrator has every right everywhere. A token can do what its scopes allow, and never more than
-its owner may do in its project at that moment.
+A role is a person's role in the project that the address belongs to. Machines belong to no project,
+and need the highest role that the person has in any; configurations and scripts that belong to no
+project need an administrator, who has every right everywhere. A token can do what its scopes allow,
+and never more than its owner may do in its project at that moment.
 """
 
 from collections.abc import Mapping
@@ -21,13 +21,16 @@ from runs.models import (
     Bisection,
     Campaign,
     Change,
+    Configuration,
     Membership,
     Project,
     Run,
     Schedule,
     Token,
     Webhook,
+    Workload,
 )
+from runs.selectors.access import projects
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 
 Actor = Token | User | AnonymousUser
@@ -40,11 +43,15 @@ SUBJECTS: Mapping[str, tuple[type[Model], str]] = {
     "bisection": (Bisection, "project"),
     "campaign": (Campaign, "project"),
     "change": (Change, "cell__campaign__project"),
+    "configuration": (Configuration, "project"),
     "project": (Project, "pk"),
     "run": (Run, "campaign__project"),
     "schedule": (Schedule, "draft__project"),
     "webhook": (Webhook, "project"),
+    "workload": (Workload, "project"),
 }
+# In place of the project of what is of the instance: nobody has a role there.
+INSTANCE = 0
 # Addresses of pages whose first word is not that of the object that they name.
 NAMED_OTHERWISE = {"annotation-add": "campaign", "schedule-new": "campaign"}
 _ROLES = {role.name.lower(): role for role in Role}
@@ -100,7 +107,7 @@ def _subject_of(address: str, named: Mapping[str, Any]) -> tuple[type[Model], st
 
 
 def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int | None:
-    """The project of an object; what names none belongs to the default one."""
+    """The project of an object; what names none is of the instance, or of the default project."""
     key, value = next(iter(named.items()))
     field = "slug" if key == "slug" else "pk"
     try:
@@ -109,7 +116,10 @@ def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int 
         raise NotThereError from error
     if not rows:
         raise NotThereError
-    return rows[0] if rows[0] is not None else default_project()
+    project: int | None = rows[0]
+    if project is not None:
+        return project
+    return INSTANCE if model in projects.OF_INSTANCE else default_project()
 
 
 def default_project() -> int | None:
@@ -197,6 +207,13 @@ def scopes_anywhere(user: User) -> list[str]:
     """The scopes that a person can have in some project, for a form without a project yet."""
     role = role_in(user, None)
     return [scope for scope, least in _least_roles().items() if role >= least]
+
+
+def choices(user: User, right: Right) -> QuerySet[Project]:
+    """The projects that a person may choose for something new, by name."""
+    found = may_in(user, right)
+    listed = Project.objects.order_by("name", "pk")
+    return listed if found is None else listed.filter(pk__in=found)
 
 
 def project_for(user: User, right: Right) -> Project | None:

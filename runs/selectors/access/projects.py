@@ -15,11 +15,14 @@ from runs.models import (
     Cell,
     CellSummary,
     Change,
+    Configuration,
     Measurement,
     Project,
     Run,
     Series,
     Token,
+    Workload,
+    WorkloadVersion,
 )
 
 M = TypeVar("M", bound=Model)
@@ -39,7 +42,12 @@ PATHS: dict[type[Model], str] = {
     Measurement: "run__campaign__project",
     Series: "run__campaign__project",
     Artifact: "run__campaign__project",
+    Configuration: "project",
+    Workload: "project",
+    WorkloadVersion: "workload__project",
 }
+# Without a project they are of the instance: only an administrator changes them.
+OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Workload})
 
 
 def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
@@ -100,6 +108,12 @@ def hidden(reader: Reader) -> QuerySet[Project]:
     return private.exclude(members=reader) if reader.is_authenticated else private
 
 
+def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:
+    """Those rows that a campaign of a project may use: of the instance, public, or its own."""
+    private = Project.objects.filter(is_public=False).exclude(pk=in_project or 0).order_by()
+    return rows.exclude(**{f"{PATHS[rows.model]}__in": private})
+
+
 def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:
     """The campaigns of `hidden`, for queries that begin at runs.
 
@@ -122,7 +136,7 @@ def is_own(row: Model, token: Token) -> bool:
     for name in path.split("__"):
         project = getattr(project, name)
     if project is None:
-        return bool(token.project.slug == DEFAULT)
+        return type(row) not in OF_INSTANCE and bool(token.project.slug == DEFAULT)
     return bool(project.pk == token.project_id)
 
 

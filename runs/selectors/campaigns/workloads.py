@@ -12,18 +12,26 @@ from runs.selectors.access.projects import Reader
 MOST_OFFERED = 200
 
 
-def listed() -> QuerySet[Workload]:
-    """All workloads by name, with `newest` (number) and `version_count`."""
+def listed(*, to: Reader) -> QuerySet[Workload]:
+    """The workloads that the reader may see by name, with `newest` (number) and `version_count`."""
     counted = Workload.objects.annotate(
         newest=Max("versions__number"), version_count=Count("versions")
     )
-    return counted.order_by("name", "pk")
+    return projects.visible(counted.order_by("name", "pk"), to=to)
 
 
-def offered() -> list[WorkloadVersion]:
-    """The versions that a campaign may have, the newest of each workload first."""
-    found = WorkloadVersion.objects.select_related("workload")
+def offered(*, in_project: int | None) -> list[WorkloadVersion]:
+    """The versions that a campaign of the project may have, the newest of each workload first."""
+    versions = WorkloadVersion.objects.select_related("workload")
+    found = projects.usable(versions, in_project=in_project)
     return list(found.order_by("workload__name", "workload_id", "-number")[:MOST_OFFERED])
+
+
+def seen(levels: Sequence[str], *, to: Reader) -> set[str]:
+    """Those of levels such as `slug@3` whose version the reader may see. One query, or none."""
+    slugs = [level.partition("@")[0] for level in levels]
+    found = WorkloadVersion.objects.filter(workload__slug__in=slugs).select_related("workload")
+    return {str(each) for each in projects.visible(found, to=to)} if slugs else set()
 
 
 def history(workload: Workload) -> Sequence[WorkloadVersion]:

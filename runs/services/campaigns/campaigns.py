@@ -12,7 +12,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Campaign, CampaignConfiguration, Cell, Project, Run, Scenario, Server
+from runs.models import (
+    Campaign,
+    CampaignConfiguration,
+    Cell,
+    Configuration,
+    Project,
+    Run,
+    Scenario,
+    Server,
+    WorkloadVersion,
+)
+from runs.selectors.access import projects
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import drafts, topologies, workloads
@@ -53,12 +64,13 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     """Queue a design: its cells, and its runs in a random order whose seed is stored.
 
     It belongs to its project from the start: outsiders never see a campaign of a private project.
-    Raises ServiceError with the first problem of the design's estimate.
+    Raises ServiceError with the first problem of the design's estimate, or `of_other_project`.
     """
     for problem in estimate(design).problems:
         raise ServiceError(
             problem.code, problem.message, remedy=problem.remedy, field=problem.field
         )
+    _refuse_of_others(design.draft, audit.of_project(project.pk if project else None))
     campaign = _campaign(design, by, project)
     _queue(campaign, design, _cells(campaign, design))
     for server in design.draft.servers:
@@ -139,6 +151,28 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
     told = {"before": {"priority": before}, "after": {"priority": priority}}
     _record("priority_changed", campaign, **told)
     return campaign
+
+
+def _refuse_of_others(draft: Draft, project: int | None) -> None:
+    """Raise ServiceError where the campaign would show what is private in another project."""
+    scripts = workloads.versions(draft.levels.get(workloads.SCRIPT_FACTOR, ()))
+    for field, rows, keys in (
+        (
+            "configuration",
+            Configuration.objects.all(),
+            {each.pk for each in draft.configurations if each is not None},
+        ),
+        (
+            workloads.SCRIPT_FACTOR,
+            WorkloadVersion.objects.all(),
+            {each.pk for each in scripts.values()},
+        ),
+    ):
+        usable = projects.usable(rows.filter(pk__in=keys), in_project=project) if keys else rows
+        if keys and usable.count() < len(keys):
+            message = _("It is private in another project, which the campaign would show.")
+            remedy = _("Copy it into the campaign's project.")
+            raise ServiceError("of_other_project", message, remedy=remedy, field=field)
 
 
 def _record(action: str, campaign: Campaign, **told: Mapping[str, object]) -> None:

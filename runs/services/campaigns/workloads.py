@@ -9,11 +9,12 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Workload, WorkloadVersion
+from runs.models import Project, Workload, WorkloadVersion
 from runs.scenarios.definition import Level
 from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_commands
 from runs.services import slugs
 from runs.services.access import audit
+from runs.services.access.projects import default
 from runs.services.campaigns.designs import Design
 from runs.services.errors import Fault, Problem, Refused
 from runs.tools.pgbench import UnsupportedByToolError, command, for_tool, script_check
@@ -92,13 +93,23 @@ def faults(content: WorkloadContent) -> list[Fault]:
 
 @transaction.atomic
 def create(
-    *, name: str, description: str, content: WorkloadContent, by: User | None = None
+    *,
+    name: str,
+    description: str,
+    content: WorkloadContent,
+    project: Project | None = None,
+    by: User | None = None,
 ) -> WorkloadVersion:
-    """The first version of a new workload. Raises Refused with all faults of its content."""
+    """The first version of a new workload of a project; None is the default one.
+
+    Raises Refused with all faults of its content.
+    """
     _refuse(content)
-    workload = Workload(name=name.strip(), description=description, created_by=by)
+    project = project or default()
+    workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
     slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
-    audit.record("workload_made", f"workload {workload.slug}", after={"name": workload.name})
+    told = {"name": workload.name}
+    audit.record("workload_made", f"workload {workload.slug}", project=project, after=told)
     return _version(workload, 1, content, by)
 
 
@@ -127,7 +138,8 @@ def edit(
     if is_other or was != now:
         was |= {"version": str(number)}
         now |= {"version": str(number + is_other)}
-        audit.record("workload_changed", f"workload {locked.slug}", before=was, after=now)
+        subject = f"workload {locked.slug}"
+        audit.record("workload_changed", subject, project=locked.project_id, before=was, after=now)
     if newest is not None and not is_other:
         return newest
     return _version(locked, number + 1, content, by)

@@ -8,9 +8,11 @@ from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from runs.models import Configuration, ConfigurationRevision
+from runs.models import Configuration, ConfigurationRevision, Project
 from runs.postgresql_settings import secrets
+from runs.selectors.access import projects
 from runs.services.access import audit
+from runs.services.access.projects import default
 from runs.services.configurations import fitting as fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
 from runs.services.errors import Refused, ServiceError
@@ -64,8 +66,9 @@ def store(
     origin: str = Origin.OWN,
     by: User | None = None,
     name_ja: str = "",
+    project: Project | None = None,
 ) -> Configuration:
-    """Create a configuration, or update the one with that slug.
+    """Create a configuration of a project (None: of the instance), or update that with the slug.
 
     Changed content becomes a new revision. Nothing is checked here: published settings are stored
     as printed, except for passwords, which nobody needs to read.
@@ -84,12 +87,13 @@ def store(
     known = Configuration.objects.filter(slug=slug).values("name", "settings", "initdb_options")
     before = known.first()
     configuration, is_new = Configuration.objects.update_or_create(
-        slug=slug, defaults=fields, create_defaults={**fields, "created_by": by}
+        slug=slug, defaults=fields, create_defaults={**fields, "project": project, "created_by": by}
     )
     current_revision(configuration=configuration, by=by, is_new=is_new)
     audit.record(
         "configuration_made" if is_new else "configuration_changed",
         f"configuration {slug}",
+        project=configuration.project_id,
         before=before,
         after={name: fields[name] for name in ("name", "settings", "initdb_options")},
     )
@@ -117,25 +121,35 @@ def current_revision(
 
 @transaction.atomic
 def create(
-    *, name: str, description: str, content: Content, slug: str = "", by: User | None = None
+    *,
+    name: str,
+    description: str,
+    content: Content,
+    project: Project | None = None,
+    slug: str = "",
+    by: User | None = None,
 ) -> Configuration:
-    """A user's own configuration.
+    """A configuration of a project; None is the default one.
 
-    Raises ServiceError for a slug that is taken, Refused with every fault of its settings.
+    Raises ServiceError for a slug that another one has which the project may know of, Refused with
+    every fault of its settings. A slug that somebody's private one has gets a number.
     """
     _require_name(name)
-    if slug and Configuration.objects.filter(slug=slug).exists():
+    project = project or default()
+    known = projects.usable(Configuration.objects.all(), in_project=project.pk)
+    if slug and known.filter(slug=slug).exists():
         message = _("There is a configuration %(slug)s already.") % {"slug": slug}
         raise ServiceError("slug_taken", message, remedy=_("Choose another name."), field="slug")
     _require_startable(content)
     return store(
-        slug=slug or _free_slug(name),
+        slug=free_slug(slug or name),
         name=name.strip(),
         description=description,
         settings=content.settings,
         initdb_options=content.initdb_options,
         written_for=content.written_for,
         by=by,
+        project=project,
     )
 
 
@@ -179,7 +193,8 @@ def _require_startable(content: Content) -> None:
         raise Refused("contradicts", faults)
 
 
-def _free_slug(name: str) -> str:
+def free_slug(name: str) -> str:
+    """A slug of a name that nothing has yet."""
     wanted = slugify(name)[:90] or "configuration"
     slug, number = wanted, 1
     while Configuration.objects.filter(slug=slug).exists() or slug in NOT_SLUGS:

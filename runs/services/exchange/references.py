@@ -25,7 +25,9 @@ from runs.models import (
     Topology,
 )
 from runs.selectors import exchange
+from runs.selectors.access import projects
 from runs.selectors.exchange import Row
+from runs.services.configurations import configurations
 from runs.services.exchange.reading import IMPORTED, contradicted, refused
 from runs.services.runs import results
 
@@ -75,9 +77,7 @@ class Known:
         return row["sha"], found
 
     def _configuration(self, row: Row) -> tuple[str, Configuration]:
-        found, created = Configuration.objects.get_or_create(
-            slug=row["slug"], defaults=_fields(row, exchange.CONFIGURATION, "slug")
-        )
+        found, created = self._stored_configuration(row)
         if found.content_hash != row["content_hash"]:
             raise _Contradiction(row["slug"], "content_hash")
         for each in row["revisions"] if created else ():
@@ -89,6 +89,26 @@ class Known:
         for number, key in known.values_list("number", "pk"):
             self.keys["configuration_revision", (row["slug"], number)] = key
         return row["slug"], found
+
+    def _stored_configuration(self, row: Row) -> tuple[Configuration, bool]:
+        """That of the slug, or a new one of the project; under another slug if others hide theirs.
+
+        What an earlier import has made so is found again by its content.
+        """
+        usable = projects.usable(Configuration.objects.all(), in_project=self.project.pk)
+        if known := usable.filter(slug=row["slug"]).first():
+            return known, False
+        slug = configurations.free_slug(row["slug"])
+        if slug != row["slug"]:
+            own = Configuration.objects.filter(
+                project=self.project, name=row["name"], content_hash=row["content_hash"]
+            )
+            if known := own.first():
+                return known, False
+        fields = _fields(row, exchange.CONFIGURATION, "slug")
+        is_own = fields["origin"] == Configuration.Origin.OWN
+        project = self.project if is_own else None
+        return Configuration.objects.create(slug=slug, project=project, **fields), True
 
 
 class _Contradiction(Exception):

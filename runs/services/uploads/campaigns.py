@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Configuration, Project, Scenario
 from runs.models.campaigns import Origin
+from runs.selectors.access import projects
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
 from runs.services.uploads.uploaded_run import GivenRun
@@ -69,7 +70,7 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
         message = _("The campaign %(slug)s is new: name its scenario.")
         faults.append(Fault(f"{run.at}/scenario", "required", message % {"slug": run.campaign}))
     scenarios = _scenarios({run.scenario for run in first.values() if run.scenario})
-    configurations = _configurations({run.configuration for run in first.values()} - {""})
+    configurations = _configurations({run.configuration for run in first.values()} - {""}, project)
     made = [
         Campaign(
             slug=slug,
@@ -96,10 +97,11 @@ def _scenarios(slugs: set[str]) -> dict[str, Scenario]:
     return {scenario.slug: scenario for scenario in Scenario.objects.filter(slug__in=slugs)}
 
 
-def _configurations(slugs: set[str]) -> dict[str, Configuration]:
+def _configurations(slugs: set[str], project: Project) -> dict[str, Configuration]:
     if not slugs:
         return {}
-    return {each.slug: each for each in Configuration.objects.filter(slug__in=slugs)}
+    usable = projects.usable(Configuration.objects.filter(slug__in=slugs), in_project=project.pk)
+    return {each.slug: each for each in usable}
 
 
 def _contradictions(run: GivenRun, campaign: Known, project: Project) -> list[Fault]:

@@ -34,7 +34,7 @@ from runs.web import pages
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
-from runs.web.campaigns.forms import CampaignForm
+from runs.web.campaigns.forms import CampaignForm, project_of
 from runs.web.campaigns.matrix import matrix
 from runs.web.campaigns.treatment_fields import still_ticked
 from runs.web.configurations import page as configuration_page
@@ -150,13 +150,17 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             scenario = reproduced.scenario
         # A published design is scaled again for another server; other fields stay as typed.
         initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
-        form = CampaignForm(scenario=scenario, servers=servers, initial=initial)
+        form = CampaignForm(
+            scenario=scenario, servers=servers, project=project_of(request), initial=initial
+        )
         proposed = form.initial["title"]
         form.initial["title"] = _own_title(given) or proposed
         page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
-    form = CampaignForm(request.POST, scenario=scenario, servers=servers)
+    form = CampaignForm(
+        request.POST, scenario=scenario, servers=servers, project=project_of(request)
+    )
     if form.is_valid():
         try:
             campaign = _queue(form.draft(), cast(User, request.user))
@@ -173,7 +177,12 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     servers = chosen_servers(request.GET)
     if not servers:
         return HttpResponse(status=204)
-    form = CampaignForm(request.GET, scenario=_scenario(request.GET), servers=servers)
+    form = CampaignForm(
+        request.GET,
+        scenario=_scenario(request.GET),
+        servers=servers,
+        project=project_of(request),
+    )
     return render(request, "campaigns/form.html#estimate", _estimated(form))
 
 

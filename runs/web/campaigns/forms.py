@@ -1,16 +1,19 @@
 """The form of a new campaign; its fields follow from the scenario and the server."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
-from django.http import QueryDict
+from django.contrib.auth.models import User
+from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Campaign, Configuration, Installation, Server
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
@@ -35,7 +38,8 @@ class CampaignForm(TreatmentFields):
     """A campaign with `scenario` on `servers`. `draft()` is what it asks for, once it is valid.
 
     Of one server its installations are offered; of several, which begin with the baseline, the
-    versions that any of them has.
+    versions that any of them has. Of configurations and scripts it offers those that a
+    campaign of `project` may use.
     """
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
@@ -117,13 +121,13 @@ class CampaignForm(TreatmentFields):
         help_text=gettext_lazy("How often a run is started again when its server restarts."),
     )
     configuration = forms.ModelChoiceField(
-        Configuration.objects.all(),
+        Configuration.objects.none(),
         label=gettext_lazy("PostgreSQL configuration"),
         required=False,
         empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
     )
     more_configurations = ConfigurationsField(
-        Configuration.objects.all(),
+        Configuration.objects.none(),
         label=gettext_lazy("Also with these configurations"),
         to_field_name="slug",
         required=False,
@@ -189,10 +193,12 @@ class CampaignForm(TreatmentFields):
         *,
         scenario: Scenario,
         servers: Sequence[Server],
+        project: int | None,
         initial: Mapping[str, Any] | None = None,
     ) -> None:
         self.definition = scenario
         self.servers = servers
+        self.project = project
         server = servers[0]
         super().__init__(
             None if data is None else as_offered(data, servers),
@@ -203,6 +209,9 @@ class CampaignForm(TreatmentFields):
         targets = targets.order_by("name", "pk").select_related("hardware", "environment")
         self.choice("server").queryset = targets
         self.choice("more_servers").queryset = targets.exclude(pk=server.pk)
+        for name in ("configuration", "more_configurations"):
+            usable = projects.usable(Configuration.objects.all(), in_project=project)
+            self.choice(name).queryset = usable
         self._offer_installations(dict(initial or {}))
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False
@@ -214,10 +223,10 @@ class CampaignForm(TreatmentFields):
             .order_by("name", "pk")
         )
         for factor in scenario.factors:
-            self.fields[factor.name] = _levels(factor)
+            self.fields[factor.name] = _levels(factor, project)
         self.common = common_factors.offered(scenario)
         for factor in self.common:
-            self.fields[factor.name] = _levels(factor)
+            self.fields[factor.name] = _levels(factor, project)
             self.fields[factor.name].required = False
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
@@ -268,7 +277,9 @@ class CampaignForm(TreatmentFields):
             value = self.fields[name].prepare_value(given) if name in self.fields else given
             if value is not None:
                 data.setlist(name, value if isinstance(value, list) else [str(value)])
-        return CampaignForm(data, scenario=self.definition, servers=self.servers)
+        return CampaignForm(
+            data, scenario=self.definition, servers=self.servers, project=self.project
+        )
 
     def draft(self) -> Draft:
         """The campaign asked for. Only of a valid form."""
@@ -363,12 +374,12 @@ def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
     return found | {each.name: each.default for each in scenario.parameters}
 
 
-def _levels(factor: AnyFactor) -> forms.Field:
+def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
     if isinstance(factor, ChoiceFactor):
         choices = [(choice.value, _(choice.title)) for choice in factor.choices]
         if factor.further:
-            own = [(str(each), f"{each.workload.name} · {each}") for each in workloads.offered()]
-            choices += own
+            own = workloads.offered(in_project=project)
+            choices += [(str(each), f"{each.workload.name} · {each}") for each in own]
         return ChoicesField(label=_(factor.title), choices=choices)
     return LevelsField(
         factor=factor,
@@ -387,3 +398,9 @@ def _number(parameter: Parameter) -> forms.IntegerField:
         max_value=parameter.maximum,
         help_text=_(parameter.help) if parameter.help else "",
     )
+
+
+def project_of(request: HttpRequest) -> int | None:
+    """The project that a campaign of this person would belong to."""
+    project = permissions.project_for(cast(User, request.user), Right.QUEUE)
+    return project.pk if project is not None else permissions.default_project()

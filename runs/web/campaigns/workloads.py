@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
+from runs.selectors.access.rights import Right
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
@@ -29,6 +30,7 @@ class WorkloadForm(forms.Form):
     """Name, variables and what is initialised."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    project = pages.ProjectField()
     description = forms.CharField(
         label=gettext_lazy("Description"),
         required=False,
@@ -67,6 +69,14 @@ class WorkloadForm(forms.Form):
         label=gettext_lazy("Server to try them on"),
         required=False,
     )
+
+    def __init__(self, *args: Any, user: User | None = None, **kwargs: Any) -> None:
+        """`user` chooses the project of a new one; it stays that of one that is there."""
+        super().__init__(*args, **kwargs)
+        if user is None:
+            del self.fields["project"]
+        else:
+            cast(pages.ProjectField, self.fields["project"]).offer(user, Right.CONFIGURE)
 
     def clean_variables(self) -> dict[str, str]:
         """The variables by name."""
@@ -159,7 +169,7 @@ MOST_CAMPAIGNS = 20
 @require_safe
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
-    page = pages.page(selectors.listed(), request.GET, size=PAGE_SIZE, by="name")
+    page = pages.page(selectors.listed(to=request.user), request.GET, size=PAGE_SIZE, by="name")
     context = {"section": "scenarios", "page": page, "rows": page.rows}
     return render(request, "workloads/list.html", context)
 
@@ -167,7 +177,7 @@ def workload_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The newest version, or the one of `?version=`; earlier versions, and its campaigns."""
-    workload = get_object_or_404(Workload, slug=slug)
+    workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     past = selectors.history(workload)
     wanted = request.GET.get("version", "")
     shown = next((each for each in past if str(each.number) == wanted), past[0])
@@ -183,26 +193,29 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_new(request: HttpRequest) -> HttpResponse:
-    """A new workload."""
+    """A new workload, empty or from one that is there (`?from=slug`)."""
     return _edited(request, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """A further version of a workload."""
-    workload = get_object_or_404(Workload, slug=slug)
+    workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     return _edited(request, workload)
 
 
 def _edited(request: HttpRequest, workload: Workload | None) -> HttpResponse:
     """The editor as it was sent: only checked, with a further script, or stored."""
+    chooser = cast(User, request.user) if workload is None else None
     if request.method != "POST":
         initial: dict[str, Any] = {}
         given: list[Any] = []
-        if workload is not None:
-            initial, given = initial_of(selectors.history(workload)[0])
-        return _editor(request, WorkloadForm(initial=initial), ScriptForms(initial=given), workload)
-    form, scripts = WorkloadForm(request.POST), ScriptForms(request.POST)
+        known = selectors.listed(to=request.user).filter(slug=request.GET.get("from", ""))
+        if (origin := workload or known.first()) is not None:
+            initial, given = initial_of(selectors.history(origin)[0])
+        form = WorkloadForm(initial=initial, user=chooser)
+        return _editor(request, form, ScriptForms(initial=given), workload)
+    form, scripts = WorkloadForm(request.POST, user=chooser), ScriptForms(request.POST)
     if not (form.is_valid() and scripts.is_valid()):
         return _editor(request, form, scripts, workload)
     if "try" in request.POST:
@@ -249,7 +262,8 @@ def _stored(
             messages.success(request, _("Nothing is wrong with these scripts so far."))
             return None
         if workload is None:
-            return workloads.create(content=content, by=by, **told)
+            project = form.cleaned_data["project"]
+            return workloads.create(content=content, project=project, by=by, **told)
         return workloads.edit(workload=workload, content=content, by=by, **told)
     except Refused as refused:
         show_faults(form, scripts, refused)

@@ -30,7 +30,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those with some words or of one origin."""
     words, origin = request.GET.get("q", "")[:200], request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else ""
-    listed = selectors.listed(words=words, origin=chosen)
+    listed = selectors.listed(to=request.user, words=words, origin=chosen)
     page = pages.page(listed, request.GET, size=PAGE_SIZE, by="name")
     found = page.rows
     uses = selectors.uses([each.pk for each in found], to=request.user)
@@ -49,7 +49,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Settings and their meaning, what another version gets, uses and history."""
-    configuration = get_object_or_404(Configuration, slug=slug)
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     wanted = request.GET.get("version", "")
     own = configuration_page.own_major(configuration)
     major = wanted if wanted in OFFERED_MAJORS else own
@@ -70,7 +70,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     """postgresql.conf for a version, as a download."""
-    configuration = get_object_or_404(Configuration, slug=slug)
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     wanted = request.GET.get("version", "")
     major = wanted if wanted in OFFERED_MAJORS else configuration_page.own_major(configuration)
     name = f"{slug}-{major}.conf"
@@ -86,18 +86,20 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
     if request.method == "POST":
         return _edited(request, None)
-    origin = Configuration.objects.filter(slug=request.GET.get("from", "")).first()
+    known = selectors.listed(to=request.user)
+    origin = known.filter(slug=request.GET.get("from", "")).first()
     initial: dict[str, Any] = {"majors": selectors.installed_majors()}
     if origin is not None:
         name = _("%(name)s, changed") % {"name": origin.name}
         initial = initial_of(origin, initial["majors"]) | {"name": name[:200]}
-    return _editor(request, ConfigurationForm(initial=initial), None)
+    form = ConfigurationForm(initial=initial, user=cast(User, request.user))
+    return _editor(request, form, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change one of somebody's own; what others are is only copied."""
-    configuration = get_object_or_404(Configuration, slug=slug)
+    configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     if request.method == "POST":
         return _edited(request, configuration)
     form = ConfigurationForm(initial=initial_of(configuration, selectors.installed_majors()))
@@ -123,7 +125,12 @@ def configuration_names(request: HttpRequest) -> HttpResponse:
 
 def _edited(request: HttpRequest, configuration: Configuration | None) -> HttpResponse:
     """The form as it was sent: only checked, its file read, or stored."""
-    form = ConfigurationForm(request.POST, request.FILES, is_draft="store" not in request.POST)
+    form = ConfigurationForm(
+        request.POST,
+        request.FILES,
+        is_draft="store" not in request.POST,
+        user=None if configuration else cast(User, request.user),
+    )
     if not form.is_valid():
         return _editor(request, form, configuration)
     form.show_text_of_file()
@@ -153,7 +160,7 @@ def _stored(
     }
     try:
         if configuration is None:
-            return configurations.create(**told)
+            return configurations.create(project=given["project"], **told)
         return configurations.edit(configuration=configuration, **told)
     except ServiceError as error:
         pages.into_form(form, error)

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django import forms
+from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy
 
 from runs.models import Configuration, Server
 from runs.postgresql_settings import conf_file
+from runs.selectors.access.rights import Right
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations.check import (
     MOST_CHARACTERS,
@@ -16,6 +18,7 @@ from runs.services.configurations.check import (
     OFFERED_MAJORS,
     Checked,
 )
+from runs.web import pages
 
 NEWEST_FIRST = OFFERED_MAJORS[::-1]
 MAJORS = [(major, major) for major in OFFERED_MAJORS]
@@ -78,6 +81,7 @@ class ConfigurationForm(forms.Form):
         choices=MAJORS,
         widget=forms.CheckboxSelectMultiple,
     )
+    project = pages.ProjectField()
     server = forms.ModelChoiceField(
         Server.objects.none(),
         label=gettext_lazy("Memory of"),
@@ -93,8 +97,13 @@ class ConfigurationForm(forms.Form):
         *,
         initial: Mapping[str, Any] | None = None,
         is_draft: bool = False,
+        user: User | None = None,
     ) -> None:
         super().__init__(data, files, initial=dict(initial or {}))
+        if user is None:
+            del self.fields["project"]
+        else:
+            cast(pages.ProjectField, self.fields["project"]).offer(user, Right.CONFIGURE)
         servers: Any = self.fields["server"]
         servers.queryset = Server.objects.select_related("hardware").order_by("name", "pk")
         if is_draft:

@@ -8,7 +8,6 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from runs.models import Configuration
 from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import position
 from runs.postgresql_settings.comparing import Shown
@@ -44,7 +43,7 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
         "sides": sides,
         "faults": faults,
         "shows_all": shows_all,
-        "configurations": Configuration.objects.order_by("name").values_list("slug", "name"),
+        "configurations": configurations.listed(to=request.user).values_list("slug", "name"),
     }
     if sides["a"] is not None and sides["b"] is not None:
         context |= _compared(sides["a"], sides["b"], shows_all=shows_all)

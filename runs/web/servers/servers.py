@@ -27,7 +27,7 @@ from runs.services.servers import edits as server_edits
 from runs.services.servers.edits import Edit
 from runs.web import pages
 from runs.web.campaigns.campaigns import chosen_servers
-from runs.web.campaigns.forms import CampaignForm
+from runs.web.campaigns.forms import CampaignForm, project_of
 from runs.web.servers.forms import ServerEditForm, ServerForm
 
 NEWEST = 10
@@ -237,7 +237,12 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     except KeyError as error:
         raise Http404 from error
     is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
-    form = CampaignForm(request.POST, scenario=scenario, servers=chosen_servers(request.POST))
+    form = CampaignForm(
+        request.POST,
+        scenario=scenario,
+        servers=chosen_servers(request.POST),
+        project=project_of(request),
+    )
     if not form.is_valid():
         return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
     try:

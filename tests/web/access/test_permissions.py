@@ -23,6 +23,8 @@ from runs.selectors.access import permissions
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 from runs.services.access import projects, tokens
 from runs.services.campaigns import topologies
+from runs.services.configurations import configurations
+from runs.services.configurations.contents import Content
 from runs.services.runs import artifacts
 from runs.web import urls as web_urls
 from tests import factories
@@ -69,12 +71,18 @@ def names(of):
             next_at=timezone.now(),
         ),
         "webhook": Webhook.objects.create(project=of.project, url="https://example.org/"),
+        "configuration": configurations.create(
+            name=f"of-{of.slug}", description="", content=Content(), project=of.project
+        ),
+        "workload": factories.workload(f"of-{of.slug}", project=of.project),
         "measurement": run.measurements.first() or SimpleNamespace(pk=0),
     }
     return {
         **{word: {"pk": row.pk, f"{word}_id": row.pk} for word, row in by_word.items()},
         "run": {"pk": run.pk, "run_id": run.pk},
         "campaign": {"slug": of.slug},
+        "configuration": {"slug": f"of-{of.slug}"},
+        "workload": {"slug": f"of-{of.slug}"},
         "artifact": {"run_id": run.pk, "name": "stdout"},
         "server": {"slug": run.server.slug},
         "project": {"slug": of.project.slug},

@@ -149,10 +149,11 @@ def test_editing_keeps_what_was_there_in_the_history(member, old):
     assert "work_mem: 8MB → –" in page
 
 
-def test_what_others_are_is_copied_and_not_changed(member):
+def test_what_comes_with_benchlab_is_copied_and_not_changed(member, admin_client):
     configurations.sync()
-    response = member.post("/configurations/postgresql-defaults/edit/", sent(store=1))
-    assert "Make a copy and change that." in body(response)
+    path = "/configurations/postgresql-defaults/edit/"
+    assert member.post(path, sent(store=1)).status_code == 403
+    assert "Make a copy and change that." in body(admin_client.post(path, sent(store=1)))
     assert Configuration.objects.get(slug="postgresql-defaults").settings == {}
     copy = member.get("/configurations/new/?from=fixed-point-small")
     assert "shared_buffers = 512MB" in body(copy)

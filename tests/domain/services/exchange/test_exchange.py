@@ -60,7 +60,7 @@ CONTENTS = {
     HardwareProfile: (exports.HARDWARE, {"created_at", "name_ja", "memory_printed"}),
     Environment: (exports.ENVIRONMENT, {"created_at"}),
     SettingsSnapshot: (exports.SETTINGS, {"created_at"}),
-    Configuration: (exports.CONFIGURATION, {"created_by", "created_at", "name_ja"}),
+    Configuration: (exports.CONFIGURATION, {"project", "created_by", "created_at", "name_ja"}),
     ConfigurationRevision: (exports.CONFIGURATION_REVISION, {"configuration", "created_by"}),
     Topology: (exports.TOPOLOGY, {"created_at", "name_ja"}),
     Revision: (exports.REVISION, {"project"}),
