@@ -34,7 +34,7 @@ ENCRYPTION_KEY = env.str("BENCHLAB_ENCRYPTION_KEY", default="")
 # Signs the seals of runs; stored outside the results database too, and created if missing.
 SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519.pem"))
 
-# What encrypts the keys within a backup.
+# What encrypts and authenticates backups.
 BACKUP_PASSPHRASE = env.str("BENCHLAB_BACKUP_PASSPHRASE", default="")
 # Whether benchmarks on this machine run in the account that has these secrets; script/server says.
 SHARED_ACCOUNT = env.bool("BENCHLAB_SHARED_ACCOUNT", default=False)

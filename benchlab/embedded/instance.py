@@ -231,9 +231,12 @@ class Instance:
             return
         copy = self.places.work / "restored.backup"
         try:
+            copy.unlink(missing_ok=True)
+            copy.touch(mode=0o600)
             shutil.copyfile(self.options.restores, copy)
             self.accounts.web.own(copy)
-            self._manage("restore", str(copy))
+            plain = ["--trust-plain"] if self.options.trusts_plain else []
+            self._manage("restore", str(copy), *plain)
         finally:
             copy.unlink(missing_ok=True)
 

@@ -17,7 +17,8 @@ ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - recognised
 class Options:
     """BENCHLAB_VAR, BENCHLAB_BIND, BENCHLAB_PORT, ALLOWED_HOSTS, BENCHLAB_URL and BENCHLAB_RESTORE.
 
-    `restores` is a backup to bring into a new instance before it starts.
+    `restores` is a backup to bring into a new instance before it starts; `trusts_plain`
+    (BENCHLAB_RESTORE_PLAIN=1): also one of 0.2 or before, which was not authenticated.
     """
 
     var: Path
@@ -26,6 +27,7 @@ class Options:
     allowed_hosts: str
     public_url: str
     restores: Path | None = None
+    trusts_plain: bool = False
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
@@ -42,6 +44,7 @@ class Options:
             allowed_hosts=",".join(dict.fromkeys(hosts)),
             public_url=environ.get("BENCHLAB_URL") or f"http://{_host(bind)}:{port}",
             restores=_file(environ.get("BENCHLAB_RESTORE", "")),
+            trusts_plain=environ.get("BENCHLAB_RESTORE_PLAIN", "") == "1",
         )
 
     @property

@@ -285,7 +285,7 @@ def test_a_backup_holds_the_files_of_the_bucket(kept, store, use, settings, tmp_
     settings.BACKUP_PASSPHRASE = "correct horse"
     made = backups.make(folder=tmp_path, passphrase="correct horse")
     bucket.remove(KEY)
-    backup = backups.Reader(made)
+    backup = backups.Reader(made, "correct horse")
     backups._restore_artifacts(backup)
     assert artifacts.is_stored(DIGEST)
     artifacts.send_waiting()

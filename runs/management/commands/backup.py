@@ -1,4 +1,4 @@
-"""Writes a backup of everything: results database, artifacts, and keys under a passphrase."""
+"""Writes a backup of everything, encrypted: results database, artifacts and keys."""
 
 from argparse import ArgumentParser
 from pathlib import Path

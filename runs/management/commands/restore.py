@@ -20,11 +20,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Which backup."""
         parser.add_argument("backup", type=Path)
+        parser.add_argument(
+            "--trust-plain",
+            action="store_true",
+            help="also take a backup of 0.2 or before, which anybody who had it may have changed",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Restore, migrate to this version, verify."""
         try:
-            rows = backups.restore(path=options["backup"], passphrase=settings.BACKUP_PASSPHRASE)
+            rows = backups.restore(
+                path=options["backup"],
+                passphrase=settings.BACKUP_PASSPHRASE,
+                trusts_plain=options["trust_plain"],
+            )
         except ServiceError as problem:
             raise CommandError(f"{problem.message} {problem.remedy}") from problem
         call_command("migrate", interactive=False, verbosity=0)

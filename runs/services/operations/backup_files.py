@@ -1,43 +1,56 @@
-"""The file of a backup: a zip of tables, artifacts and keys, whose manifest has all digests.
+"""The file of a backup: a zip of tables, artifacts and keys, encrypted as a whole.
 
-The directory of a zip is at its end, so a file that was cut off is known at once. Tables are the
-text of PostgreSQL's COPY, which every version reads; keys are encrypted under a passphrase.
+Tables are the text of PostgreSQL's COPY, which every version reads. `encrypted_files` authenticates
+each byte, so a file that was cut off or changed is known. The digests in the manifest say besides
+whether the disk gave back what was written to it.
 """
 
-import base64
 import hashlib
+import io
 import json
 import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
+from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet, InvalidToken
-from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from django.utils.translation import gettext as _
 
 from runs.services.errors import ServiceError
+from runs.services.operations.encrypted_files import (
+    CHUNK_BYTES,
+    EncryptedReader,
+    EncryptedWriter,
+    NotEncrypted,
+    WrongPassphrase,
+    plain_key,
+)
 
 SUFFIX = ".backup"
-FORMAT = 1
+FORMAT = 2
 MANIFEST, KEYS = "manifest.json", "keys.json"
-CHUNK_BYTES = 1024 * 1024
-SALT_BYTES, KEY_BYTES = 16, 32
-# What guessing a passphrase costs: 64 MB and a tenth of a second each.
-COST = {"n": 2**16, "r": 8, "p": 1}
+# The format of 0.2 and before: a plain zip whose keys alone were encrypted.
+PLAIN = 1
 
 
 class Writer:
     """Writes a backup under another name, which is the right one when it is complete."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, passphrase: str) -> None:
         self._path, self._draft = path, path.with_suffix(".part")
+        self._passphrase = passphrase
         self.digests: dict[str, str] = {}
 
     def __enter__(self) -> "Writer":
-        self._zip = zipfile.ZipFile(self._draft, "w", allowZip64=True)
+        self._draft.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        # Nobody else can open it, whatever the umask, from its first byte on.
+        self._file = os.fdopen(os.open(self._draft, flags, 0o600), "wb", buffering=0)
+        self._encrypted = EncryptedWriter(self._file, self._passphrase)
+        self._zip = zipfile.ZipFile(self._encrypted, "w", allowZip64=True)
         return self
 
     def add(self, name: str, pieces: Iterator[bytes], *, is_packed: bool = False) -> None:
@@ -56,9 +69,9 @@ class Writer:
         told = {**manifest, "format": FORMAT, "digests": self.digests}
         self._zip.writestr(MANIFEST, json.dumps(told, indent=1))
         self._zip.close()
-        with self._draft.open("rb") as file:
-            os.fsync(file.fileno())
-        self._draft.chmod(0o600)
+        self._encrypted.finish()
+        os.fsync(self._file.fileno())
+        self._file.close()
         self._draft.replace(self._path)
 
     def __exit__(
@@ -69,27 +82,39 @@ class Writer:
     ) -> None:
         if error is not None:
             # Closing would write the directory, perhaps to a full disk.
-            if self._zip.fp is not None:
-                self._zip.fp.close()
-                self._zip.fp = None
+            self._zip.fp = None
+            self._file.close()
             self._draft.unlink(missing_ok=True)
 
 
 class Reader:
-    """A backup that is there. Raises ServiceError `backup_unreadable`."""
+    """A backup that is there. Raises ServiceError `backup_unreadable`, `wrong_passphrase`.
 
-    def __init__(self, path: Path) -> None:
+    `trusts_plain` also takes a backup of 0.2 or before, which anybody may have changed.
+    """
+
+    def __init__(self, path: Path, passphrase: str, *, trusts_plain: bool = False) -> None:
         try:
-            self._zip = zipfile.ZipFile(path)
+            self._file = _opened(path, passphrase, trusts_plain=trusts_plain)
+            self._zip = zipfile.ZipFile(self._file)
             self.manifest: dict[str, Any] = json.loads(self._zip.read(MANIFEST))
-            self.keys: dict[str, str] = json.loads(self._zip.read(KEYS))
+            self.secrets: dict[str, Any] = json.loads(self._zip.read(KEYS))
         except FileNotFoundError:
             raise _unreadable(_("%(path)s is not there.") % {"path": path}) from None
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            message = _("%(path)s is no backup, or was cut off.") % {"path": path}
+        except (OSError, KeyError, ValueError, InvalidTag, zipfile.BadZipFile) as error:
+            message = _("%(path)s is no backup, or was cut off or changed.") % {"path": path}
             raise _unreadable(message) from error
-        if self.manifest.get("format") != FORMAT:
+        is_plain = isinstance(self._file, Path)
+        if self.manifest.get("format") != (PLAIN if is_plain else FORMAT):
             raise _unreadable(_("This backup is of a format that this version does not know."))
+        if is_plain:
+            self.secrets = _secrets_of_plain(self.secrets, passphrase)
+
+    def close(self) -> None:
+        """Read no more of it."""
+        self._zip.close()
+        if not isinstance(self._file, Path):
+            self._file.close()
 
     def check(self) -> None:
         """Read everything once: whether each member has the digest that it was written with."""
@@ -109,7 +134,7 @@ class Reader:
             with self._zip.open(name) as member:
                 while piece := member.read(CHUNK_BYTES):
                     yield piece
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, EOFError, OSError, ValueError, InvalidTag) as error:
             message = _("%(name)s is not what was written.") % {"name": name}
             raise _unreadable(message) from error
 
@@ -122,30 +147,40 @@ class Reader:
         return self._zip.getinfo(name).compress_size
 
 
-def sealed(secrets: dict[str, Any], passphrase: str) -> dict[str, str]:
-    """Secrets under a passphrase."""
-    salt = os.urandom(SALT_BYTES)
-    encrypted = Fernet(_key(passphrase, salt)).encrypt(json.dumps(secrets).encode())
-    return {"salt": salt.hex(), "encrypted": encrypted.decode()}
-
-
-def opened(kept: dict[str, str], passphrase: str) -> dict[str, Any]:
-    """The secrets. Raises ServiceError `wrong_passphrase`."""
+def _opened(path: Path, passphrase: str, *, trusts_plain: bool) -> IO[bytes] | Path:
     try:
-        key = _key(passphrase, bytes.fromhex(kept["salt"]))
-        found: dict[str, Any] = json.loads(Fernet(key).decrypt(kept["encrypted"]))
-    except (InvalidToken, KeyError, ValueError) as error:
+        # A zip's reader expects all bytes that it asks for, across chunks.
+        return io.BufferedReader(EncryptedReader(path, passphrase))
+    except WrongPassphrase:
+        raise _wrong_passphrase() from None
+    except NotEncrypted:
+        if not zipfile.is_zipfile(path):
+            raise
+    if not trusts_plain:
         raise ServiceError(
-            "wrong_passphrase",
-            _("The passphrase does not fit this backup."),
-            remedy=_("Give the one that BENCHLAB_BACKUP_PASSPHRASE was when it was made."),
-        ) from error
+            "backup_not_authentic",
+            _("%(path)s is a plain backup of 0.2 or before: anybody may have changed it.")
+            % {"path": path},
+            remedy=_("If you know that nobody did, restore it with --trust-plain."),
+        )
+    return path
+
+
+def _secrets_of_plain(stored: dict[str, str], passphrase: str) -> dict[str, Any]:
+    try:
+        key = plain_key(passphrase, bytes.fromhex(stored["salt"]))
+        found: dict[str, Any] = json.loads(Fernet(key).decrypt(stored["encrypted"]))
+    except (InvalidToken, KeyError, ValueError) as error:
+        raise _wrong_passphrase() from error
     return found
 
 
-def _key(passphrase: str, salt: bytes) -> bytes:
-    derived = Scrypt(salt=salt, length=KEY_BYTES, **COST).derive(passphrase.encode())
-    return base64.urlsafe_b64encode(derived)
+def _wrong_passphrase() -> ServiceError:
+    return ServiceError(
+        "wrong_passphrase",
+        _("The passphrase does not fit this backup."),
+        remedy=_("Give the one that BENCHLAB_BACKUP_PASSPHRASE was when it was made."),
+    )
 
 
 def _unreadable(message: str) -> ServiceError:

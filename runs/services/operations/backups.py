@@ -1,4 +1,4 @@
-"""Backups: the results database, artifacts and keys in one file, and back into an empty instance.
+"""Backups: the results database, artifacts and keys in one encrypted file, and back again.
 
 The database is read in one snapshot while everything goes on. Logins that are open are not kept.
 """
@@ -6,6 +6,7 @@ The database is read in one snapshot while everything goes on. Logins that are o
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -25,15 +26,8 @@ from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption
 from runs.services.errors import ServiceError
-from runs.services.operations.backup_files import (
-    CHUNK_BYTES,
-    KEYS,
-    SUFFIX,
-    Reader,
-    Writer,
-    opened,
-    sealed,
-)
+from runs.services.operations.backup_files import KEYS, SUFFIX, Reader, Writer
+from runs.services.operations.encrypted_files import CHUNK_BYTES
 from runs.services.runs import artifacts, file_store, packing, packs
 
 # Open logins, and what says which migrations were applied.
@@ -64,14 +58,14 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     if not passphrase:
         raise ServiceError(
             "no_passphrase",
-            _("No backup is made without a passphrase for the keys in it."),
+            _("No backup is made without a passphrase to encrypt it with."),
             remedy=_("Set BENCHLAB_BACKUP_PASSPHRASE, and keep it elsewhere."),
         )
     made = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with Writer(made) as writer, checks.connected() as database:
-            _write(writer, database, passphrase)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with Writer(made, passphrase) as writer, checks.connected() as database:
+            _write(writer, database)
     except (OSError, psycopg.Error) as error:
         raise ServiceError(
             "backup_failed",
@@ -85,7 +79,7 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     return made
 
 
-def _write(writer: Writer, database: "psycopg.Connection[Any]", passphrase: str) -> None:
+def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
     database.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     database.execute("SET LOCAL statement_timeout = 0")
     tables = {}
@@ -96,8 +90,7 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]", passphrase: str)
         writer.add(f"tables/{name}", rows.pieces())
         tables[name] = {"columns": columns, "rows": rows.number}
     lost = _write_files(writer, database)
-    secrets = json.dumps(sealed(_secrets(), passphrase)).encode()
-    writer.add(KEYS, iter([secrets]))
+    writer.add(KEYS, iter([json.dumps(_secrets()).encode()]))
     migrations = database.execute("SELECT app, name FROM django_migrations ORDER BY id").fetchall()
     writer.finish(
         {
@@ -171,16 +164,23 @@ def _secrets() -> dict[str, Any]:
     }
 
 
-def restore(*, path: Path, passphrase: str) -> dict[str, int]:
+def restore(*, path: Path, passphrase: str, trusts_plain: bool = False) -> dict[str, int]:
     """Bring a backup into this empty instance: the number of rows of each table.
+
+    `trusts_plain`: also one of 0.2 or before, which was not authenticated.
 
     Everything is read and checked before anything is written, and the database is filled in one
     transaction. Secrets are encrypted again with this instance's own key. Raises ServiceError
-    `backup_unreadable`, `wrong_passphrase`, `not_empty`, `other_version`, `restore_failed`.
+    `backup_unreadable`, `backup_not_authentic`, `wrong_passphrase`, `not_empty`, `other_version`,
+    `restore_failed`.
     """
-    backup = Reader(path)
-    secrets = opened(backup.keys, passphrase)
-    backup.check()
+    with closing(Reader(path, passphrase, trusts_plain=trusts_plain)) as backup:
+        backup.check()
+        return _restored(backup)
+
+
+def _restored(backup: Reader) -> dict[str, int]:
+    secrets = backup.secrets
     try:
         _prepare(backup)
         _restore_artifacts(backup)

@@ -1,6 +1,8 @@
 """Backups, retention, and what the doctor says of an installation."""
 
 import base64
+import contextlib
+import hashlib
 import io
 import json
 import os
@@ -13,6 +15,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
@@ -39,7 +42,8 @@ from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption, projects
 from runs.services.database import perform
-from runs.services.operations import backup_files, backups, doctor, signs
+from runs.services.operations import backups, doctor, encrypted_files, signs
+from runs.services.operations.encrypted_files import EncryptedReader, EncryptedWriter
 from runs.services.runs import artifacts
 from tests import factories
 from tests.migrated import ROOT, create_database
@@ -59,7 +63,7 @@ def kept_apart(settings, tmp_path):
 @pytest.fixture
 def cheap_key(monkeypatch):
     """A passphrase that costs little to guess, where nothing else has to open the backup."""
-    monkeypatch.setitem(backup_files.COST, "n", 2)
+    monkeypatch.setitem(encrypted_files.COST, "n", 2)
 
 
 @pytest.fixture
@@ -113,12 +117,11 @@ def refused(path):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_everything_comes_back_under_another_key(filled, settings, tmp_path):
+def test_everything_comes_back_under_another_key(filled, settings, tmp_path, monkeypatch):
+    # Members, and the directory at the end, are in many chunks.
+    monkeypatch.setattr(encrypted_files, "CHUNK_BYTES", 1000)
     before = everything()
     made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
-    assert made.stat().st_mode & 0o77 == 0
-    content = made.read_bytes()
-    assert settings.ENCRYPTION_KEY.encode() not in content
     empty()
     settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
     settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
@@ -151,7 +154,7 @@ def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
     for length in (0, 100, len(content) // 2, len(content) - 1):
         cut.write_bytes(content[:length])
         assert "cut off" in refused(cut)
-    for place in (200, len(content) // 2):
+    for place in (0, 30, 50, 200, len(content) // 2, len(content) - 1):
         changed = bytearray(content)
         changed[place] ^= 0xFF
         cut.write_bytes(changed)
@@ -164,18 +167,33 @@ def without_steps(names):
     names[:] = [name for name in names if not name[1].endswith("_in_steps")]
 
 
+def changed(made, change):
+    """A copy of a backup that somebody with the passphrase has changed, member by member."""
+    copy = made.with_name("changed")
+    with copy.open("wb") as file:
+        written = EncryptedWriter(file, PASSPHRASE)
+        _change(unpacked(made), written, change)
+        written.finish()
+    return copy
+
+
+def unpacked(made):
+    return zipfile.ZipFile(io.BufferedReader(EncryptedReader(made, PASSPHRASE)))
+
+
+def _change(old, file, change):
+    with old, zipfile.ZipFile(file, "w") as new:
+        members = {name: old.read(name) for name in old.namelist()}
+        manifest = json.loads(members["manifest.json"])
+        change(members, manifest)
+        members["manifest.json"] = json.dumps(manifest)
+        for name, content in members.items():
+            new.writestr(name, content)
+
+
 def with_migrations(made, change):
     """A copy of a backup whose list of migrations is changed."""
-    copy = made.with_name("changed")
-    with zipfile.ZipFile(made) as old, zipfile.ZipFile(copy, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "manifest.json":
-                manifest = json.loads(content)
-                change(manifest["migrations"])
-                content = json.dumps(manifest)
-            new.writestr(name, content)
-    return copy
+    return changed(made, lambda _members, manifest: change(manifest["migrations"]))
 
 
 @pytest.mark.usefixtures("cheap_key")
@@ -220,18 +238,11 @@ def test_a_full_disk_leaves_nothing_behind(filled, tmp_path):
 
 
 def artifacts_of_a_large_one(made):
-    larger = made.with_name("larger")
-    with zipfile.ZipFile(made) as old, zipfile.ZipFile(larger, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "manifest.json":
-                manifest = json.loads(content)
-                digest = __import__("hashlib").sha256(LARGE).hexdigest()
-                manifest["digests"]["artifacts/" + "0" * 64] = digest
-                content = json.dumps(manifest)
-            new.writestr(name, content)
-        new.writestr("artifacts/" + "0" * 64, LARGE)
-    restored(larger)
+    def add(members, manifest):
+        manifest["digests"]["artifacts/" + "0" * 64] = hashlib.sha256(LARGE).hexdigest()
+        members["artifacts/" + "0" * 64] = LARGE
+
+    restored(changed(made, add))
 
 
 LARGE = base64.b64encode(os.urandom(100_000))
@@ -249,6 +260,100 @@ def test_the_newest_backups_stay_and_none_is_made_without_a_passphrase(db, tmp_p
     settings.BACKUP_PASSPHRASE = ""
     with pytest.raises(CommandError, match="BENCHLAB_BACKUP_PASSPHRASE"):
         call_command("backup", tmp_path)
+
+
+@pytest.mark.usefixtures("cheap_key")
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_shows_nothing_and_is_its_owners_from_the_first_byte(
+    filled, settings, tmp_path, monkeypatch
+):
+    """With the umask of a command by hand; a folder that is made is closed as well."""
+    opened = []
+    monkeypatch.setattr(
+        EncryptedWriter, "_seal", watched(EncryptedWriter._seal, tmp_path / "kept", opened)
+    )
+    before = os.umask(0)
+    try:
+        made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
+    finally:
+        os.umask(before)
+    assert {*opened} == {0o600}
+    assert made.stat().st_mode & 0o777 == 0o600
+    assert made.parent.stat().st_mode & 0o777 == 0o700
+    content = made.read_bytes()
+    shown = ("auth_user", "ichiro", "manifest", "PK", settings.ENCRYPTION_KEY, "COPY", "runs_")
+    assert [text for text in shown if text.encode() in content and len(text) > 2] == []
+    assert not zipfile.is_zipfile(made)
+
+
+def watched(seal, folder, opened):
+    def first_look(self, chunk, *, is_last):
+        opened.extend(path.stat().st_mode & 0o777 for path in folder.iterdir())
+        seal(self, chunk, is_last=is_last)
+
+    return first_look
+
+
+@pytest.mark.usefixtures("cheap_key")
+def test_no_chunk_can_be_changed_moved_left_out_or_cut_off(monkeypatch, tmp_path):
+    monkeypatch.setattr(encrypted_files, "CHUNK_BYTES", 100)
+    content = os.urandom(1000)
+    path = tmp_path / "file"
+    for size in (0, 1, 99, 100, 101, 200, 1000):
+        with path.open("wb") as file:
+            writer = EncryptedWriter(file, "passphrase")
+            for start in range(0, size, 37):
+                writer.write(content[start : min(size, start + 37)])
+            writer.finish()
+        assert EncryptedReader(path, "passphrase").read() == content[:size]
+    sealed = path.read_bytes()
+    head, step = encrypted_files.HEADER_BYTES, 116
+    chunks = [sealed[place : place + step] for place in range(head, len(sealed), step)]
+    others = {
+        "end": sealed[:-1],
+        "chunk at the end": sealed[:-step],
+        "all but one chunk": sealed[: head + step],
+        "all chunks": sealed[:head],
+        "order": sealed[:head] + b"".join([chunks[1], chunks[0], *chunks[2:]]),
+        "one left out": sealed[:head] + b"".join([*chunks[:3], *chunks[4:]]),
+        "one twice": sealed[:head] + b"".join([*chunks[:3], chunks[2], *chunks[3:]]),
+        "more": sealed + b"x",
+        "salt": sealed[: head - 20] + bytes([sealed[head - 20] ^ 1]) + sealed[head - 19 :],
+        "first byte": sealed[:head] + bytes([sealed[head] ^ 1]) + sealed[head + 1 :],
+    }
+    taken = []
+    for name, other in others.items():
+        path.write_bytes(other)
+        with contextlib.suppress(InvalidTag, ValueError):
+            EncryptedReader(path, "passphrase").read()
+            taken.append(name)
+    assert taken == []
+
+
+@pytest.mark.usefixtures("cheap_key")
+@pytest.mark.django_db(transaction=True)
+def test_a_plain_backup_of_before_is_taken_only_by_who_trusts_it(filled, tmp_path):
+    """Anybody who had it could add an administrator, and compute the digests again."""
+    made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
+    plain = tmp_path / "plain"
+    _change(unpacked(made), plain, as_before)
+    empty()
+    said = refused(plain)
+    assert "--trust-plain" in said
+    assert not User.objects.exists()
+
+    call_command("restore", plain, "--trust-plain", stdout=io.StringIO())
+    assert User.objects.get().username == "ichiro"
+
+
+def as_before(members, manifest):
+    """The form of 0.2: format 1, of which only the keys are encrypted."""
+    salt = os.urandom(16)
+    key = encrypted_files.plain_key(PASSPHRASE, salt)
+    encrypted = Fernet(key).encrypt(members["keys.json"]).decode()
+    members["keys.json"] = json.dumps({"salt": salt.hex(), "encrypted": encrypted}).encode()
+    manifest["digests"]["keys.json"] = hashlib.sha256(members["keys.json"]).hexdigest()
+    manifest["format"] = 1
 
 
 @pytest.mark.django_db(transaction=True)

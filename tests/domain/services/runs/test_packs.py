@@ -520,7 +520,7 @@ def test_a_backup_brings_packs_back(settings, tmp_path, monkeypatch, is_moved):
 
         monkeypatch.setattr(file_store, "opened", gone)
     made = backups.make(folder=tmp_path / "kept", passphrase="correct horse")
-    members = set(backups.Reader(made).below("packs"))
+    members = set(backups.Reader(made, "correct horse").below("packs"))
     assert len(members) == (0 if is_moved else 1)
     monkeypatch.undo()
     with connection.cursor() as cursor:
