@@ -232,13 +232,9 @@ def _first_request(client: Any, path: str) -> tuple[float, float]:
 
 def _keep_nothing() -> None:
     """As if something had changed before each request."""
-    from runs.selectors.compare.kept import Kept  # noqa: PLC0415
+    from runs.selectors import caching  # noqa: PLC0415
 
-    mock.patch.object(Kept, "get", lambda _self, _key, _campaigns, make: make()).start()
-    made = lambda _self, _key, campaigns, make: make(sorted(set(campaigns)))  # noqa: E731
-    mock.patch.object(Kept, "each", made).start()
-    mock.patch.object(Kept, "part", lambda _self, _key, _campaigns, make: make()).start()
-    mock.patch.object(Kept, "under", lambda _self, _stamp, _key, make: make()).start()
+    mock.patch.object(caching, "answer", lambda _key, _version, make: make()).start()
 
 
 def _newest_executed() -> int:

@@ -2,6 +2,7 @@
 
 from runs.models.bisections import Bisection, BisectionStep
 from runs.models.builds import Build
+from runs.models.cache_versions import CacheVersion
 from runs.models.campaigns import (
     Annotation,
     Campaign,
@@ -55,6 +56,7 @@ __all__ = [
     "Bisection",
     "BisectionStep",
     "Build",
+    "CacheVersion",
     "Campaign",
     "CampaignConfiguration",
     "Cell",

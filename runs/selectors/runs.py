@@ -1,6 +1,5 @@
 """Runs: one with everything for its page, lists, stored plans and profiles, and certificates."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,7 +77,7 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
 
 @dataclass(frozen=True)
 class RunLine:
-    """What a line of the first page says of a run. `written_levels` are its cell's, as JSON."""
+    """What a line of the first page says of a run, with the levels of its cell."""
 
     pk: int
     repeat: int
@@ -86,15 +85,9 @@ class RunLine:
     validity: str
     started_at: datetime | None
     campaign: str
-    written_levels: str
+    levels: Mapping[str, Any]
     sha: str | None
     server: str | None
-
-    @property
-    def levels(self) -> dict[str, Any]:
-        """By the names of their factors."""
-        found: dict[str, Any] = json.loads(self.written_levels)
-        return found
 
     def get_state_display(self) -> str:
         """In the reader's language."""
@@ -106,31 +99,18 @@ class RunLine:
         return self.state == Run.State.FINISHED and self.validity in Run.DOUBTED
 
 
-# Found first, and joined with the rest then: to plan all joins twice takes longer than both.
-_LINES = """
-WITH run (id, repeat, state, validity, started_at, campaign, finished_at, cell_id, server_id)
-    AS MATERIALIZED (%s)
-SELECT run.id, repeat, run.state, validity, started_at, campaign, levels, sha, server.name
-FROM run JOIN runs_cell cell ON cell.id = cell_id
-    LEFT JOIN runs_revision revision ON revision.id = revision_id
-    LEFT JOIN runs_server server ON server.id = server_id
-ORDER BY finished_at DESC, run.id DESC
-"""
+_LINE = (
+    *("pk", "repeat", "state", "validity", "started_at", "campaign__title", "cell__levels"),
+    *("cell__revision__sha", "server__name"),
+)
 
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[RunLine], list[RunLine]]:
-    """What `running_now` has that the reader may see, and `latest`. One query."""
-
-    def make() -> QuerySet[Run, Any]:
-        own = ("pk", "repeat", "state", "validity", "started_at")
-        names = (*own, "campaign__title", "finished_at", "cell_id", "server_id")
-        both = (latest(limit, to=to), visible(running_now(), to=to).order_by())
-        ended, running = (each.values_list(*names) for each in both)
-        return ended.union(running, all=True)
-
-    found = [RunLine(*row) for row in projects.rows(("runs", limit), make, to=to, around=_LINES)]
-    now = [each for each in found if each.state in Run.ACTIVE]
-    return sorted(now, key=_since), [each for each in found if each.state not in Run.ACTIVE]
+    """What `running_now` has that the reader may see, and `latest`. Two queries."""
+    running = visible(running_now(), to=to).values_list(*_LINE)
+    ended = latest(limit, to=to).values_list(*_LINE)
+    now, last = ([RunLine(*row) for row in rows] for rows in (running, ended))
+    return sorted(now, key=_since), last
 
 
 def _since(run: RunLine) -> tuple[bool, float, int]:

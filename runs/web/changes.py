@@ -79,7 +79,7 @@ def _open(to: projects.Reader) -> QuerySet[Change, Any]:
 def newest(to: projects.Reader) -> list[Row]:
     """The newest changes that nobody has decided about, for the first page. Two queries at most."""
     # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
-    shown = [key for (key,) in projects.rows("changes", lambda: _open(to), to=to)]
+    shown = [key for (key,) in _open(to)]
     found = histories.all_changes().filter(pk__in=shown) if shown else ()
     return [Row(change, runs.job_address(change.run.labels)) for change in found]
 

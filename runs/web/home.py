@@ -8,19 +8,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import BisectionStep, Campaign, Cell
 from runs.models.campaigns import Origin
+from runs.selectors import caching
 from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.archive import answers, version_line
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare import kept
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
@@ -31,10 +29,6 @@ from runs.web.campaigns import ratios
 NEWEST = 6
 NEWEST_FINDINGS = 3
 MOST_CELLS = 200
-# For readers with different rights, in both languages.
-_finished: Kept[SafeString] = Kept(most=16)
-# By language and campaign.
-_found: Kept[tuple[Campaign, list[ratios.Finding]] | None] = Kept(most=24)
 
 
 @require_safe
@@ -68,24 +62,23 @@ def home(request: HttpRequest) -> HttpResponse:
 def _finished_things(to: projects.Reader) -> SafeString:
     """The newest findings and the line through versions, the same for all who may see both."""
     used = version_line.used(version_line.READ, to=to)
-    newest = tuple(key for (key,) in projects.rows("findings", lambda: _newest(to), to=to))
-
-    template, language = "home/index.html#finished", get_language()
+    newest = tuple(_newest(to))
+    template = "home/index.html#finished"
 
     def findings() -> SafeString:
         return render_to_string(template, {"newest_findings": _findings(newest)})
 
     def line() -> SafeString:
         shown = versions.context(used)
-        told = versions.rows("home/index.html#step", used, shown["clients"], shown["steps"])
+        told = versions.rows("home/index.html#step", shown["steps"])
         chips = [chip for _step, rows in told for chip in rows[-versions.NEWEST_PAIRS :]]
         return render_to_string(template, {"figure": shown["figure"], "chips": chips})
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
-    with kept.at_once({*used.campaigns, *newest}):
-        return _finished.get((language, newest), newest, findings) + _finished.get(
-            (language, used), used.campaigns, line
-        )
+    of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
+    return caching.html(("findings", newest), of_newest.results, findings) + (
+        caching.html(("home", used), of_line.results, line)
+    )
 
 
 def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
@@ -106,19 +99,9 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
 
 def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[ratios.Finding]]]:
     """The results of these campaigns, if they compare anything, the newest first."""
-    found = _found.each(get_language(), of, _found_in)
-    return [each for _pk, each in sorted(found.items(), reverse=True) if each is not None]
-
-
-def _found_in(
-    campaigns_: Sequence[int],
-) -> dict[int, tuple[Campaign, list[ratios.Finding]] | None]:
-    """What each of these campaigns has found; None where it compares nothing."""
-    found: dict[int, tuple[Campaign, list[ratios.Finding]] | None]
-    found = dict.fromkeys(campaigns_)
-    newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaigns_))
-    for campaign, rows in ratios_of_executed(newest).items():
-        if rows:
-            told = ratios.findings(rows, designs.words(campaign))
-            found[campaign.pk] = (campaign, told)
-    return found
+    newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
+    found = ratios_of_executed(newest)
+    listed = sorted(found, key=lambda each: each.pk, reverse=True)
+    return [
+        (each, ratios.findings(found[each], designs.words(each))) for each in listed if found[each]
+    ]

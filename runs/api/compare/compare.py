@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.renderers import BaseRenderer
@@ -21,17 +20,14 @@ from runs.api.compare.markdown import markdown, settled
 from runs.api.doors import QueryDoor
 from runs.api.rendering import JSONRenderer
 from runs.models import Metric
+from runs.selectors import caching
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
-
-# As JSON, some hundred kB each.
-_bodies: Kept[bytes] = Kept(most=6)
 
 
 class MarkdownRenderer(JSONRenderer):
@@ -77,11 +73,12 @@ class CompareDoor(QueryDoor):
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         # Absolute addresses are those of the host that was asked.
-        key = (*map(_named, (base, head)), asked, get_language(), request.build_absolute_uri("/"))
-        body = _bodies.get(
+        key = (*map(_named, (base, head)), asked, request.build_absolute_uri("/"))
+        known = caching.versions({base.campaign.pk, head.campaign.pk})
+        body = caching.answer(
             key,
-            {base.campaign.pk, head.campaign.pk},
-            lambda: JSONRenderer().render(_body(_compared(base, head, asked), request)),
+            known.results,
+            lambda: JSONRenderer().render(_body(_compared(base, head, asked), request)).decode(),
         )
         return HttpResponse(body, content_type=JSONRenderer.media_type)
 

@@ -1,11 +1,8 @@
 """Projects: which of their data a reader may see."""
 
-import threading
-from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import connections, router
 from django.db.models import Model, QuerySet
 
 from runs.models import (
@@ -60,44 +57,6 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     if path is None or (isinstance(to, User) and to.is_superuser):
         return rows
     return rows.exclude(**{f"{path}__in": hidden(to)})
-
-
-# Statements that were written, for so many questions of so many readers.
-MOST_WRITTEN = 512
-_written: dict[Hashable, tuple[type[Model], str, tuple[Any, ...]]] = {}
-_writing = threading.Lock()
-
-
-def rows(
-    question: Hashable, make: Callable[[], QuerySet[Any, Any]], *, to: Reader, around: str = "%s"
-) -> list[tuple[Any, ...]]:
-    """What a query set of values finds, as PostgreSQL gives it: JSON is text. One query.
-
-    Django takes longer to write the statement of a list than PostgreSQL to answer it. So it is
-    written once for each question and reader, who alone may determine it: not the time, for
-    example. `around` is put around it, with `%s` in its place.
-    """
-    key = (question, _who(to))
-    if (known := _written.get(key)) is None:
-        asked = make()
-        sql, values = asked.query.sql_with_params()
-        known = asked.model, around.replace("%s", sql), values
-        with _writing:
-            _written[key] = known
-            while len(_written) > MOST_WRITTEN:
-                del _written[next(iter(_written))]
-    model, sql, values = known
-    with connections[router.db_for_read(model)].cursor() as cursor:
-        cursor.execute(sql, values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-    return found
-
-
-def _who(reader: Reader) -> Hashable:
-    """What `visible` and `hidden` ask of a reader."""
-    if isinstance(reader, Token):
-        return ("token", reader.project_id)
-    return (reader.pk, isinstance(reader, User) and reader.is_superuser)
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:

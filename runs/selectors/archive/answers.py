@@ -1,6 +1,5 @@
 """What readers ask most, answered by a published table: by how much, on what, how certain."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,6 @@ from django.utils.translation import gettext as _
 
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.selectors.access import projects
 from runs.templatetags.formats import named, quantity
 
 # From here on a ratio is told as times, not as a percentage.
@@ -80,7 +78,7 @@ class Answer:
 
 def answers() -> list[Answer]:
     """What is asked most, of the newest publication first. One query."""
-    return [_read(*row) for row in projects.rows("asked", _asked, to=projects.NOBODY)]
+    return [_read(*row) for row in _asked()]
 
 
 def answer_of(table: PublishedTable) -> Answer | None:
@@ -137,15 +135,15 @@ def _asked() -> QuerySet[PublishedTable, Any]:
 def _read(
     campaign: str,
     source: str,
-    asked: str,
-    ratios: str,
+    asked: Mapping[str, str],
+    ratios: Sequence[float],
     repeats: int | None,
     statistic: str,
     has_spread: bool,
     machine: str | None,
     machine_ja: str | None,
 ) -> Answer:
-    question = json.loads(asked)
+    question = dict(asked)
     yes_if = question.pop("yes_if", "")
     # The slug is what people call it, without the title's subject: WG1 2021.
     publication = source.replace("-", " ").upper()
@@ -154,7 +152,7 @@ def _read(
         publication=publication,
         question=question,
         yes_if=yes_if,
-        ratios=tuple(json.loads(ratios)),
+        ratios=tuple(ratios),
         machine=machine or "",
         machine_ja=machine_ja or "",
         repeats=repeats,

@@ -16,13 +16,11 @@ from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Link, Trend, trend
 from runs.models import BisectionStep, Campaign, Cell, CellSummary, Metric, Scenario
 from runs.models.campaigns import Origin
-from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
 from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.kept import Kept
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 METRIC = "tps"
@@ -125,9 +123,7 @@ class Line:
 
     def trend(self, origin: str, base: str) -> Trend:
         """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
-        of = {pair.campaign.pk for pair in self.pairs if pair.campaign.origin == origin}
-        key = (self.clients, origin, base)
-        return _trends.get(key, of, lambda: line(self.pairs, origin=origin, base=base))
+        return line(self.pairs, origin=origin, base=base)
 
 
 @dataclass(frozen=True)
@@ -137,13 +133,6 @@ class Part:
     campaign: Campaign
     counts: frozenset[int]
     pairs: tuple[Pair, ...]
-
-
-# A theme, for each number of clients that somebody looks at.
-_lines: Kept[Line] = Kept(most=12)
-_parts: Kept[Part] = Kept(most=1000)
-_records: Kept[Mapping[str, Sequence[str]]] = Kept(most=12)
-_trends: Kept[Trend] = Kept(most=24)
 
 
 @dataclass(frozen=True)
@@ -167,45 +156,35 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
     A dozen say as much as all, and the work does not grow with the lab.
     """
 
-    def make() -> QuerySet[Campaign, Any]:
-        published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-        listed = visible(published, to=to).order_by().values_list("pk", "origin")
-        # One more than is used: it says that there are others.
-        executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
-        return listed.union(executed, all=True)
-
-    found = sorted(projects.rows(("line", theme, MOST_EXECUTED), make, to=to), reverse=True)
+    published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
+    listed = visible(published, to=to).order_by().values_list("pk", "origin")
+    # One more than is used: it says that there are others.
+    executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
+    found = sorted(listed.union(executed, all=True), reverse=True)
     newest = [pk for pk, origin in found if origin == Origin.EXECUTED]
     printed = [pk for pk, origin in found if origin == Origin.PUBLISHED]
     return Used(theme, tuple(newest[:MOST_EXECUTED]), tuple(printed), len(newest) > MOST_EXECUTED)
 
 
+def counts(of: Used) -> list[int]:
+    """The numbers of clients that these campaigns have, the smallest first. Two queries."""
+    found = material(Campaign.objects.filter(pk__in=of.campaigns))
+    return sorted({cell.clients for measured in found.measured.values() for cell in measured})
+
+
 def read(of: Used, *, clients: int | None = None) -> Line:
-    """The line of these campaigns; without `clients` if no campaign has them.
-
-    A query where it is kept, else ten.
-    """
-    # What anybody may write into an address is kept only where it is a choice.
-    known = _kept(of, None)
-    return _kept(of, clients) if clients in known.counts else known
-
-
-def _kept(of: Used, clients: int | None) -> Line:
-    def make() -> Line:
-        found = _parts.each(clients, of.campaigns, lambda missing: _made(missing, of, clients))
-        parts = sorted(found.values(), key=_in_order)
-        made = tuple(pair for part in parts for pair in part.pairs)
-        printed = [each for each in parts if each.campaign.origin == Origin.PUBLISHED]
-        return Line(
-            clients,
-            tuple(sorted({count for part in parts for count in part.counts})),
-            made,
-            _records.get(clients, (each.campaign.pk for each in printed), lambda: records(made)),
-            tuple(_undocumented(each.campaign for each in printed)),
-            of.leaves_out,
-        )
-
-    return _lines.get((of.theme, clients, of.leaves_out), of.campaigns, make)
+    """The line of these campaigns, for this number of clients. Ten queries."""
+    parts = sorted(_made(of, clients), key=_in_order)
+    made = tuple(pair for part in parts for pair in part.pairs)
+    printed = [each for each in parts if each.campaign.origin == Origin.PUBLISHED]
+    return Line(
+        clients,
+        tuple(sorted({count for part in parts for count in part.counts})),
+        made,
+        records(made),
+        tuple(_undocumented(each.campaign for each in printed)),
+        of.leaves_out,
+    )
 
 
 def _in_order(part: Part) -> tuple[bool, int, int]:
@@ -214,24 +193,24 @@ def _in_order(part: Part) -> tuple[bool, int, int]:
     return year is None, year or 0, part.campaign.pk
 
 
-def _made(campaigns: Collection[int], of: Used, clients: int | None) -> dict[int, Part]:
+def _made(of: Used, clients: int | None) -> list[Part]:
     """The part of each of these campaigns: as many together as a judge reads the rounds of."""
     # The columns of a table that no campaign has take longer than all else of this query.
-    tables = ("published__source",) if set(campaigns) & set(of.published) else ()
-    used = list(Campaign.objects.select_related("scenario", *tables).filter(pk__in=campaigns))
+    tables = ("published__source",) if of.published else ()
+    used = list(Campaign.objects.select_related("scenario", *tables).filter(pk__in=of.campaigns))
     found = material(used)
     pairs_of: dict[int, list[Pair]] = defaultdict(list)
     for some in _together(found):
         for pair in pairs(some, clients=clients):
             pairs_of[pair.campaign.pk].append(pair)
-    return {
-        each.pk: Part(
+    return [
+        Part(
             each,
             frozenset(cell.clients for cell in found.measured.get(each, ())),
             tuple(pairs_of[each.pk]),
         )
         for each in used
-    }
+    ]
 
 
 def _together(found: Material) -> Iterator[Material]:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any
 
 from django.db import connections, router
 from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
@@ -25,7 +24,6 @@ from runs.models import (
     Topology,
 )
 from runs.models.campaigns import Origin
-from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
@@ -170,11 +168,7 @@ def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], 
     """The newest campaigns, without published ones, and how many runs of all that were executed
     here have finished: for the first page. Two queries.
     """
-
-    def make() -> QuerySet[Campaign, Any]:
-        return visible(of_origin(), to=to).values_list(*_SHOWN)[:limit]
-
-    newest = projects.rows(("campaigns", limit), make, to=to)
+    newest = visible(of_origin(), to=to).values_list(*_SHOWN)[:limit]
     counts = run_counts([*(key for key, *_rest in newest), EXECUTED_HERE])
     finished = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
     return [_line(counts[key], *shown) for key, *shown in newest], finished

@@ -21,7 +21,6 @@ from runs.models.campaigns import Origin
 from runs.scenarios import duet
 from runs.selectors.compare import cell_runs
 from runs.selectors.compare.cell_runs import CellRuns
-from runs.selectors.compare.kept import Kept
 
 # pgbench's defaults, which apply to every scenario that sets none of them.
 _EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}
@@ -84,44 +83,22 @@ class Comparability:
         return self._judged[asked]
 
 
-# With what is judged of their pairs. Some hundred kB each, of two campaigns.
-_kept: Kept[Comparability] = Kept(most=8)
-
-
 def of_cells(
     cell_ids: Collection[int],
     runs: Mapping[int, CellRuns] | None = None,
-    *,
-    campaigns: Collection[int] = (),
 ) -> Comparability:
-    """The conditions of these cells. One query, and one more if the `runs` are not given.
-
-    `campaigns` are all to which the cells belong: with them it is kept as part of an answer, until
-    the runs have other conditions.
-    """
+    """The conditions of these cells. One query, and one more if the `runs` are not given."""
     found = cell_runs.of_cells(cell_ids) if runs is None else runs
-    if not campaigns:
-        return _read(cell_ids, found)
-    under = tuple((cell, _keys(found.get(cell, _NO_RUNS))) for cell in cell_ids)
-    return _kept.part(under, campaigns, lambda: _read(cell_ids, found))
+    rows = _rows(cell_ids, found)
+    parts: dict[Hashable, Known] = {}
+    return Comparability(
+        {cell: _conditions(rows, cell, found.get(cell, _NO_RUNS), parts) for cell in cell_ids}
+    )
 
 
 _NO_RUNS = CellRuns()
 
-
-def _keys(runs: CellRuns) -> Hashable:
-    return runs.hardware, runs.environment, runs.settings
-
-
 Rows = Mapping[tuple[str, int], dict[str, Any]]
-
-
-def _read(cell_ids: Collection[int], runs: Mapping[int, CellRuns]) -> Comparability:
-    rows = _rows(cell_ids, runs)
-    parts: dict[Hashable, Known] = {}
-    return Comparability(
-        {cell: _conditions(rows, cell, runs.get(cell, _NO_RUNS), parts) for cell in cell_ids}
-    )
 
 
 def _rows(
@@ -151,7 +128,12 @@ def _conditions(rows: Rows, key: int, runs: CellRuns, parts: dict[Hashable, Know
     cell = rows.get(("cell", key), _NO_CELL)
     campaign = rows.get(("campaign", cell["campaign"]), {})
     governor = campaign.get("treatment", {}).get("governor")
-    on = (_keys(runs), governor, cell["build"], cell["version"])
+    on = (
+        (runs.hardware, runs.environment, runs.settings),
+        governor,
+        cell["build"],
+        cell["version"],
+    )
     if on not in parts:
         parts[on] = _machine(rows, runs, cell, campaign)
     own = {

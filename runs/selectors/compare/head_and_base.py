@@ -12,7 +12,6 @@ from runs.models import Campaign, Cell, Revision, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import series_cells
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import BadSeriesKey
 from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
@@ -180,21 +179,12 @@ def _of_campaign(parameter: str, text: str, name: str, reader: Reader) -> Side:
     except BadSeriesKey as error:
         raise BadSide(parameter, "not_a_side", str(error)) from error
     found = campaign_of(key.slug, reader=reader, parameter=parameter)
-
-    def read() -> tuple[Cell, ...]:
-        return _loaded(parameter, series_cells.wanted([key], {key.slug: found}, ""))
-
     return Side(
         text,
         found,
-        # Runs that finish leave a campaign's cells as they are.
-        lambda: _cells_of.part(key, [found.pk], read),
+        lambda: _loaded(parameter, series_cells.wanted([key], {key.slug: found}, "")),
         fixed=frozenset(name for name, _level in key.levels),
     )
-
-
-# Of the sides of an answer that is being made. Some hundred kB each.
-_cells_of: Kept[tuple[Cell, ...]] = Kept(most=8)
 
 
 def _of_revision(parameter: str, text: str, name: str, within: Campaign) -> Side:

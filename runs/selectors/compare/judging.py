@@ -8,7 +8,7 @@ strictness of the campaign's own table do not depend on which rows somebody look
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Q
@@ -32,7 +32,6 @@ from runs.selectors.campaigns.metrics import is_count, primary_name
 from runs.selectors.compare import cell_runs, comparability, known_noise, stored_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
@@ -191,12 +190,7 @@ class Judge:
 
     @cached_property
     def _tables(self) -> Mapping[int, "_Table"]:
-        found: dict[int, _Table] = {}
-        for campaign in self.campaigns:
-            cells = self._cells_of[campaign]
-            key = tuple(cell.pk for cell in cells)
-            found[campaign] = _tables_of.part(key, [campaign], partial(_table, cells))
-        return found
+        return {campaign: _table(self._cells_of[campaign]) for campaign in self.campaigns}
 
     def _significance(self, campaign: int | None) -> float:
         looks = looks_of(self.campaigns[campaign]) if campaign is not None else ()
@@ -238,10 +232,6 @@ class _Table:
     effects: int
 
 
-# By the cells that a question is about.
-_tables_of: Kept[_Table] = Kept(most=64)
-
-
 def _table(cells: Sequence[StoredCell]) -> _Table:
     """An effect for each two things that are compared; a history of commits has none."""
     revisions = sorted({cell.revision_id or 0 for cell in cells})
@@ -251,10 +241,6 @@ def _table(cells: Sequence[StoredCell]) -> _Table:
     pairs = ratio_pairs(cells)
     effects = len({(pair.subject, pair.labels) for pair in pairs})
     return _Table(tuple((pair.base.pk, pair.head.pk) for pair in pairs), max(1, effects))
-
-
-# Of the scopes of a question, in their order.
-_cells: Kept[dict[int, StoredCell]] = Kept(most=8)
 
 
 def of_cells(
@@ -275,9 +261,7 @@ def of_cells(
     """
     if scopes is None:
         scopes = _scopes(cells)
-    owners = [scope.campaign.pk for scope in scopes]
-    asked = tuple((scope.campaign.pk, scope.revisions) for scope in scopes)
-    found = _cells.part(asked, owners, lambda: {cell.pk: cell for cell in _within(scopes, among)})
+    found = {cell.pk: cell for cell in _within(scopes, among)}
     measured = stored_cells.metrics(found, metrics, whole=with_summaries)
     chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
     made = cell_runs.of_cells(cells) if runs is None else runs
@@ -286,9 +270,7 @@ def of_cells(
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
         metrics_of=stored_cells.metrics_of(found, measured),
         runs=made,
-        comparability=comparability.of_cells(cells, made, campaigns=owners)
-        if under is None
-        else under,
+        comparability=comparability.of_cells(cells, made) if under is None else under,
         stored=stored_cells.of_model(found, chosen.values()),
         noise=known_noise.of_scopes(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},

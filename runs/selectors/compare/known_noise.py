@@ -12,9 +12,9 @@ from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
 from runs.models import Campaign, CellSummary, Metric, Revision, Run
 from runs.models.campaigns import Origin
-from runs.selectors.compare import kept
-from runs.selectors.compare.kept import NOISE_CAMPAIGNS, Kept
 
+# So many of the newest campaigns that have ended say how their machines scatter.
+NOISE_CAMPAIGNS = 20
 # The newest revisions, and how many cells of them or of the newest campaigns are used.
 NOISE_REVISIONS, NOISE_CELLS = 30, 300
 # Cells of campaigns on other servers are read as well, and passed over.
@@ -26,8 +26,12 @@ MOST_READ = 2300
 # Each machine has a scatter: its join is FULL since that is never made by nested loops. The planner
 # expects ten rows of a list of any length, and compared each of 2,300 cells with each machine. For
 # that reason IN is asked whether it IS TRUE, which is looked up in a hash table and never joined.
-_ON_SERVERS = f"""
-WITH newest AS MATERIALIZED ({kept.NEWEST}), cell AS MATERIALIZED (
+_ON_SERVERS = """
+WITH newest AS MATERIALIZED (
+    SELECT id FROM runs_campaign
+    WHERE origin = %(executed)s AND treatment = '{}' AND state <> ALL(%(live)s)
+    ORDER BY id DESC LIMIT %(newest)s
+), cell AS MATERIALIZED (
     SELECT id, campaign_id, campaign_id IN (SELECT id FROM newest) AS is_newest FROM runs_cell
     WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
 ), stored AS MATERIALIZED (
@@ -52,7 +56,7 @@ SELECT campaign_id, metric_id, server, hardware, coalesce(doubted, false), is_ne
     log_variance
 FROM scatter FULL JOIN machine USING (cell_id) JOIN cell ON cell.id = cell_id
 ORDER BY cell_id DESC
-"""  # noqa: S608 - NEWEST is a constant
+"""
 
 Row = tuple[Any, ...]
 # A campaign with the number of runs of a cell and the variance of their logs.
@@ -89,10 +93,6 @@ class _Scatter:
             if of != campaign
         ]
         return noise_of(others[:NOISE_CELLS])
-
-
-# Of the newest campaigns, for the metrics of a question.
-_newest: Kept[_Scatter] = Kept(most=4)
 
 
 @dataclass(frozen=True)
@@ -153,19 +153,18 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
 def _on_servers(asked: Sequence[int], metrics: list[int]) -> tuple[list[Row], _Scatter]:
     """The rows of the campaigns asked for, and how the newest ones scatter.
 
-    One query; inside of an answer that is kept the scatter is, until any of them changes.
+    One query.
     """
-    if kept.is_known():
-        key = tuple(metrics)
-        newest = _newest.get(key, (), lambda: _Scatter(_rows((), metrics, NOISE_CAMPAIGNS)))
-        return _rows(asked, metrics, 0), newest
-    rows, wanted = _rows(asked, metrics, NOISE_CAMPAIGNS), set(asked)
+    rows, wanted = _rows(asked, metrics), set(asked)
     return [row for row in rows if row[0] in wanted], _Scatter(rows)
 
 
-def _rows(asked: Sequence[int], metrics: list[int], newest: int) -> list[Row]:
+def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
     """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
-    values: dict[str, Any] = kept.of_newest(newest) | {
+    values: dict[str, Any] = {
+        "executed": Origin.EXECUTED.value,
+        "live": [each.value for each in Campaign.LIVE],
+        "newest": NOISE_CAMPAIGNS,
         "asked": list(asked),
         "metrics": metrics,
         "most": MOST_READ,

@@ -26,7 +26,6 @@ from runs.selectors.compare import cell_runs, comparability, series_cells
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SeriesKey, level_text
 
 # Fields of a published table that a comparison has no use for.
@@ -155,11 +154,7 @@ def load(
     known = [key for key in keys if key.slug in campaigns]
     if not known:
         return Loaded(faults=tuple(faults))
-    cells = _cells.part(
-        (tuple(known), x),
-        [each.pk for each in campaigns.values()],
-        lambda: _wanted(known, campaigns, x),
-    )
+    cells = _wanted(known, campaigns, x)
     found, chosen, rows = _rows(cells, metric, faults)
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
@@ -178,10 +173,6 @@ def load(
     )
 
 
-# With what a comparison shows of them.
-_campaigns_of: Kept[dict[str, Campaign]] = Kept(most=8)
-
-
 def _named(
     slugs: frozenset[str], reader: Reader, seen: Collection[int] | None
 ) -> dict[str, Campaign]:
@@ -189,7 +180,7 @@ def _named(
     if seen is None:
         return _campaigns(projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader))
     listed = Campaign.objects.filter(pk__in=seen)
-    return _campaigns_of.part(slugs, seen, lambda: _campaigns(listed))
+    return _campaigns(listed)
 
 
 def _campaigns(shown: QuerySet[Campaign]) -> dict[str, Campaign]:
@@ -200,8 +191,6 @@ def _campaigns(shown: QuerySet[Campaign]) -> dict[str, Campaign]:
 
 
 _Cells = Sequence[tuple[Cell, Mapping[str, Any]]]
-# The cells that keys name, with their levels.
-_cells: Kept[_Cells] = Kept(most=8)
 
 
 def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
@@ -337,30 +326,19 @@ def _version(fixed: tuple[tuple[str, str], ...]) -> str:
     return dict(fixed).get(series_cells.VERSION, "")
 
 
-# Hardware, environments and settings, each by its key.
-_stored: Kept[dict[str, Any]] = Kept(most=8)
-
-
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
     """The stored conditions of series, as fields of Loaded: one query per kind."""
     by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
-    campaigns = {each.campaign.pk for each in series}
     runs = list(by_cell.values())
     hardware = _keys(each.hardware for each in runs)
     environments = _keys(each.environment for each in runs)
     settings = _keys(each.settings for each in runs)
-
-    def read() -> dict[str, Any]:
-        snapshots = SettingsSnapshot.objects.in_bulk(settings)
-        return {
-            "hardware": HardwareProfile.objects.in_bulk(hardware),
-            "environments": Environment.objects.in_bulk(environments),
-            "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
-        }
-
-    asked = (*map(tuple, (hardware, environments, settings)),)
-    return _stored.part(asked, campaigns, read) | {
-        "comparability": comparability.of_cells(by_cell, by_cell, campaigns=campaigns)
+    snapshots = SettingsSnapshot.objects.in_bulk(settings)
+    return {
+        "hardware": HardwareProfile.objects.in_bulk(hardware),
+        "environments": Environment.objects.in_bulk(environments),
+        "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
+        "comparability": comparability.of_cells(by_cell, by_cell),
     }
 
 

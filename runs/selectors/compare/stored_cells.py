@@ -14,8 +14,6 @@ from runs.models import Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 from runs.selectors.campaigns.metrics import is_count
-from runs.selectors.compare import kept
-from runs.selectors.compare.kept import Kept
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
 MOST_VALUES = 20_000
@@ -103,27 +101,8 @@ def of_model(
         )
     )
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
-
-    def of(campaigns: Collection[int]) -> dict[int, dict[tuple[int, int], Cell]]:
-        own = {key: cell for key, cell in cells.items() if cell.campaign_id in campaigns}
-        values = _values(own, metrics) if has_values else {}
-        found: dict[int, dict[tuple[int, int], Cell]] = {each: {} for each in campaigns}
-        for row in rows:
-            if row[0] in own:
-                found[own[row[0]].campaign_id][row[:2]] = _of_row(row, own, metrics, values)
-        return found
-
-    owners = {cell.campaign_id for cell in cells.values()}
-    # Of two campaigns only the one with another run is read again.
-    is_kept = kept.is_known() and len(owners) > 1 and has_values
-    key = (tuple(metrics), tuple(cells))
-    parts = _cells_of.each(key, owners, of) if is_kept else of(owners)
-    known = {key: cell for part in parts.values() for key, cell in part.items()}
-    return {row[:2]: known[row[:2]] for row in rows if row[:2] in known}
-
-
-# Of the cells and metrics of a question, by campaign. Some hundred kB each.
-_cells_of: Kept[dict[tuple[int, int], Cell]] = Kept(most=8)
+    values = _values(cells, metrics) if has_values else {}
+    return {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
 
 
 def _of_row(

@@ -14,7 +14,6 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare import cell_runs, judging, known_noise, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.histories import points as history_points
@@ -94,21 +93,11 @@ class SideVerdict:
 
 Levels = Mapping[str, Any]
 Pair = tuple[Levels, int | None, int | None]
-# Of the cells of two sides.
-_pairs_of: Kept[list[Pair]] = Kept(most=8)
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
-    question = tuple(
-        (side.campaign.pk, tuple(cell.pk for cell in side.cells), side.fixed, side.run)
-        for side in (base, head)
-    )
-    pairs = _pairs_of.part(
-        (question, asked.levels),
-        {side.campaign.pk for side in (base, head)},
-        lambda: _pairs(base, head, asked.levels),
-    )
+    pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     runs = cell_runs.of_cells(ids)
     scopes = _scopes((base, head), ids)

@@ -103,17 +103,13 @@ class ServerLine:
 
 def at_a_glance() -> list[ServerLine]:
     """All servers by name with what waits for them, not with what holds them. One query."""
-    found = projects.rows("servers", _at_a_glance, to=projects.NOBODY)
-    return [ServerLine(*row[:4], *map(tuple, row[4:])) for row in found]
-
-
-def _at_a_glance() -> QuerySet[Server, Any]:
     own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
     present = own.order_by("version_num", "bindir")
     names, numbers = (ArraySubquery(present.values(each)) for each in ("version", "version_num"))
     servers = Server.objects.annotate(waiting=_waiting(), names=names, numbers=numbers)
     listed = servers.order_by("name", "pk")
-    return listed.values_list("slug", "name", "state", "waiting", "names", "numbers")
+    found = listed.values_list("slug", "name", "state", "waiting", "names", "numbers")
+    return [ServerLine(*row[:4], *map(tuple, row[4:])) for row in found]
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:

@@ -7,16 +7,16 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
+from runs.selectors import caching
 from runs.selectors.archive import archive, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
-from runs.selectors.compare.kept import Kept
 from runs.templatetags.formats import spoken
 
 FILTERS = {
@@ -28,8 +28,6 @@ FILTERS = {
     "hardware": gettext_lazy("Hardware"),
 }
 LONGEST_SEARCH = 200
-# By filters, in both languages; the unfiltered one among them.
-_pages: Kept[SafeString] = Kept(most=16)
 
 
 @require_safe
@@ -47,7 +45,8 @@ def archive_index(request: HttpRequest) -> HttpResponse:
     if wanted.words:
         shown = make()
     else:
-        shown = _pages.get((part, get_language(), wanted), archive.campaigns(), make)
+        known = caching.versions(archive.campaigns())
+        shown = caching.html((part, wanted), known.results, make)
     if is_search:
         return HttpResponse(shown)
     return render(request, "archive/index.html", {"section": "archive", "publications": shown})

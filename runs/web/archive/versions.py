@@ -1,6 +1,5 @@
 """The versions page: from 9.2 to the newest, by every pair that was measured on one machine."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,28 +10,21 @@ from django.shortcuts import render
 from django.template.loader import get_template, render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
+from runs.selectors import caching
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive import version_line as lines
 from runs.selectors.archive.version_line import Line, Pair, Undocumented, Used
-from runs.selectors.compare.kept import Kept
 
 THEMES = (lines.READ, lines.UPDATE)
 LONGEST = 9  # digits of a number of clients
 # Of each step from a version to the next on the first page; the page of versions has the others.
 NEWEST_PAIRS = 3
-
-
-# Choices that people made of late, in both languages.
-_pages: Kept[SafeString] = Kept(most=16)
-# The rows of each campaign.
-_rows: Kept[list[SafeString]] = Kept(most=1000)
 
 
 @dataclass(frozen=True)
@@ -53,16 +45,20 @@ def version_page(request: HttpRequest) -> HttpResponse:
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
     used = lines.used(theme, to=request.user)
     base = _one_of(given.get("base", ""), lines.MAJORS, "")
+    known = caching.versions(used.campaigns)
+    version = known.results
     clients = _number(given.get("clients", ""))
-    if clients is not None:
-        clients = lines.read(used, clients=clients).clients
+    # What anybody may write into an address is kept only where it is a choice.
+    choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
+    if clients not in choices:
+        clients = None
 
     def make() -> SafeString:
         found = context(used, clients=clients, base=base)
-        told = list(rows("versions/index.html#pair", used, found["clients"], found["steps"]))
+        told = list(rows("versions/index.html#pair", found["steps"]))
         return render_to_string("versions/index.html#line", found | {"told": told})
 
-    shown = _pages.get((get_language(), used, clients, base), used.campaigns, make)
+    shown = caching.html(("versions", used, clients, base), version, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
 
 
@@ -88,33 +84,12 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
     }
 
 
-def rows(
-    template: str, of: Used, clients: int | None, steps: Sequence[Step]
-) -> Iterator[tuple[Step, list[SafeString]]]:
-    """Each step with a row of this template for each pair, which depends on nothing else.
-
-    A run that finishes lets those of its own campaign be made again.
-    """
-    pairs: dict[int, list[Pair]] = defaultdict(list)
+def rows(template: str, steps: Sequence[Step]) -> Iterator[tuple[Step, list[SafeString]]]:
+    """Each step with a row of this template for each of its pairs."""
+    row = get_template(template)
     for step in steps:
-        for pair in step.pairs:
-            pairs[pair.campaign.pk].append(pair)
-
-    def make(campaigns: Sequence[int]) -> dict[int, list[SafeString]]:
-        row = get_template(template)
-        return {
-            campaign: [
-                SafeString(row.render({"pair": each, "year": lines.RELEASED[each.ends[1]]}))
-                for each in pairs[campaign]
-            ]
-            for campaign in campaigns
-        }
-
-    key = (template, get_language(), of.theme, clients)
-    found = _rows.each(key, of.campaigns, make)
-    next_of = {campaign: iter(each) for campaign, each in found.items()}
-    for step in steps:
-        yield step, [next(next_of[pair.campaign.pk]) for pair in step.pairs]
+        shown = [{"pair": each, "year": lines.RELEASED[each.ends[1]]} for each in step.pairs]
+        yield step, [SafeString(row.render(each)) for each in shown]
 
 
 def _one_of(given: str, known: Sequence[str], otherwise: str) -> str:

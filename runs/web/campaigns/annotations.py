@@ -9,19 +9,18 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
+from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.archive.chart import Plot
+from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import annotations as annotation_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import kept
-from runs.selectors.compare.kept import Kept
 from runs.services.campaigns import annotations
 from runs.services.errors import ServiceError
 from runs.web import pages
@@ -40,13 +39,7 @@ class Shown:
     may_change: bool
 
 
-# The points to choose from, as HTML: of campaigns and languages.
-_options: Kept[SafeString] = Kept(most=50)
-
-
-def context(
-    request: HttpRequest, campaign: Campaign, stamps: kept.OfPage | None = None
-) -> dict[str, Any]:
+def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
     """What the part of the page needs; the points to choose from are kept.
 
     Two queries, one more where the server is a factor; one where the points are known and no
@@ -62,8 +55,8 @@ def context(
             for each in found
         ],
         "annotation_kinds": Annotation.Kind.choices,
-        "annotation_options": _options.under(
-            stamps and stamps.still, (campaign.pk, get_language()), lambda: _points(campaign)
+        "annotation_options": caching.html(
+            ("points", campaign.pk), versions.results, lambda: _points(campaign)
         )
         if user.is_authenticated
         else "",

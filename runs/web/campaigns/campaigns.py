@@ -197,20 +197,20 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         context |= annotations.context(request, campaign)
         return render(request, "campaigns/published.html", context)
     standing = campaign_page.standing(campaign)
-    with campaign_page.rows_of(campaign) as stamps:
-        stamp = campaign_page.stamp(campaign, standing, request.GET, stamps, reader=request.user)
-        is_poll = getattr(request, "htmx", False)
-        if stamp and is_poll and request.headers.get(pages.STAMP) == stamp:
-            return HttpResponse(status=204)
-        context = campaign_page.live(campaign, standing, request.GET, stamps) | {"stamp": stamp}
-        if is_poll:
-            return render(request, "campaigns/_live.html", context)
-        context |= {
-            "section": "campaigns",
-            "conditions": campaign_page.conditions(campaign, stamps),
-            "beside": campaign_page.side_by_side(campaign, stamps),
-            **annotations.context(request, campaign, stamps),
-        }
+    versions = campaign_page.versions_of(campaign)
+    stamp = campaign_page.stamp(campaign, standing, request.GET, versions, reader=request.user)
+    is_poll = getattr(request, "htmx", False)
+    if stamp and is_poll and request.headers.get(pages.STAMP) == stamp:
+        return HttpResponse(status=204)
+    context = campaign_page.live(campaign, standing, request.GET, versions) | {"stamp": stamp}
+    if is_poll:
+        return render(request, "campaigns/_live.html", context)
+    context |= {
+        "section": "campaigns",
+        "conditions": campaign_page.conditions(campaign, versions),
+        "beside": campaign_page.side_by_side(campaign, versions),
+        **annotations.context(request, campaign, versions),
+    }
     if campaign.origin == Origin.UPLOADED:
         found = histories.standing(campaign)
         context["regressions"] = [each for each in found if each.verdict == "slower"]

@@ -3,8 +3,7 @@
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,19 +18,18 @@ from django.utils.translation import gettext as _
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
-from runs.selectors import configurations
+from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
 from runs.selectors.archive.chart import as_printed
+from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics, treatments, waiting
-from runs.selectors.campaigns.campaigns import Grid, MachineKeys, Measured, RatioRow
+from runs.selectors.campaigns.campaigns import Grid, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
-from runs.selectors.compare import kept
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
@@ -120,16 +118,16 @@ def stamp(
     campaign: Campaign,
     standing: Standing,
     given: QueryDict,
-    stamps: kept.OfPage | None,
+    versions: Versions,
     *,
     reader: Reader,
 ) -> str:
     """Of what the live part shows a reader of a campaign in progress; if equal, nothing is new.
 
-    Empty for what has ended, and without `stamps`. The page has it from before what it shows was
+    Empty for what has ended, and without `versions`. The page has it from before what it shows was
     read, so that a change meanwhile is new to the next poll.
     """
-    if campaign.state not in LIVE or stamps is None:
+    if campaign.state not in LIVE or versions.whole is None:
         return ""
     is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
     told = [
@@ -139,7 +137,7 @@ def stamp(
         [_told_of(each) for each in standing.hindrances],
         list(standing.silences),
         query(given),
-        stamps.whole,
+        versions.whole,
         # The time that is left becomes less while no row changes.
         time.time() // ESTIMATE_SECONDS if is_under_way else None,
     ]
@@ -154,13 +152,13 @@ def _told_of(hindrance: Hindrance) -> tuple[Any, ...]:
     return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *told
 
 
-def rows_of(campaign: Campaign) -> AbstractContextManager[kept.OfPage | None]:
-    """The stamps of everything that the page shows. One query; one more for what it reproduces."""
+def versions_of(campaign: Campaign) -> Versions:
+    """The versions of all that the page shows. One query; one more for what it reproduces."""
     others: Sequence[int] = ()
     if campaign.reproduces:
         found = Campaign.objects.filter(slug=campaign.reproduces, published__isnull=False)
         others = list(found.values_list("pk", flat=True))
-    return kept.page(campaign, *others)
+    return caching.versions((campaign.pk, *others))
 
 
 @dataclass(frozen=True)
@@ -190,27 +188,15 @@ class Conditions:
     take: SafeString
 
 
-# A page of 2,000 cells has 300 kB: of campaigns, languages and pages of their tables.
-_results: Kept[SafeString] = Kept(most=12)
-_cells: Kept[tuple[SafeString, bool, int]] = Kept(most=12)
-# These are small.
-_conclusions: Kept[tuple[SafeString, int | None, bool]] = Kept(most=100)
-_machines: Kept[tuple[MachineKeys, ...]] = Kept(most=100)
-_conditions: Kept[Conditions] = Kept(most=50)
-_reproduced: Kept[SafeString] = Kept(most=20)
-# For the next page of a table; those of 2,000 cells take some MB.
-_judged: Kept[list[RatioRow]] = Kept(most=2)
-
-
 def live(
     campaign: Campaign,
     standing: Standing,
     given: QueryDict,
-    stamps: kept.OfPage | None = None,
+    versions: Versions = NEVER,
 ) -> dict[str, Any]:
     """The part that changes while the campaign runs; `given` says which pages of its tables.
 
-    What is the same for all readers is kept until a row changes that `stamps` are of.
+    What is the same for all readers is kept until one of the `versions` changes.
     """
     is_live = campaign.state in LIVE
     return {
@@ -223,43 +209,48 @@ def live(
         if is_live
         else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
-        "shown": _shown(campaign, given, stamps),
+        "shown": _shown(campaign, given, versions),
     }
 
 
-def _shown(campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None) -> Shown:
-    found = _Found(campaign, given, stamps)
-    judged, whole = (stamps.judged, stamps.whole) if stamps else (None, None)
-    key = (campaign.pk, get_language())
-    of_page = (*key, query(given))
-    conclusion = _conclusions.under(judged, key, lambda: _conclusion(found))
-    results = _results.under(
-        judged, of_page, lambda: _written("campaigns/_kept.html#results", _results_of(found))
-    )
-    cells, can_retry, measured_again = _cells.under(
-        whole,
-        of_page,
-        lambda: (
+def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
+    found = _Found(campaign, given, versions)
+    key = (campaign.pk, query(given))
+
+    def judged() -> tuple[str, int | None, bool, str]:
+        written = _written("campaigns/_kept.html#results", _results_of(found))
+        return *_conclusion(found), written
+
+    def progress() -> tuple[str, bool, int]:
+        return (
             _written("campaigns/_kept.html#cells", _cells_of(found)),
             campaign_selectors.can_retry(found.campaign),
             campaign_selectors.measured_again(found.campaign),
-        ),
+        )
+
+    findings, more, has_history, table = caching.answer(("results", key), versions.results, judged)
+    cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
+    return Shown(
+        findings=SafeString(findings),
+        more_rounds=more,
+        has_history=has_history,
+        results=SafeString(table),
+        cells=SafeString(cells),
+        can_retry=can_retry,
+        measured_again=measured_again,
     )
-    return Shown(*conclusion, results, cells, can_retry, measured_again)
 
 
 class _Found:
     """What several parts of a page are made of, read when the first of them is made."""
 
-    def __init__(
-        self, campaign: Campaign, given: QueryDict, stamps: kept.OfPage | None = None
-    ) -> None:
-        self._campaign, self.given, self._stamps = campaign, given, stamps
+    def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
+        self._campaign, self.given, self._versions = campaign, given, versions
 
     @cached_property
     def campaign(self) -> Campaign:
-        """Read after the stamps: what is kept under them must not be older."""
-        return again(self._campaign, self._stamps)
+        """Read after the versions: what is kept under them must not be older."""
+        return again(self._campaign, self._versions)
 
     @cached_property
     def metric(self) -> Metric | None:
@@ -281,19 +272,14 @@ class _Found:
 
     @cached_property
     def ratios(self) -> list[RatioRow]:
-        metric = self.metric
-        if metric is None:
+        if self.metric is None:
             return []
-
-        def make() -> list[RatioRow]:
-            return campaign_selectors.ratios(self.campaign, metric.name, among=self.measured)
-
-        return _judged.under(self._stamps and self._stamps.judged, self.campaign.pk, make)
+        return campaign_selectors.ratios(self.campaign, self.metric.name, among=self.measured)
 
 
-def again(campaign: Campaign, stamps: kept.OfPage | None) -> Campaign:
-    """The campaign as it is after the stamps were read. One query; none without stamps."""
-    if stamps is None:
+def again(campaign: Campaign, versions: Versions) -> Campaign:
+    """The campaign as it is after the versions were read. One query; none without versions."""
+    if versions.whole is None:
         return campaign
     listed = campaign_selectors.listed().select_related("topology", "published__source")
     return get_object_or_404(listed, pk=campaign.pk)
@@ -350,18 +336,19 @@ def _cells_of(found: _Found) -> dict[str, Any]:
     }
 
 
-def conditions(campaign: Campaign, stamps: kept.OfPage | None = None) -> Conditions:
-    """What was kept the same, and on what; kept until a row changes that it shows."""
-    whole, still = (stamps.whole, stamps.still) if stamps else (None, None)
-    machines = _machines.under(
-        whole, campaign.pk, lambda: campaign_selectors.machine_keys(campaign)
+def conditions(campaign: Campaign, versions: Versions = NEVER) -> Conditions:
+    """What was kept the same, and on what; kept until a run or anything else of it changes."""
+    found = caching.answer(
+        ("conditions", campaign.pk),
+        versions.whole,
+        lambda: asdict(_conditions_of(again(campaign, versions))),
     )
-    key = (campaign.pk, get_language(), machines)
-    return _conditions.under(still, key, lambda: _conditions_of(again(campaign, stamps), machines))
+    return Conditions(**{name: SafeString(html) for name, html in found.items()})
 
 
-def _conditions_of(campaign: Campaign, machines: Sequence[MachineKeys]) -> Conditions:
-    shown = {"campaign": campaign, "machines": campaign_selectors.machines(machines)}
+def _conditions_of(campaign: Campaign) -> Conditions:
+    machines = campaign_selectors.machines(campaign_selectors.machine_keys(campaign))
+    shown = {"campaign": campaign, "machines": machines}
     builds = list(filter(servers.told_build, servers.builds_of(campaign)))
     return Conditions(
         servers=_written("campaigns/_kept.html#servers", shown),
@@ -379,15 +366,15 @@ def _conditions_of(campaign: Campaign, machines: Sequence[MachineKeys]) -> Condi
     )
 
 
-def side_by_side(campaign: Campaign, stamps: kept.OfPage | None = None) -> SafeString:
+def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
     """The table that a campaign reproduces, as printed and as measured here; kept likewise."""
     if not campaign.reproduces:
         return SafeString()
-    return _reproduced.under(
-        stamps and stamps.judged,
-        (campaign.pk, get_language()),
+    return caching.html(
+        ("beside", campaign.pk),
+        versions.results,
         lambda: _written(
-            "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, stamps))
+            "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, versions))
         ),
     )
 

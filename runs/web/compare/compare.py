@@ -10,13 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
+from runs.selectors import caching
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
 from runs.selectors.archive import provenance
@@ -26,12 +26,12 @@ from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
 from runs.selectors.compare.cells import ComparedCells, MetricRow, Side, compared_cells
 from runs.selectors.compare.comparisons import compared
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
 from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.services import compare as comparisons
 from runs.services.errors import ServiceError
+from runs.templatetags.components import without_indents
 from runs.templatetags.formats import estimate, ratio, tone
 from runs.web import pages
 from runs.web.compare import examples as compare_examples
@@ -124,12 +124,6 @@ class Shown:
     faults: tuple[str, ...]
 
 
-# Some hundred kB each.
-_comparisons: Kept[Shown] = Kept(most=8)
-# The names of factors and levels, by language.
-_wordings: Kept[Factors] = Kept(most=8)
-
-
 @require_safe
 @vary_on_headers("HX-Request")
 def compare(request: HttpRequest) -> HttpResponse:
@@ -215,21 +209,21 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
 
-    def make() -> Shown:
-        asked = (slugs, get_language())
-        words = _wordings.part(asked, campaigns, lambda: series_labels.wording(slugs))
+    def make() -> tuple[str, str, tuple[str, ...]]:
+        words = series_labels.wording(slugs)
         page = compared(state, reader=reader, wording=words, seen=campaigns)
         if not page.loaded.series:
-            return Shown(SafeString(), page.state, page.loaded.faults)
+            return "", page.state.query, page.loaded.faults
         context = {**compare_page.context(page, words), **compare_page.form(page, words)}
         html = render_to_string("compare/_compared.html", {**context, "may_queue": may_queue})
-        return Shown(html, page.state, page.loaded.faults)
+        return without_indents(html), page.state.query, page.loaded.faults
 
-    if not state.series:
-        return make()
     named = Campaign.objects.filter(slug__in=slugs).order_by()
     campaigns += projects.visible(named, to=reader).values_list("pk", flat=True)
-    return _comparisons.get((state, get_language(), may_queue), campaigns, make)
+    known = caching.versions(campaigns) if campaigns else caching.NEVER
+    html, query, faults = caching.answer((state, may_queue), known.results, make)
+    written, _faults = compare_state.read(QueryDict(query))
+    return Shown(SafeString(html), written, tuple(faults))
 
 
 def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:

@@ -1,36 +1,26 @@
 """Nine doors say the same of the same cells: verdict, values and interval."""
 
 import json
-import os
 import random
 import re
-import sys
-import threading
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connections, transaction
-from django.template import Context, Template, engines
-from django.template.defaulttags import ForNode
-from django.template.loader import get_template
+from django.core.cache import cache
+from django.core.cache.backends.redis import RedisCache
+from django.db import transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from benchlab import worker
-from runs.models import Campaign, CellSummary, Project, Run, Server
-from runs.selectors.access import projects
+from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scenario, Server
+from runs.selectors import caching
 from runs.selectors.archive import version_line
 from runs.selectors.campaigns import campaigns
 from runs.selectors.compare import head_and_base, verdicts
-from runs.selectors.compare.kept import Kept
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
-from runs.templatetags.components import MOST_CHARACTERS, MOST_ROWS, _Same
 from runs.web import home
-from runs.web.archive import versions
 from runs.web.campaigns import page as campaign_page
 from tests import factories
 from tests.histories import commit, history, repeats, sha, store
@@ -206,7 +196,7 @@ CHANGES = {
     "a title": lambda lab: Campaign.objects.filter(pk=lab.pk).update(title="Another title"),
     "a server's name": lambda lab: Server.objects.update(name="Renamed"),
     "another campaign that has ended": other,
-    "another scenario's title": lambda lab: lab.scenario.save(),
+    "a scenario's title": lambda lab: Scenario.objects.filter(pk=lab.scenario_id).update(title="B"),
 }
 
 
@@ -214,124 +204,55 @@ CHANGES = {
 def test_an_answer_is_kept_until_anything_changes_that_it_is_made_of():
     lab = factories.campaign("lab", repeats=3, on=factories.server())
     factories.finish_all(lab)
-    answers, made = Kept(most=2), []
+    made = []
 
-    def ask(key="key"):
+    def ask(key="key", which="results"):
         before = len(made)
-        answers.get(key, [lab.pk], lambda: made.append(key))
+        version = getattr(caching.versions([lab.pk]), which)
+        assert caching.answer(key, version, lambda: made.append(key) or "text") == "text"
         return len(made) > before
 
-    assert [ask(), ask(), ask("other"), ask(), ask("third"), ask("other")] == [
-        *(True, False, True, False, True),
-        True,  # it was asked longest ago, and two are kept
-    ]
+    assert [ask(), ask(), ask("other"), ask()] == [True, False, True, False]
     for what, change in CHANGES.items():
         ask()
         change(lab)
         assert (ask(), ask()) == (True, False), what
     ask()
+    ask("key", "whole")
     at_work = factories.campaign("at-work", on=lab.runs.first().server)
     factories.finish(at_work.runs.first())
     Run.objects.filter(pk=at_work.runs.last().pk).update(state="claimed")
     Server.objects.update(checked_at=timezone.now(), needs_sweep=True)
     assert not ask(), "nothing of this is judged"
+    lab.runs.filter(repeat=1).update(message="It says more.", state="failed")
+    assert not ask(), "only what lists runs shows it"
+    assert ask("key", "whole")
     with transaction.atomic():
         assert (ask(), ask()) == (True, True)
     Campaign.objects.update(origin="uploaded")
+    CacheVersion.objects.all().delete()
     assert (ask(), ask()) == (True, True)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_part_of_an_answer_stays_when_a_run_finishes():
+def test_pages_are_made_without_redis(client, monkeypatch):
     lab = factories.campaign("lab", repeats=3, on=factories.server())
     factories.finish_all(lab)
-    answers, parts, made = Kept(most=2), Kept(most=2), []
-
-    def part():
-        return parts.part("cells", [lab.pk], lambda: made.append("a part"))
-
-    def ask():
-        answers.get("key", [lab.pk], part)
-        answers._answers.clear()
-        return len(made)
-
-    assert [ask(), ask()] == [1, 1]
-    for change, count in (
-        (lambda: lab.runs.filter(repeat=1).update(validity="doubtful"), 1),
-        (lab.runs.filter(repeat=2)[0].delete, 1),
-        (lambda: lab.cells.update(version_num=1), 2),
-        (lambda: Campaign.objects.filter(pk=lab.pk).update(title="Another"), 3),
-        (lambda: Server.objects.update(name="Renamed"), 4),
-    ):
-        change()
-        assert ask() == count
-    part()
-    part()
-    assert len(made) == 6, "outside of an answer nobody has looked whether anything changed"
+    before = TOKEN.sub("", client.get("/campaigns/lab/").content.decode())
+    monkeypatch.setattr(caching._Redis, "away_until", 0.0)
+    monkeypatch.setattr(caching, "cache", RedisCache("redis://127.0.0.1:9/0", {}))
+    assert TOKEN.sub("", client.get("/campaigns/lab/").content.decode()) == before
 
 
-def test_a_row_is_written_once_for_the_same_values():
-    page = Template(
-        "{% load components i18n %}{% for row in rows %}{% same row sprite %}"
-        "<b>{{ row.0 }}</b>\n      {% translate 'undecided' %} {{ sprite }}{{ hidden }}"
-        "{% endsame %}{% endfor %}"
-    )
-    (of_rows,) = page.nodelist.get_nodes_by_type(ForNode)
-    (same,) = of_rows.nodelist_loop.get_nodes_by_type(_Same)
-    written = []
-    body = same.body
-    same.body = SimpleNamespace(
-        render=lambda context: written.append(context["row"]) or body.render(context)
-    )
-
-    def shown(rows, sprite="s", language="en"):
-        with translation.override(language):
-            return page.render(Context({"rows": rows, "sprite": sprite, "hidden": "!"}))
-
-    assert shown([("<",), ("<",), ("1",)]) == (
-        "<b>&lt;</b>\nundecided s<b>&lt;</b>\nundecided s<b>1</b>\nundecided s"
-    )
-    assert written == [("<",), ("1",)]
-    assert shown([("1",)], sprite="t") == "<b>1</b>\nundecided t"
-    assert gettext("undecided") not in shown([("1",)], language="ja")
-    assert len(written) == 4
-    named = Template(
-        "{% load components %}"
-        "{% same word=row.0|upper of=row.1 %}{{ word }}{{ of }}{{ row }}{% endsame %}"
-    )
-    assert [named.render(Context({"row": ("a", of)})) for of in (1, 2)] == ["A1", "A2"]
-    shown([(str(number),) for number in range(MOST_ROWS + 1)])
-    assert len(same._known) == MOST_ROWS
-    same.body = SimpleNamespace(render=lambda context: "x" * 150_000)
-    shown([("longer", number) for number in range(3)])
-    assert len(same._known) == MOST_CHARACTERS // 150_000
-    assert same._characters == sum(map(len, same._known.values()))
-
-
-def threads_and_sockets():
-    """What a fork would not take along, and what two processes must not use."""
-    opened = {str(Path(each.path).readlink()) for each in os.scandir("/proc/self/fd")}
-    return set(threading.enumerate()), {each for each in opened if each.startswith("socket:")}
-
-
-@pytest.mark.parametrize(
-    ("prepare", "has_several"), [(worker.on_starting, True), (worker.post_worker_init, False)]
-)
 @pytest.mark.django_db(transaction=True)
-def test_pages_of_what_is_finished_are_read_from_what_is_kept(
-    client, django_assert_num_queries, monkeypatch, prepare, has_several
-):
+def test_pages_of_what_is_finished_are_read_from_what_is_kept(client, django_assert_num_queries):
     lab = factories.campaign("lab", repeats=3, parameters={"duration": 60})
     factories.finish_all(lab)
     Campaign.objects.update(state="finished")
-    # gunicorn's processes are forked after this, or its only one takes requests then.
-    monkeypatch.setattr(worker, "_is_warm", False)
-    before = (connections["default"], threads_and_sockets())
-    prepare(SimpleNamespace(cfg=SimpleNamespace(preload_app=has_several)))
-    assert worker._is_warm
-    assert (connections["default"], threads_and_sockets()) == before
     for language in ("en", "ja"):
-        with django_assert_num_queries(9):
+        client.get("/", headers={"Accept-Language": language})
+    for language in ("en", "ja"):
+        with django_assert_num_queries(11):
             client.get("/", headers={"Accept-Language": language})
     addresses = ("/versions/", "/compare/?s=lab", f"/api/v1/compare/?{SIDES}")
 
@@ -457,16 +378,8 @@ ANY = (
 
 
 def forget():
-    """As a process that has just begun."""
-    ours = [module for name, module in sys.modules.items() if name.startswith("runs.")]
-    stores = {id(each): each for of in ours for each in vars(of).values() if type(each) is Kept}
-    assert stores
-    for store_of_answers in stores.values():
-        store_of_answers._answers.clear()
-    # What was written of their rows, and statements.
-    for loader in engines["django"].engine.template_loaders:
-        loader.reset()
-    projects._written.clear()
+    """As if nothing had been asked for so far."""
+    cache.clear()
 
 
 def answers(client):
@@ -513,45 +426,31 @@ def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_run_that_finishes_lets_one_part_be_made_again(
+def test_a_run_that_finishes_leaves_what_has_ended_as_it_is(
     client, monkeypatch, django_assert_max_num_queries
 ):
     generator = random.Random(1)
-    at_work = a_lab(generator)
+    a_lab(generator)
     made = []
 
     def noted(function):
-        def make(campaigns, *rest):
-            made.append((function.__name__, list(campaigns)))
-            return function(campaigns, *rest)
+        def make(*arguments):
+            made.append(function.__name__)
+            return function(*arguments)
 
         return make
 
-    class Row:
-        def __init__(self, name):
-            self.name = name
-
-        def render(self, context):
-            shown.append((self.name, context["pair"].campaign))
-            return get_template(self.name).render(context)
-
-    shown = []
-    monkeypatch.setattr(versions, "get_template", Row)
     monkeypatch.setattr(version_line, "_made", noted(version_line._made))
-    monkeypatch.setattr(home, "_found_in", noted(home._found_in))
+    monkeypatch.setattr(home, "ratios_of_executed", noted(home.ratios_of_executed))
     forget()
     answers(client)
     client.get("/compare/?s=ended-0")
-    assert {len(campaigns) for _name, campaigns in made} == {2, 3}
+    assert set(made) == {"_made", "ratios_of_executed"}
     made.clear()
-    shown.clear()
     with transaction.atomic():
         a_run_finishes(generator)
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(30):
         client.get("/")
-    assert made == [("_made", [at_work.pk])]
-    with django_assert_max_num_queries(4):
-        client.get("/versions/")
+    assert made == ["_made"]
+    with django_assert_max_num_queries(3):
         client.get("/compare/?s=ended-0")
-    rows = ("home/index.html#step", "versions/index.html#pair")
-    assert shown == [(name, at_work) for name in rows for _pair in range(2)]

@@ -1,0 +1,95 @@
+"""Answers about campaigns in Django's cache, by the versions of what they are made of.
+
+PostgreSQL raises a version in the transaction that changes a row (`CacheVersion`), and a reader
+waits for nobody: what was made of newer rows than its key says is asked for by nobody again. What a
+reader may see is decided before; keys have the campaigns' own keys.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django.core.cache import cache
+from django.db import connection
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+from redis.exceptions import RedisError
+
+from runs.models import CacheVersion
+
+T = TypeVar("T")
+
+KEEP_SECONDS = 3600
+# A silent Redis is not asked again for so long: each request would wait for it.
+AWAY_SECONDS = 5.0
+SHARED = ("machines", "shared")
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Of an answer about some campaigns: `results` as finished runs say, `whole` of all runs.
+
+    None where it must be made each time: about uploads, and in a transaction, which sees changes
+    that nobody else does.
+    """
+
+    results: str | None = None
+    whole: str | None = None
+
+
+NEVER = Versions()
+
+
+def versions(campaigns: Iterable[int]) -> Versions:
+    """The versions of these campaigns and of what all share. One query."""
+    if connection.in_atomic_block:
+        return NEVER
+    own = [f"campaign {each}" for each in sorted(set(campaigns))]
+    progress = [f"{each} runs" for each in own]
+    listed = CacheVersion.objects.filter(subject__in=[*own, *progress, *SHARED])
+    found = dict(listed.values_list("subject", "number"))
+    if any(each not in found for each in own):
+        return NEVER
+    results = " ".join(f"{each}={found.get(each, 0)}" for each in (*own, *SHARED))
+    return Versions(results, " ".join([results, *(str(found.get(each, 0)) for each in progress)]))
+
+
+def answer(key: object, version: str | None, make: Callable[[], T]) -> T:
+    """What was made for this key, language and version, or is made now; made each time for None.
+
+    `key` is told apart by its repr. The answer is text, or whatever else JSON has; lists come back
+    as lists.
+    """
+    if version is None:
+        return make()
+    asked = repr((key, get_language(), version))
+    name = f"answer:{hashlib.sha256(asked.encode()).hexdigest()}"
+    found: T | None = _cached(lambda: cache.get(name))
+    if found is None:
+        found = make()
+        _cached(lambda: cache.set(name, found, KEEP_SECONDS))
+    return found
+
+
+def html(key: object, version: str | None, make: Callable[[], SafeString]) -> SafeString:
+    """As `answer`, for HTML that is safe."""
+    return SafeString(answer(key, version, make))
+
+
+class _Redis:
+    """Until when this process does not ask."""
+
+    away_until = 0.0
+
+
+def _cached(ask: Callable[[], Any]) -> Any:
+    """What the cache says; None where it is away, for pages are made without it."""
+    if time.monotonic() < _Redis.away_until:
+        return None
+    try:
+        return ask()
+    except (RedisError, OSError, ValueError):
+        _Redis.away_until = time.monotonic() + AWAY_SECONDS
+        return None
