@@ -22,6 +22,8 @@ from benchlab.embedded.places import kept_secret, write_private
 
 # Where the composition's Redis was before it had a password.
 REDIS_OF_BEFORE = "redis://redis:6379/0"
+# Messages have no time to live; answers of the cache have, and make room.
+MEMORY = "maxmemory 256mb\nmaxmemory-policy volatile-lru\n"
 # Browsers refuse certificates for longer.
 CERTIFICATE_DAYS = 397
 
@@ -67,7 +69,7 @@ def _redis(folder: Path) -> str:
     """The address of the composition's Redis, whose settings are in `folder`."""
     password = kept_secret(folder / "redis-password", lambda: secrets.token_urlsafe(24))
     # Nothing in it has to outlive a restart: queues are in PostgreSQL.
-    settings = f'requirepass {password}\nsave ""\nappendonly no\n'
+    settings = f'requirepass {password}\nsave ""\nappendonly no\n{MEMORY}'
     write_private(folder / "redis.conf", settings)
     # Redis is an account of its own.
     (folder / "redis.conf").chmod(0o644)

@@ -247,7 +247,6 @@ EXCEPTIONS: Mapping[str, str] = {
     "login": _ACCOUNT,
     "logout": _ACCOUNT,
     "invitation": "reads one invitation by the hash of a secret that nobody has stored",
-    "archive-draft": "reads one draft by its slug, whose file is a publication",
     "readyz": "asks whether PostgreSQL answers, and reads no table",
     "api:project-export": "streams a whole project, campaign by campaign",
     "archive-data": "writes all publications, which come with a release, into one file",

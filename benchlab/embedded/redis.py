@@ -24,6 +24,9 @@ appendonly no
 save 60 1
 stop-writes-on-bgsave-error no
 daemonize no
+# Messages have no time to live; answers of the cache have, and make room.
+maxmemory 256mb
+maxmemory-policy volatile-lru
 {without}
 """
 
