@@ -127,6 +127,13 @@ def all_names() -> tuple[str, ...]:
 
 
 @functools.cache
+def all_words() -> frozenset[str]:
+    """The words of all enumerations, of any version."""
+    spans = (span for spans in _stretches_by_name().values() for span in spans)
+    return frozenset(word for span in spans for word in _words(span.facts["values"]))
+
+
+@functools.cache
 def catalogue(major: str) -> Mapping[str, Setting]:
     """All settings of a version by lower-case name. Raises UnknownVersion. Read once (10 ms)."""
     place = position(major)

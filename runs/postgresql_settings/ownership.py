@@ -86,9 +86,14 @@ def runs_command(name: str, value: str) -> bool:
 
     Only values that are known to do nothing are none.
     """
-    if _COMMAND.fullmatch(name.lower()):
+    if is_command(name):
         return value.strip() not in HARMLESS_COMMANDS
     return may_be_code(name) and bool(value.strip())
+
+
+def is_command(name: str) -> bool:
+    """Whether the setting is a command by its name."""
+    return _COMMAND.fullmatch(name.lower()) is not None
 
 
 def may_be_code(name: str) -> bool:

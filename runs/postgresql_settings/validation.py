@@ -3,7 +3,14 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from runs.postgresql_settings import combinations, comparability_warnings, names, ownership, values
+from runs.postgresql_settings import (
+    combinations,
+    comparability_warnings,
+    names,
+    ownership,
+    secrets,
+    values,
+)
 from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
@@ -42,6 +49,7 @@ def check(
             found += combinations.memory_findings(effective, memory_bytes)
         if for_run:
             found += ownership.findings(effective.given, major)
+            found += _hidden(effective.given, major)
             found += comparability_warnings.findings(effective)
     if for_run and len(majors) > 1:
         found += comparability_warnings.across(settings, sorted(majors, key=position))
@@ -51,6 +59,22 @@ def check(
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Those with which a run cannot start."""
     return tuple(finding for finding in findings if finding.severity == "error")
+
+
+def _hidden(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
+    """Settings of extensions that would be stored without their value, and so cannot be applied."""
+    for name, value in settings.items():
+        is_refused = ownership.runs_command(name, value)
+        if "." in name and not is_refused and secrets.masked(name, value) == secrets.MASK:
+            yield Finding(
+                "error",
+                "hidden_value",
+                name,
+                (major,),
+                _("BenchLab hides the value of %(name)s, which may be a secret, from its readers."),
+                {"name": name, "major": major},
+                _("Leave %(name)s out. Numbers, switches and words of enumerations can be shown."),
+            )
 
 
 def _alone(settings: Mapping[str, str], major: str) -> Iterator[Finding]:

@@ -336,31 +336,35 @@ SIGNED = ("project", "number", "hash", "at", "by", "reason")
 
 
 @transaction.atomic
-def acknowledge(*, project: str, numbers: Collection[int], reason: str) -> int:
+def acknowledge(*, project: str, spans: Sequence[tuple[int, int]], reason: str) -> int:
     """Sign that amendments were meant, outside the database; return how many were not before.
 
-    Needs the key. Raises ServiceError `not_amended`, OSError and ValueError.
+    `spans` are first and last numbers; what else is between is passed over. Needs the key. Raises
+    ServiceError `not_amended`, OSError and ValueError.
     """
-    entries = Seal.objects.filter(project__slug=project, number__in=numbers)
-    amended = {each.number: each.digest for each in entries.filter(kind=Seal.Kind.AMENDED)}
-    if missing := sorted({*numbers} - amended.keys()):
-        told = ", ".join(map(str, missing))
-        message = _("No amendments of %(project)s: %(numbers)s.")
-        raise ServiceError(
-            "not_amended",
-            message % {"project": project, "numbers": told},
-            remedy=_("`manage.py verify` names the entries that wait for it."),
-        )
+    amended: dict[int, str] = {}
+    for span in spans:
+        entries = Seal.objects.filter(project__slug=project, number__range=span)
+        found = {each.number: each.digest for each in entries.filter(kind=Seal.Kind.AMENDED)}
+        if not found:
+            message = _("No amendments of %(project)s: %(numbers)s.")
+            numbers = "-".join(map(str, dict.fromkeys(span)))
+            raise ServiceError(
+                "not_amended",
+                message % {"project": project, "numbers": numbers},
+                remedy=_("`manage.py verify` names the entries that wait for it."),
+            )
+        amended |= found
     signer, known = Signer(), acknowledged()
     by, at = audit.present().name, timezone.now().isoformat()
     new = [n for n, digest in amended.items() if (project, n, digest) not in known]
-    found = []
+    rows = []
     for number in sorted(new):
         values = (project, number, amended[number], at, by, reason)
         row: dict[str, Any] = dict(zip(SIGNED, values, strict=True))
         signature = signer.sign(canonical(row).encode(), ACKNOWLEDGED).hex()
-        found.append({**row, "key": signer.public.hex(), "signature": signature})
-    keep_acknowledged(project=project, found=found)
+        rows.append({**row, "key": signer.public.hex(), "signature": signature})
+    keep_acknowledged(project=project, found=rows)
     numbers_told = ", ".join(map(str, sorted(new)))
     if new:
         audit.record(

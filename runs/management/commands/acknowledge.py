@@ -36,7 +36,7 @@ class Command(BaseCommand):
             if options["entry"]:
                 number = seals.acknowledge(
                     project=options["project"],
-                    numbers=_numbers(options["entry"]),
+                    spans=_spans(options["entry"]),
                     reason=options["reason"],
                 )
                 self.stdout.write(f"{number} amendments acknowledged")
@@ -49,12 +49,12 @@ class Command(BaseCommand):
             raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error
 
 
-def _numbers(words: list[str]) -> list[int]:
-    found: list[int] = []
+def _spans(words: list[str]) -> list[tuple[int, int]]:
+    found = []
     try:
         for word in words:
             first, _dash, last = word.partition("-")
-            found += range(int(first), int(last or first) + 1)
+            found.append((int(first), int(last or first)))
     except ValueError:
         raise CommandError(f"Not a number of an entry: {word}") from None
     return found
