@@ -143,6 +143,7 @@ PAGES = (
     *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
     *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),
     *("/scenarios/fixed-point-read/", "/projects/", "/projects/default/people/"),
+    *("/projects/default/metrics/", "/projects/default/metrics/m1/"),
     *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
     *("/audit/?project=default&before={audit}", "/tokens/", "/healthz", "/metrics"),
 )
@@ -175,7 +176,8 @@ FURTHER = (
     *("/topologies/?before=1", "/workloads/?after=1", "/workloads/?before=1"),
     "/plans/?left={run}/plan-0.json&right={run}/plan-0.json",
     *("/runs/{run}/profile/?against={run}&q=main&zoom=0", "/runs/{run}/series/?from=0&to=10"),
-    "/workloads/own-0/?version=1",
+    *("/workloads/own-0/?version=1", "/workloads/new/?from=own-0"),
+    *("/projects/default/metrics/?after=1", "/projects/default/metrics/?before=1"),
 )
 # These answer with all of a campaign that grows with the database, so they may cost as many times
 # more as it has more cells.

@@ -291,11 +291,13 @@ def _around(project: Any) -> dict[str, object]:
     )
     defaults = {"unit": "ms", "direction": "lower"}
     metrics = [Metric.objects.get(name="tps").pk] + [
-        Metric.objects.get_or_create(name=f"m{number}", defaults=defaults | {"title": "m"})[0].pk
+        Metric.objects.get_or_create(
+            project=project, name=f"m{number}", defaults=defaults | {"title": "m"}
+        )[0].pk
         for number in range(1, NUMBERS)
     ]
     rare_metric, _created = Metric.objects.get_or_create(
-        name="rare", defaults=defaults | {"title": "rare"}
+        project=project, name="rare", defaults=defaults | {"title": "rare"}
     )
     snapshot, _created = SettingsSnapshot.objects.get_or_create(
         content_hash="cost", defaults={"settings": {"work_mem": {"setting": "4096", "unit": "kB"}}}

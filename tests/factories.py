@@ -50,8 +50,16 @@ def metric(name="tps", direction="higher", unit="", title=""):
     """A metric; the same one for the same name."""
     made, _created = Metric.objects.get_or_create(
         name=name,
+        project=None,
         defaults={"direction": direction, "unit": unit or name, "title": title or name},
     )
+    return made
+
+
+def own_metric(project, name="qps_of_everyone", direction="higher", unit="qps"):
+    """A metric of a project; the same one for the same name."""
+    fields = {"direction": direction, "unit": unit, "title": name}
+    made, _created = Metric.objects.get_or_create(project=project, name=name, defaults=fields)
     return made
 
 

@@ -17,6 +17,7 @@ from runs.api.changes import ChangeSerializer
 from runs.api.doors import QueryDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Metric
+from runs.selectors.campaigns import metrics
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.head_and_base import BadSide
 from runs.selectors.histories import histories, revisions
@@ -168,7 +169,7 @@ class HistoryDoor(QueryDoor):
             campaign = sides.campaign_of(given["campaign"], reader=reader(request))
         except BadSide as error:
             raise doors.refuse(error.parameter, error.code, error.message) from error
-        metric = _metric(given["metric"]) if "metric" in given else None
+        metric = _metric(given["metric"], campaign) if "metric" in given else None
         found = histories.histories(
             campaign, metric=metric, levels=levels, ref=given.get("ref", "")
         )
@@ -185,8 +186,8 @@ class HistoryDoor(QueryDoor):
         )
 
 
-def _metric(name: str) -> Metric:
-    found = Metric.objects.filter(name=name).first()
+def _metric(name: str, campaign: Campaign) -> Metric:
+    found = metrics.named(name, campaign)
     if found is None:
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)

@@ -23,11 +23,18 @@ class MetricDirection(models.TextChoices):
 
 
 class Metric(models.Model):
-    """Name, unit and direction; the direction says which of two values is better."""
+    """Name, unit and direction; the direction says which of two values is better.
+
+    It is of the project that uploaded it first. Those of BenchLab's scenarios, tools and
+    publications have no project: they mean the same in all.
+    """
 
     Direction: TypeAlias = MetricDirection
 
-    name = models.SlugField(max_length=80, unique=True)
+    name = models.SlugField(max_length=80)
+    project = models.ForeignKey(
+        "Project", models.PROTECT, null=True, related_name="metrics", db_index=False
+    )
     unit = models.CharField(max_length=40, blank=True)
     direction = models.CharField(max_length=10, choices=Direction)
     title = models.CharField(max_length=200)
@@ -36,7 +43,13 @@ class Metric(models.Model):
 
     class Meta:
         ordering = ["name"]
-        constraints = [is_one_of("direction", MetricDirection, name="metric_direction_is_known")]
+        constraints = [
+            is_one_of("direction", MetricDirection, name="metric_direction_is_known"),
+            models.UniqueConstraint(
+                fields=["name"], condition=models.Q(project=None), name="metric_once"
+            ),
+            models.UniqueConstraint(fields=["project", "name"], name="metric_once_in_project"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -3,7 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from runs.web import changes, histories, home, reports, schedules, styleguide, uploads
-from runs.web.access import audit, people, tokens
+from runs.web.access import audit, metrics, people, tokens
 from runs.web.archive import archive, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
 from runs.web.compare import bisections, compare
@@ -152,6 +152,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("download/benchlab-upload", uploads.upload_client, name="upload-client"),
     path("download/benchlab-comment", uploads.comment_client, name="comment-client"),
     path("projects/", people.project_list, name="project-list"),
+    path("projects/<slug:slug>/metrics/", metrics.project_metrics, name="project-metrics"),
+    path(
+        "projects/<slug:slug>/metrics/<slug:name>/",
+        metrics.project_metric,
+        name="project-metric",
+    ),
     path("projects/<slug:slug>/people/", people.project_people, name="project-people"),
     path(
         "projects/<slug:slug>/people/<int:member_id>/role/",

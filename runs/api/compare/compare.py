@@ -21,6 +21,8 @@ from runs.api.doors import QueryDoor
 from runs.api.rendering import JSONRenderer
 from runs.models import Metric
 from runs.selectors import caching
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.cell_runs import CellRuns
@@ -95,7 +97,7 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
         effect=doors.percent(given.get("effect"), DEFAULT_EFFECT),
         ignore=_ignored(given.get("ignore", "")),
     )
-    _check_metrics(asked)
+    _check_metrics(asked, reader(request))
     base, head = sides.both(
         given.get("base", ""),
         given.get("head", ""),
@@ -140,10 +142,11 @@ def _ignored(text: str) -> tuple[str, ...]:
     return names
 
 
-def _check_metrics(asked: Asked) -> None:
+def _check_metrics(asked: Asked, to: Reader) -> None:
     if not asked.metrics:
         return
-    known = Metric.objects.filter(name__in=asked.metrics).values_list("name", flat=True)
+    seen = projects.visible(Metric.objects.filter(name__in=asked.metrics), to=to)
+    known = seen.values_list("name", flat=True)
     for name in sorted(set(asked.metrics) - set(known)):
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)

@@ -14,6 +14,7 @@ from runs.models import (
     Change,
     Configuration,
     Measurement,
+    Metric,
     Project,
     Run,
     Series,
@@ -40,11 +41,12 @@ PATHS: dict[type[Model], str] = {
     Series: "run__campaign__project",
     Artifact: "run__campaign__project",
     Configuration: "project",
+    Metric: "project",
     Workload: "project",
     WorkloadVersion: "workload__project",
 }
 # Without a project they are of the instance: only an administrator changes them.
-OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Workload})
+OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Metric, Workload})
 
 
 def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:

@@ -38,6 +38,7 @@ class Right(StrEnum):
     EXPECT = "expect"
     IMPORT = "import"
     MAINTAIN = "maintain"
+    METRICS = "metrics"
     PEOPLE = "people"
     PRIORITISE = "prioritise"
     UPLOAD_FOR_SERVER = "upload for server"
@@ -74,6 +75,8 @@ GRANTS: Mapping[Right, Grant] = {
     Right.EXPECT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.IMPORT: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.MAINTAIN: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
+    # Unit, direction and title of what the project's uploads measure.
+    Right.METRICS: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     Right.PEOPLE: Grant(Role.MAINTAINER, _SCOPE.ADMIN),
     # Servers are shared: the operators of one project must not decide who goes first.
     Right.PRIORITISE: Grant(Role.MAINTAINER, _SCOPE.QUEUE),
@@ -207,6 +210,8 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "audit-list": {"GET": Right.AUDIT},
     "styleguide": _LOOK,
     "project-list": _list(Right.PROJECTS),
+    "project-metrics": {"GET": Right.METRICS},
+    "project-metric": _form(Right.METRICS),
     "project-people": _form(Right.PEOPLE),
     "project-role": _act(Right.PEOPLE),
     "project-remove": _act(Right.PEOPLE),

@@ -258,7 +258,7 @@ def plots(
     `wanted` is the chart of the data file: kind (lines, bars, stacked), metric or metrics, x, log.
     """
     names = _metrics_of(wanted)
-    found = {each.name: each for each in Metric.objects.filter(name__in=names)}
+    found = {each.name: each for each in Metric.objects.filter(name__in=names, project=None)}
     made = []
     for name in (name for name in names if name in found):
         summaries = metrics.summaries(campaign, name)

@@ -254,7 +254,7 @@ _CELLS = f"""
 SELECT cell.*, {", ".join(f"tps.{name}" for name in metrics.FIELDS)}
 FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = campaign_id
 LEFT JOIN runs_cellsummary tps ON cell_id = cell.id
-    AND metric_id = (SELECT id FROM runs_metric WHERE name = %(metric)s)
+    AND metric_id = (SELECT id FROM runs_metric WHERE name = %(metric)s AND project_id IS NULL)
 WHERE campaign_id = ANY(%(campaigns)s)
 ORDER BY campaign.year, campaign_id, ordinal, cell.id
 """  # noqa: S608 - of constants

@@ -1,9 +1,9 @@
 """Metrics: the one that a campaign shows first, and its summaries for cells."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from django.db.models import BooleanField, F, Func, Prefetch, QuerySet
+from django.db.models import BooleanField, F, Func, Prefetch, Q, QuerySet
 from django.db.models.lookups import In
 
 from runs.analysis.summary import Summary
@@ -21,6 +21,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT
 from runs.scenarios import registry
+from runs.selectors.access import permissions
 from runs.selectors.archive import provenance
 
 COUNT_UNITS = frozenset(
@@ -48,7 +49,32 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
     name = _of_scenario(campaign)
     if name is None:
         return next(iter(of_campaign(campaign) if among is None else by_use(among)), None)
-    return Metric.objects.filter(name=name).first()
+    return Metric.objects.filter(name=name, project=None).first()
+
+
+def known(names: Collection[str], *, in_project: int | None) -> QuerySet[Metric]:
+    """The metrics of these names that a project has: the shared ones, then its own."""
+    of = Metric.objects.filter(Q(project=None) | Q(project=in_project), name__in=names)
+    return of.order_by(F("project").asc(nulls_first=True), "name")
+
+
+def named(name: str, campaign: Campaign) -> Metric | None:
+    """The metric that a campaign's project means by a name. One query, or two."""
+    project = campaign.project_id or permissions.default_project()
+    return known([name], in_project=project).last()
+
+
+def joined(metrics: Iterable[Metric]) -> dict[int, Metric]:
+    """By the key of each metric the one that stands for all of its name, unit and direction.
+
+    Projects may name alike what they measure alike: these are compared. It is the shared one, or
+    the oldest.
+    """
+    ordered = sorted(metrics, key=lambda each: (each.project_id is not None, each.pk))
+    first: dict[tuple[str, str, str], Metric] = {}
+    return {
+        each.pk: first.setdefault((each.name, each.unit, each.direction), each) for each in ordered
+    }
 
 
 def primary_name(campaign: Campaign, found: Iterable[Metric]) -> str:

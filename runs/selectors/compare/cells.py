@@ -8,7 +8,7 @@ from runs.analysis.summary import Summary
 from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.campaigns.metrics import by_use, summary_of
+from runs.selectors.campaigns.metrics import by_use, joined, summary_of
 from runs.selectors.compare import cell_runs, judging, series_cells
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.cell_runs import CellRuns
@@ -86,8 +86,10 @@ def compared_cells(
 
 def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
     found: dict[int, dict[Metric, Summary]] = {cell: {} for cell in cells}
-    for row in CellSummary.objects.filter(cell__in=cells).select_related("metric"):
-        found[row.cell_id][row.metric] = summary_of(row)
+    rows = list(CellSummary.objects.filter(cell__in=cells).select_related("metric"))
+    one_of = joined(row.metric for row in rows)
+    for row in rows:
+        found[row.cell_id][one_of[row.metric_id]] = summary_of(row)
     return found
 
 

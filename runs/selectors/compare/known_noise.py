@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
-from runs.models import Campaign, CellSummary, Metric, Revision, Run
+from runs.models import Campaign, CellSummary, Revision, Run
 from runs.models.campaigns import Origin
 
 # So many of the newest campaigns that have ended say how their machines scatter.
@@ -112,15 +112,13 @@ def scopes(cells: Iterable[tuple[Campaign, int | None]]) -> list[Scope]:
     return [Scope(campaign, frozenset(revisions[campaign])) for campaign in listed]
 
 
-def of_scopes(
-    scopes: Sequence[Scope], metrics: Mapping[int, Metric]
-) -> dict[tuple[int, int], Noise]:
+def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple[int, int], Noise]:
     """The noise of each campaign as known from before, by (campaign, metric).
 
     For executed campaigns: how others that have ended scatter on the same servers and hardware, by
     their cells without a run in doubt. A campaign that has doubtful runs itself gets none: what the
     machine is like while nobody disturbs it says nothing about it. For uploads: how the campaign's
-    other newest revisions scatter. Three queries at most.
+    other newest revisions scatter. `metrics` have the `keys` of their rows. Three queries at most.
     """
     found: dict[tuple[int, int], Noise] = {}
     executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
@@ -128,7 +126,9 @@ def of_scopes(
         found |= _noise_of_servers(executed, list(metrics))
     uploaded = [each for each in scopes if each.campaign.origin == Origin.UPLOADED]
     if uploaded:
-        found |= _noise_of_revisions(uploaded, list(metrics))
+        found |= _noise_of_revisions(
+            uploaded, {key: metric for metric, each in metrics.items() for key in each.keys}
+        )
     return found
 
 
@@ -178,7 +178,7 @@ def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
 
 
 def _noise_of_revisions(
-    scopes: Sequence[Scope], metrics: list[int]
+    scopes: Sequence[Scope], metrics: Mapping[int, int]
 ) -> dict[tuple[int, int], Noise]:
     asked = [revision for scope in scopes for revision in scope.revisions if revision is not None]
     if not asked:
@@ -187,7 +187,7 @@ def _noise_of_revisions(
         CellSummary.objects.filter(
             cell__campaign__in=[scope.campaign.pk for scope in scopes],
             cell__revision__in=_newest_revisions(scopes, asked),
-            metric__in=metrics,
+            metric__in=list(metrics),
             log_variance__isnull=False,
         )
         .order_by("-cell_id")
@@ -195,7 +195,7 @@ def _noise_of_revisions(
     )
     scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
     for campaign, metric, n, variance in rows:
-        scatter[campaign, metric].append((n or 1, variance or 0.0))
+        scatter[campaign, metrics[metric]].append((n or 1, variance or 0.0))
     known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
     return {key: each for key, each in known.items() if each is not None}
 

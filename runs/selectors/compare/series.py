@@ -207,6 +207,9 @@ def _rows(
     chosen = next((each for each in found if each.name == wanted), found[0] if found else None)
     if wanted and (chosen is None or chosen.name != wanted):
         faults.append(_("None of these series has the metric %(name)s.") % {"name": wanted})
+    if chosen is not None and sum(each.name == chosen.name for each in found) > 1:
+        message = _("%(name)s has another unit or direction in some of these series: left out.")
+        faults.append(message % {"name": chosen.name})
     if chosen is not None and chosen.name != (wanted or USUAL):
         _found, summaries = _measured(cells, chosen.name)
     rows = [
@@ -236,12 +239,15 @@ GROUP BY metric.id
 def _measured(cells: _Cells, name: str) -> tuple[list[Metric], dict[int, Summary]]:
     """The metrics of the cells, the most useful first, and by cell the summary of this one."""
     values = {"cells": [cell.pk for cell, _levels in cells], "name": name}
-    found = metrics.by_use(Metric.objects.raw(_MEASURED, values))
+    stored = list(Metric.objects.raw(_MEASURED, values))
+    one_of = metrics.joined(stored)
+    found = metrics.by_use(dict.fromkeys(one_of.values()))
+    chosen = next((each for each in found if each.name == name), None)
     summaries: dict[int, Summary] = {}
-    for each in found:
-        if each.name == name:
+    for each in stored:
+        if one_of[each.pk] is chosen:
             keys, *figures = (getattr(each, f"of_{of}") for of in ("cell_id", *metrics.FIELDS))
-            summaries = dict(zip(keys, map(Summary, *figures), strict=True))
+            summaries |= zip(keys, map(Summary, *figures), strict=True)
     return found, summaries
 
 

@@ -13,14 +13,14 @@ from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
-from runs.selectors.campaigns.metrics import is_count
+from runs.selectors.campaigns.metrics import is_count, joined
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
 MOST_VALUES = 20_000
 
 # In PostgreSQL's words: to write it from a query set takes as long as to read a thousand rows.
 _SUMMARIES = """
-SELECT metric.id, name, unit, direction, title, title_ja, array_agg(cell_id) AS cells,
+SELECT metric.id, project_id, name, unit, direction, title, title_ja, array_agg(cell_id) AS cells,
     coalesce(array_agg(n) FILTER (WHERE is_asked), '{}') AS counts,
     coalesce(array_agg(log_mean) FILTER (WHERE is_asked), '{}') AS log_means,
     coalesce(array_agg(log_variance) FILTER (WHERE is_asked), '{}') AS log_variances,
@@ -32,7 +32,7 @@ FROM (SELECT *, %(names)s::text[] = '{}' OR name = ANY(%(names)s) AS is_asked FR
     AS metric
 JOIN runs_cellsummary ON metric_id = metric.id
 WHERE cell_id = ANY(%(cells)s)
-GROUP BY metric.id, name, unit, direction, title, title_ja, is_asked
+GROUP BY metric.id, project_id, name, unit, direction, title, title_ja, is_asked
 ORDER BY metric.id
 """
 
@@ -53,14 +53,27 @@ ORDER BY run_id
 """
 
 
-def metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool) -> list[Any]:
-    """All metrics of these cells, each with its `cells`. One query.
+# What a metric of `_SUMMARIES` has of its cells.
+LISTS = ("counts", "log_means", "log_variances", "means", "medians", "minima", "maxima")
 
+
+def metrics(cells: Mapping[int, StoredCell], names: Collection[str], *, whole: bool) -> list[Any]:
+    """All metrics of these cells, each with its `cells` and the `keys` of its rows. One query.
+
+    Metrics of several projects that agree in name, unit and direction are one.
     Those named (none: all) also have what is stored of each of these cells, in the same order; only
     if it is `whole` also what no model needs.
     """
     values = {"cells": list(cells), "names": list(names), "whole": whole}
-    return list(Metric.objects.raw(_SUMMARIES, values))
+    found: list[Any] = list(Metric.objects.raw(_SUMMARIES, values))
+    one_of = joined(found)
+    for each in found:
+        each.keys = [each.pk]
+    for each in found:
+        if (one := one_of[each.pk]) is not each:
+            for name in ("keys", "cells", *LISTS):
+                getattr(one, name).extend(getattr(each, name))
+    return [each for each in found if one_of[each.pk] is each]
 
 
 def summaries(
@@ -91,6 +104,7 @@ def of_model(
 ) -> dict[tuple[int, int], Cell]:
     """The cells as the model needs them, by (cell, metric). One query."""
     metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
+    keys: dict[int, int] = {key: metric.pk for metric in measured for key in metric.keys}
     # By cell and metric, so the rest is never compared.
     rows = sorted(
         (cell, metric.pk, *row)
@@ -101,7 +115,7 @@ def of_model(
         )
     )
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
-    values = _values(cells, metrics) if has_values else {}
+    values = _values(cells, keys) if has_values else {}
     return {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
 
 
@@ -155,9 +169,9 @@ def _cell(
 
 
 def _values(
-    cells: Mapping[int, StoredCell], metrics: Mapping[int, Metric]
+    cells: Mapping[int, StoredCell], metrics: Mapping[int, int]
 ) -> dict[tuple[int, int], list[Value]]:
-    """The runs' values, each with its round and its server. One query."""
+    """The runs' values, each with its round and its server; `metrics` by their keys. One query."""
     values: dict[str, Any] = {
         "cells": list(cells),
         "metrics": list(metrics),
@@ -169,5 +183,6 @@ def _values(
         cursor.execute(_VALUES, values)
         for cell, metric, value, server, origin, repeat, made_in in cursor.fetchall():
             number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
-            found[cell, metric].append((value, None if number is None else (server, number)))
+            block = None if number is None else (server, number)
+            found[cell, metrics[metric]].append((value, block))
     return found

@@ -316,9 +316,10 @@ def of(found: SideVerdict) -> list[Trail]:
     trails = []
     for metric in dict.fromkeys(row.metric for row in rows):
         of_metric = [row for row in rows if row.metric == metric]
+        is_of_other = metric.project_id not in {None, head.campaign.project_id}
         found_points = history_points.of(
             head.campaign,
-            metric,
+            (metrics.named(metric.name, head.campaign) if is_of_other else None) or metric,
             {keys[row.head_cell or 0] for row in of_metric},
             ref=ref,
             since=begin,

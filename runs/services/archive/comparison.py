@@ -71,7 +71,8 @@ def _document(document: Document, source: Source) -> Iterator[str]:
     yield from _fields("its description", wanted, {name: getattr(source, name) for name in wanted})
     yield from _conditions(document)
     metrics = {each.name: (each.unit, each.direction) for each in document.metrics}
-    known = Metric.objects.filter(name__in=metrics).values_list("name", "unit", "direction")
+    shared = Metric.objects.filter(name__in=metrics, project=None)
+    known = shared.values_list("name", "unit", "direction")
     yield from _rows("metric", metrics, {name: rest for name, *rest in known})
     for table in checks.check(document.campaigns):
         yield from _table(table)

@@ -138,6 +138,7 @@ def _metrics(
         if entry.name not in ours:
             Metric.objects.update_or_create(
                 name=entry.name,
+                project=None,
                 defaults={
                     "unit": entry.unit,
                     "direction": entry.direction,
@@ -145,7 +146,7 @@ def _metrics(
                     "title_ja": entry.title.ja,
                 },
             )
-    metrics = {metric.name: metric for metric in Metric.objects.all()}
+    metrics = {metric.name: metric for metric in Metric.objects.filter(project=None)}
     for table in found:
         for checked in table.figures:
             if checked.figure.metric not in metrics:
@@ -158,7 +159,7 @@ def _metrics(
 
 def _check_metric(source: Source, entry: MetricEntry) -> None:
     """Refuse another unit or direction for a metric that already has values."""
-    known = Metric.objects.filter(name=entry.name).first()
+    known = Metric.objects.filter(name=entry.name, project=None).first()
     if known is None or (known.unit, known.direction) == (entry.unit, entry.direction):
         return
     others = Measurement.objects.filter(metric=known).exclude(

@@ -4,7 +4,12 @@ from django.db import transaction
 
 from runs.models import Metric, Scenario
 from runs.scenarios import registry
+from runs.scenarios.definition import MetricDefinition
 from runs.scenarios.themes import THEMES
+from runs.tools import registry as tool_registry
+from runs.tools.metrics import Metric as ToolMetric
+
+Named = MetricDefinition | ToolMetric
 
 
 @transaction.atomic
@@ -16,17 +21,26 @@ def sync() -> None:
         unique_fields=["slug"],
         update_fields=["title", "description", "runnable"],
     )
-    Metric.objects.bulk_create(
-        [
-            Metric(
-                name=metric.name, unit=metric.unit, direction=metric.direction, title=metric.title
-            )
-            for metric in registry.metrics().values()
-        ],
-        update_conflicts=True,
-        unique_fields=["name"],
-        update_fields=["unit", "direction", "title"],
-    )
+    _sync_metrics()
+
+
+def _sync_metrics() -> None:
+    """The metrics of scenarios and tools, which all projects share.
+
+    One of a tool that is here with another unit stays as it is: it has figures in that.
+    """
+    stored = {each.name: each for each in Metric.objects.filter(project=None)}
+    own = registry.metrics()
+    made = []
+    named: dict[str, Named] = {**tool_registry.metrics(), **own}
+    for name, metric in named.items():
+        fields = {"unit": metric.unit, "direction": metric.direction, "title": metric.title}
+        known = stored.get(name)
+        if known is None:
+            made.append(Metric(name=name, **fields))
+        elif name in own and any(getattr(known, key) != value for key, value in fields.items()):
+            Metric.objects.filter(pk=known.pk).update(**fields)
+    Metric.objects.bulk_create(made, ignore_conflicts=True)
 
 
 def _scenarios() -> list[Scenario]:

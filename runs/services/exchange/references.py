@@ -26,6 +26,7 @@ from runs.models import (
 )
 from runs.selectors import exchange
 from runs.selectors.access import projects
+from runs.selectors.campaigns import metrics
 from runs.selectors.exchange import Row
 from runs.services.configurations import configurations
 from runs.services.exchange.reading import IMPORTED, contradicted, refused
@@ -40,7 +41,7 @@ class Known:
         self.keys: dict[tuple[str, Any], int] = {}
         self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
             "scenario": _scenario,
-            "metric": _metric,
+            "metric": self._metric,
             "hardware": _hardware,
             "environment": _environment,
             "settings": _settings,
@@ -106,9 +107,16 @@ class Known:
             if known := own.first():
                 return known, False
         fields = _fields(row, exchange.CONFIGURATION, "slug")
-        is_own = fields["origin"] == Configuration.Origin.OWN
-        project = self.project if is_own else None
-        return Configuration.objects.create(slug=slug, project=project, **fields), True
+        return Configuration.objects.create(slug=slug, project=self.project, **fields), True
+
+    def _metric(self, row: Row) -> tuple[str, Metric]:
+        known = metrics.known([row["name"]], in_project=self.project.pk).last()
+        fields = _fields(row, exchange.METRIC)
+        found = known or Metric.objects.create(project=self.project, **fields)
+        for name in ("unit", "direction"):
+            if getattr(found, name) != row[name]:
+                raise _Contradiction(row["name"], name)
+        return row["name"], found
 
 
 class _Contradiction(Exception):
@@ -121,15 +129,6 @@ class _Contradiction(Exception):
 def _scenario(row: Row) -> tuple[str, Scenario]:
     defaults = _fields(row, exchange.SCENARIO, "slug")
     return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
-
-
-def _metric(row: Row) -> tuple[str, Metric]:
-    defaults = _fields(row, exchange.METRIC, "name")
-    found, _created = Metric.objects.get_or_create(name=row["name"], defaults=defaults)
-    for name in ("unit", "direction"):
-        if getattr(found, name) != row[name]:
-            raise _Contradiction(row["name"], name)
-    return row["name"], found
 
 
 def _hardware(row: Row) -> tuple[str, HardwareProfile]:

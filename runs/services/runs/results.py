@@ -28,7 +28,8 @@ def store(*, run_id: int, token: int, findings: Findings) -> bool:
     run.series.all().delete()
     _store(run, findings)
     certificates.issue(run=run, usage=findings.usage)
-    metrics = {each.name: each for each in Metric.objects.filter(name__in=findings.measurements)}
+    shared = Metric.objects.filter(name__in=findings.measurements, project=None)
+    metrics = {each.name: each for each in shared}
     run.measurements.all().delete()
     Measurement.objects.bulk_create(
         Measurement(run=run, metric=metrics[name], value=value)

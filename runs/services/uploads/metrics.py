@@ -1,11 +1,15 @@
-"""The metrics of uploaded runs: known ones must agree, and figures must be possible."""
+"""The metrics of uploaded runs: known ones must agree, and figures must be possible.
+
+A metric is known where it is shared or of the project; other projects have theirs.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils.translation import gettext as _
 
-from runs.models import Metric
+from runs.models import Metric, Project
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
 from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
@@ -65,20 +69,23 @@ def _of_time(metric: str, unit: str, least: float, most: float) -> tuple[str, st
 Known = dict[str, tuple[int, str, str]]
 
 
-def question(runs: Sequence[GivenRun]) -> Statement:
+def question(runs: Sequence[GivenRun], project: Project) -> Statement:
     """The query for the metrics of these runs, and of series with the name of a metric."""
     names = {each.metric for run in runs for each in run.measurements}
-    return _question(names | {each.name for run in runs for each in run.series if each.unit})
+    names |= {each.name for run in runs for each in run.series if each.unit}
+    return _question(names, project)
 
 
-def resolve(runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]) -> dict[str, int]:
+def resolve(
+    runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
+) -> dict[str, int]:
     """The metrics' keys by name; `rows` are the query's result."""
     given = _distinct(runs)
     known = _known(rows)
-    made = _new(given, known, faults)
+    made = _new(given, known, project, faults)
     if made:
         Metric.objects.bulk_create(made, ignore_conflicts=True)
-        known |= _known(perform([_question({metric.name for metric in made})])[0])
+        known |= _known(perform([_question({metric.name for metric in made}, project)])[0])
     for measurement, pointer in given.items():
         if measurement.metric in known:
             faults += _contradictions(measurement, known[measurement.metric], pointer)
@@ -123,9 +130,12 @@ def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
     }
 
 
-def _question(names: set[str]) -> Statement:
+def _question(names: set[str], project: Project) -> Statement:
+    """Shared ones first: the project's own take their place."""
     return Statement(
-        "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)", (list(names),)
+        "SELECT name, id, unit, direction FROM runs_metric WHERE name = ANY(%s)"
+        " AND (project_id IS NULL OR project_id = %s) ORDER BY project_id NULLS FIRST",
+        (list(names), project.pk),
     )
 
 
@@ -133,7 +143,9 @@ def _known(rows: Rows) -> Known:
     return {name: (key, unit, direction) for name, key, unit, direction in rows}
 
 
-def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) -> list[Metric]:
+def _new(
+    given: dict[GivenMeasurement, str], known: Known, project: Project, faults: list[Fault]
+) -> list[Metric]:
     made: dict[str, Metric] = {}
     missing: dict[str, str] = {}
     for each, pointer in given.items():
@@ -144,6 +156,7 @@ def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) 
             continue
         made[each.metric] = Metric(
             name=each.metric,
+            project=project,
             unit=each.unit or "",
             direction=each.direction,
             title=each.title or each.metric,
@@ -153,7 +166,7 @@ def _new(given: dict[GivenMeasurement, str], known: Known, faults: list[Fault]) 
             message = _("The metric %(name)s is new: give its unit and direction.")
             field = "direction" if _said(given, name).direction is None else "unit"
             faults.append(Fault(f"{pointer}/{field}", "metric_unknown", message % {"name": name}))
-    faults += _twins(made, given)
+    faults += _twins(made, given, project)
     return [made[name] for name in sorted(made)]
 
 
@@ -161,12 +174,16 @@ def _said(given: dict[GivenMeasurement, str], name: str) -> GivenMeasurement:
     return next(each for each in given if each.metric == name)
 
 
-def _twins(made: Mapping[str, Metric], given: dict[GivenMeasurement, str]) -> Iterator[Fault]:
+def _twins(
+    made: Mapping[str, Metric], given: dict[GivenMeasurement, str], project: Project
+) -> Iterator[Fault]:
     """New metrics that differ from others by upper and lower case alone."""
     if not made:
         return
     lower = {name.lower(): name for name in sorted(made, reverse=True)}
-    stored = Metric.objects.annotate(lower=Lower("name")).filter(lower__in=lower)
+    stored = Metric.objects.annotate(lower=Lower("name")).filter(
+        Q(project=None) | Q(project=project), lower__in=lower
+    )
     there = dict(stored.values_list("lower", "name"))
     for name in sorted(made):
         other = there.get(name.lower(), lower[name.lower()])

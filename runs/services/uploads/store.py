@@ -199,7 +199,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         {
             # First: who waits here for another upload of a new commit sees below what it has made.
             **conditions.questions(runs, project),
-            "metrics": metrics.question(runs),
+            "metrics": metrics.question(runs, project),
             "cells": cells.question(runs),
             "ids": cells.numbering(runs),
         },
@@ -207,7 +207,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     )
     known = campaigns.resolve(runs, found["cells"], project, faults)
     under = conditions.resolve(runs, found, project, faults)
-    metric_ids = metrics.resolve(runs, found["metrics"], faults)
+    metric_ids = metrics.resolve(runs, found["metrics"], project, faults)
     if faults:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)

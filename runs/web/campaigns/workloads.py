@@ -194,24 +194,26 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload, empty or from one that is there (`?from=slug`)."""
-    return _edited(request, None)
+    known = selectors.listed(to=request.user)
+    return _edited(request, None, origin=known.filter(slug=request.GET.get("from", "")).first())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def workload_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """A further version of a workload."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
-    return _edited(request, workload)
+    return _edited(request, workload, origin=workload)
 
 
-def _edited(request: HttpRequest, workload: Workload | None) -> HttpResponse:
+def _edited(
+    request: HttpRequest, workload: Workload | None, *, origin: Workload | None
+) -> HttpResponse:
     """The editor as it was sent: only checked, with a further script, or stored."""
     chooser = cast(User, request.user) if workload is None else None
     if request.method != "POST":
         initial: dict[str, Any] = {}
         given: list[Any] = []
-        known = selectors.listed(to=request.user).filter(slug=request.GET.get("from", ""))
-        if (origin := workload or known.first()) is not None:
+        if origin is not None:
             initial, given = initial_of(selectors.history(origin)[0])
         form = WorkloadForm(initial=initial, user=chooser)
         return _editor(request, form, ScriptForms(initial=given), workload)

@@ -85,7 +85,7 @@ def names(of):
         "workload": {"slug": f"of-{of.slug}"},
         "artifact": {"run_id": run.pk, "name": "stdout"},
         "server": {"slug": run.server.slug},
-        "project": {"slug": of.project.slug},
+        "project": {"slug": of.project.slug, "name": factories.own_metric(of.project).name},
         "hardware": {"pk": 1, "hardware_id": 1},
     }
 

@@ -56,7 +56,7 @@ WHEN = datetime(2026, 1, 31, 2, tzinfo=UTC)
 # What an export has of each model; what it leaves out is a matter of the instance.
 CONTENTS = {
     Scenario: (exports.SCENARIO, {"runnable"}),
-    Metric: (exports.METRIC, set()),
+    Metric: (exports.METRIC, {"project"}),
     HardwareProfile: (exports.HARDWARE, {"created_at", "name_ja", "memory_printed"}),
     Environment: (exports.ENVIRONMENT, {"created_at"}),
     SettingsSnapshot: (exports.SETTINGS, {"created_at"}),

@@ -1,0 +1,57 @@
+"""The metrics of a project, which its maintainers correct."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from runs.models import Metric
+from runs.selectors.access import projects
+from runs.services.campaigns import metrics
+from runs.services.errors import ServiceError
+from runs.web import pages
+
+PAGE_SIZE = 50
+
+
+class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
+    """What a project says of a metric."""
+
+    class Meta:
+        model = Metric
+        fields = ("unit", "direction", "title")
+        labels = {
+            "unit": gettext_lazy("Unit"),
+            "direction": gettext_lazy("Direction"),
+            "title": gettext_lazy("Title"),
+        }
+
+
+@require_http_methods(["GET", "HEAD"])
+def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
+    """The metrics that belong to a project."""
+    project = get_object_or_404(projects.readable(request.user), slug=slug)
+    page = pages.page(project.metrics.all(), request.GET, size=PAGE_SIZE, by="name")
+    context = {"section": "projects", "project": project, "page": page, "rows": page.rows}
+    return render(request, "projects/metrics.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Correct one of them."""
+    project = get_object_or_404(projects.readable(request.user), slug=slug)
+    metric = get_object_or_404(project.metrics, name=name)
+    form = MetricForm(request.POST or None, instance=metric)
+    if request.method == "POST" and form.is_valid():
+        try:
+            metrics.correct(metric=metric, **form.cleaned_data)
+        except ServiceError as error:
+            pages.into_form(form, error)
+        else:
+            messages.success(request, _("The metric was corrected."))
+            return redirect("project-metrics", slug=slug)
+    context = {"section": "projects", "project": project, "metric": metric, "form": form}
+    return render(request, "projects/metric.html", context)
