@@ -19,7 +19,7 @@ from django.core.files import File
 CONNECT_SECONDS, READ_SECONDS, TRIES = 2, 20, 2
 MEMORY_BYTES = 4 * 2**20
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_PREFIX = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
+_PREFIX = re.compile(r"\A(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
 _REGION = re.compile(r"[a-z0-9-]+")
 REFUSED = frozenset({"AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "403"})
 

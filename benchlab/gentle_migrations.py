@@ -37,9 +37,9 @@ LONGEST_PAUSE_SECONDS = 15.0
 GIVE_UP_SECONDS = 600.0
 
 # Their waits keep nobody else from reading and writing, and they can be in no transaction.
-_CONCURRENT = re.compile(r"\s*(CREATE|DROP|REINDEX)\b[^;]*?\bCONCURRENTLY\b", re.IGNORECASE)
+_CONCURRENT = re.compile(r"\A\s*(CREATE|DROP|REINDEX)\b[^;]*?\bCONCURRENTLY\b", re.IGNORECASE)
 _NEW_INDEX = re.compile(
-    r'\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY (?:IF NOT EXISTS )?"?(\w+)"? ON', re.IGNORECASE
+    r'\A\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY (?:IF NOT EXISTS )?"?(\w+)"? ON', re.IGNORECASE
 )
 _IS_VALID = """
 SELECT i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

@@ -263,7 +263,7 @@ def _wanted(
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """(package, extras) of each line; not those that belong to an extra that nobody asked for."""
     for requirement in requirements:
-        match = re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?", requirement)
+        match = re.match(r"\A\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?", requirement)
         belongs_to = re.search(r"""\bextra\s*==\s*["']([^"']+)""", requirement)
         if match and (belongs_to is None or _plain(belongs_to[1]) in extras):
             asked = (match[2] or "").split(",")

@@ -21,8 +21,8 @@ LEVELS_OF_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "synchronous_commit": ("arrangement", "synchronous"),
 }
 _SAME_WORDS = {"wal_level": {"archive": "replica", "hot_standby": "replica"}}
-_POINT_RELEASE = re.compile(r"(\d+)(?:\.\d+)+")
-_UBUNTU_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
+_POINT_RELEASE = re.compile(r"(?<!\d)(\d+)(?:\.\d+)+")
+_UBUNTU_RELEASE = re.compile(r"(?<!\d)(\d+\.\d+)(?:\.\d+)+")
 _SERIES = re.compile(r"\d+(?:\.\d+)?")
 _LEVEL_OF_OPTIMISATION = re.compile(r"(?<!\S)-O([0-9sgz]|fast)?(?!\S)")
 

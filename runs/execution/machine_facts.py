@@ -55,7 +55,7 @@ def number_in(text: str | None) -> int | None:
 SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024
-_CHOSEN = re.compile(r"\[(.+?)\]")
+_CHOSEN = re.compile(r"\[([^\[\]]+)\]")
 _CLOUD = re.compile(r'"(?:cloud_name|instance_type|machine_type|vmSize)": *"([^"]*)"')
 # Limits that affect a PostgreSQL server or a load generator with many clients.
 _LIMITS = {

@@ -47,10 +47,10 @@ _WRITE = 'cat >"$1"'
 _MAKE_SOCKETS = 'umask 077; mkdir "$1"'
 _TIMEOUT = "canceling statement due to statement timeout"
 _ABORTED = re.compile(
-    r"client 0 (?:script 0 )?aborted in command (\d+)(?:[^:;]*)[:;]\s*(.*)", re.DOTALL
+    r"client 0 (?:script 0 )?aborted in command (\d{1,9})[^:;]{0,100}[:;]\s*(.*)", re.DOTALL
 )
 # Not just the word: a notice may name a table like that.
-_DIED = re.compile(r"client 0 [^\n]*aborted", re.IGNORECASE)
+_DIED = re.compile(r"client 0 [^\n]{0,100}aborted", re.IGNORECASE)
 _LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _OF_PSQL = re.compile(r"^psql:<stdin>:(\d+): (.*)", re.DOTALL | re.MULTILINE)
 

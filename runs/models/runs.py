@@ -304,7 +304,7 @@ class RunEvent(models.Model):
 # The name of a stored content: SHA-256, in lower case.
 DIGEST = re.compile(r"[0-9a-f]{64}")
 DIGEST_BYTES = 32
-MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
+MEDIA_TYPE = re.compile(r"\A[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*(; ?[a-z-]+=[a-zA-Z0-9._-]+)*")
 # Not allowed in a name, which becomes the end of an address and part of a header.
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 

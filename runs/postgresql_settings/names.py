@@ -18,7 +18,7 @@ from runs.postgresql_settings.findings import Finding, Severity
 from runs.wording import gettext_noop as _
 
 _WORD = r"[A-Za-z_\u0080-\uffff][\w$]*"
-_EXTENSION = re.compile(rf"{_WORD}\.{_WORD}")
+_EXTENSION = re.compile(rf"\A{_WORD}\.{_WORD}")
 _NAME = re.compile(_WORD)
 
 _PRESET_REMEDY = _("Leave it out: it is read-only.")

@@ -36,7 +36,7 @@ LIBRARIES = frozenset(
 # Search paths for libraries and extensions, and names for the installation's own folder.
 PLACES = {"dynamic_library_path": "$libdir", "extension_control_path": "$system"}
 # Names end so in the server itself and in its extensions, and will in those to come.
-_COMMAND = re.compile(r"(^|.*[._])command")
+_COMMAND = re.compile(r"\A(.*[._])?command")
 # A language's library may run a setting's value when it is loaded (plperl.on_init, pllua.on_init,
 # pljava.vmoptions), and nobody knows the extensions to come. So only these are taken: extensions
 # whose settings have been read in their source or manual, and are numbers, words and switches. What

@@ -17,7 +17,7 @@ from runs.postgresql_settings.catalogue import Setting, setting
 from runs.wording import gettext_noop as _
 
 _PRIORITY = re.compile(
-    r"\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
+    r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
 )
 
 

@@ -18,7 +18,7 @@ MICROSECONDS: Mapping[str, int] = {
 # The first version that knows the unit; the others are older than 9.2.
 SINCE: Mapping[str, str] = {"TB": "9.4", "B": "11", "us": "12"}
 # The `unit` of a setting that counts blocks or WAL segments.
-_COUNTED = re.compile(r"(?P<count>\d+)(?P<unit>kB|MB)")
+_COUNTED = re.compile(r"\A(?P<count>\d+)(?P<unit>kB|MB)")
 
 
 def size(base: str) -> int:

@@ -22,7 +22,7 @@ _LISTS: Mapping[str, Mapping[str, str]] = {
         "stderr": "9.2", "csvlog": "9.2", "syslog": "9.2", "eventlog": "9.2", "jsonlog": "15",
     },
 }  # fmt: skip
-_PRIORITY = re.compile(r"\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
+_PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
 

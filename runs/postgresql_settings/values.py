@@ -12,9 +12,11 @@ from runs.wording import gettext_noop as _
 
 Value = bool | int | float | str
 
-_INTEGER = re.compile(r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|\d+))\s*(?P<unit>[^\s\d.eE].*)?\s*")
+_HEXADECIMAL = r"0[xX][0-9a-fA-F]++"
+_INTEGER = re.compile(rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|\d++))\s*+(?P<unit>[^\s\d.eE].*)?")
 _REAL = re.compile(
-    r"\s*(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))\s*(?P<unit>\S.*)?\s*"
+    rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+))"
+    r"\s*+(?P<unit>\S.*)?"
 )
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
@@ -133,14 +135,15 @@ def _shown(word: str, setting: Setting) -> str:
 
 
 def _number(text: str, setting: Setting) -> float:
-    match = (setting.kind == "integer" and _INTEGER.fullmatch(text)) or _REAL.fullmatch(text)
+    bare = text.strip()
+    match = (setting.kind == "integer" and _INTEGER.fullmatch(bare)) or _REAL.fullmatch(bare)
     if not match or _is_broken_octal(match["number"], setting):
         raise BadValue(
             "invalid_number",
             _("%(name)s takes a number, not “%(value)s”."),
             _named(setting, text),
         )
-    number, unit = match["number"], (match["unit"] or "").strip()
+    number, unit = match["number"], match["unit"] or ""
     _refuse_fraction_of_old(number, unit, text, setting)
     count = _read(number, setting)
     if unit:

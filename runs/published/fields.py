@@ -13,7 +13,7 @@ from runs.published.errors import PublishedFileError
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 WHOLE = re.compile(r"-?(?:0|[1-9]\d*)")
-DECIMAL = re.compile(r"-?\d+\.\d+")
+DECIMAL = re.compile(r"\A-?\d+\.\d+")
 WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 # The largest file of the archive has some 20,000.
 MOST_NODES = 500_000
@@ -88,7 +88,7 @@ def _number(text: str) -> Any:
 T = TypeVar("T")
 
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿]")
-SIZE = re.compile(r"(\d+(?:\.\d+)?) ?(\w+)")
+SIZE = re.compile(r"\A(\d++(?:\.\d++)?+) ?(\w+)")
 SIZES = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 SIZES |= {f"{unit[0]}iB": size for unit, size in SIZES.items()}
 

@@ -15,9 +15,9 @@ EMPTY = frozenset({"", "-", "--", "–", "—", "n/a", "N/A"})
 # (*1), [8], *2: marks of footnotes; (*) and a lone * as well.
 FOOTNOTE = re.compile(r"\(\*\d*\)|\[\d+\]|\*\d*")
 # "7/4 =1.75", "13/9 ≃1.44": the value comes after the sign.
-EQUALS = re.compile(r".*[=≃≒≈]")
+EQUALS = "=≃≒≈"
 NUMBER = re.compile(
-    r"(?P<sign>[▲△−-]?)\s*"
+    r"(?:(?P<sign>[▲△−-])\s*+|(?<!\s)\s++)?"
     r"(?P<digits>\d{1,3}(?:,\d{3})+|\d+)(?P<fraction>\.\d+)?(?:[eE](?P<exponent>[+-]?\d+))?"
 )
 
@@ -51,7 +51,7 @@ def read(text: str, units: Mapping[str, float] | None = None) -> Number:
     `units` gives the factor of each unit to the metric's own, if cells have units of several sizes.
     Raises ValueError if the text has no number, several, or an unknown unit.
     """
-    plain = EQUALS.sub("", FOOTNOTE.sub("", text))
+    plain = _value(text)
     found = list(NUMBER.finditer(plain))
     if len(found) != 1:
         raise ValueError(f"“{text}” is not one number.")
@@ -67,8 +67,13 @@ def read(text: str, units: Mapping[str, float] | None = None) -> Number:
 
 def unit(text: str) -> str:
     """What is printed around the number of a figure: its unit with brackets and blanks."""
-    plain = EQUALS.sub("", FOOTNOTE.sub("", text))
-    return NUMBER.sub("", plain)
+    return NUMBER.sub("", _value(text))
+
+
+def _value(text: str) -> str:
+    """What comes after the last sign, without footnotes."""
+    plain = FOOTNOTE.sub("", text)
+    return plain[max(plain.rfind(sign) for sign in EQUALS) + 1 :]
 
 
 def _scale(rest: str, units: Mapping[str, float]) -> float:

@@ -128,14 +128,15 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-_FRAME = re.compile(r"\s*(?:QUERY PLAN|-{5,}|\(\d+ rows?\)|\(\d+行\))\s*")
-_ROLE = re.compile(r"[\s│|★*]*\d*\s*((?:SubPlan|InitPlan|CTE) (?!Scan\b)[^\s(].*?)\s*")
+_FRAME = re.compile(r"\A\s*(?:QUERY PLAN|-{5,}|\(\d+ rows?\)|\(\d+行\))\s*")
+_ROLE = re.compile(r"\A[\s│|★*]*+\d*+\s*+((?:SubPlan|InitPlan|CTE) (?!Scan\b)[^\s(].*)")
+_FIGURE = r"\d++(?:\.\d++)?"
 _COST = re.compile(
-    r"\(cost=(?P<startup>[\d.]+)\.\.(?P<total>[\d.]+) rows=(?P<rows>\d+) width=\d+\)"
+    rf"\(cost=(?P<startup>{_FIGURE})\.\.(?P<total>{_FIGURE}) rows=(?P<rows>\d+) width=\d+\)"
 )
 _ACTUAL = re.compile(
-    r"\(actual (?:time=(?P<startup>[\d.]+)\.\.(?P<total>[\d.]+) )?"
-    r"rows=(?P<rows>[\d.]+) loops=(?P<loops>\d+)\)"
+    rf"\(actual (?:time=(?P<startup>{_FIGURE})\.\.(?P<total>{_FIGURE}) )?"
+    rf"rows=(?P<rows>{_FIGURE}) loops=(?P<loops>\d+)\)"
 )
 _NEVER = "(never executed)"
 _TIMES = {
@@ -144,14 +145,12 @@ _TIMES = {
     "total runtime": "execution_ms",
 }
 _TIME = re.compile(
-    r"\s*(planning time|execution time|total runtime)\s*:\s*([\d.]+) ms", re.IGNORECASE
+    rf"\A\s*(planning time|execution time|total runtime)\s*:\s*({_FIGURE}) ms", re.IGNORECASE
 )
 # Lines after the last node that do not belong to it.
 _FOOTER = re.compile(
     r"(?:Planning|Trigger\b.*|JIT|Settings|Query Identifier|Serialization|Time)\s*:.*"
 )
-# "Index Scan using i on t a", "Hash Join", "Seq Scan on s.t a".
-_NAME = re.compile(r"(?P<kind>.+?)(?: using (?P<index>\S+|\".+?\"))?(?: on (?P<on>.+))?")
 
 
 @dataclass
@@ -252,11 +251,15 @@ def _number(found: re.Match[str] | None, name: str) -> float | None:
 
 
 def _named(name: str) -> tuple[str, str, str]:
-    """(kind, what it is on, index)."""
-    found = _NAME.fullmatch(name)
-    if found is None:
-        return name, "", ""
-    kind, on, index = found["kind"], found["on"] or "", found["index"] or ""
+    """(kind, table, index) of "Index Scan using i on t a", "Hash Join" or "Seq Scan on t a"."""
+    kind, using, rest = name.partition(" using ")
+    if not using or " on " in kind:
+        kind, _on, on = name.partition(" on ")
+        index = ""
+    else:
+        closed = rest.find('"', 1) + 1 if rest.startswith('"') else 0
+        index = rest[:closed] or rest.partition(" ")[0]
+        on = rest[len(index) :].removeprefix(" on ")
     if kind == "Bitmap Index Scan":
         return kind, "", on
     return kind, on, index
@@ -272,7 +275,7 @@ __all__ = ["PlanUnreadableError", "looks_like_plan", "read"]
 # Larger ones are not plans of ours, and no page could show them.
 MOST_CHARACTERS = 4_000_000
 _NODE = re.compile(
-    r"\(cost=\d|\(actual (?:time|rows)=|\"Node Type\"|^\s*QUERY PLAN\s*$", re.MULTILINE
+    r"\(cost=\d|\(actual (?:time|rows)=|\"Node Type\"|^[^\S\n]*+QUERY PLAN[^\S\n]*+$", re.MULTILINE
 )
 
 

@@ -25,7 +25,7 @@ _LEADING = re.compile(
     r"^([-+•‣⁃>=~^\"'#:.,;!?$%&()/<@\[\]{}]|--?\w|\(?\w{1,5}[.)](?=\s|$)|\d+[.)])"
 )
 # docutils makes links of every known scheme; in texts by users only these become links.
-_SCHEME = re.compile(r"\b(?!https?:)([A-Za-z][\w+.-]*):(?=\S)")
+_SCHEME = re.compile(r"\b(?!https?:)([A-Za-z][\w+.-]{0,40}):(?=\S)")
 INDENT = "   "
 
 

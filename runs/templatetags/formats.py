@@ -248,7 +248,7 @@ def place(number: str) -> str:
     if number.startswith("図"):
         return gettext("Figure %(number)s") % {"number": number.removeprefix("図").strip()}
     # Tables are counted by chapter (2.2); what has three numbers is a section (3.1.2-1: its first).
-    if match := re.fullmatch(r"(\d+(?:\.\d+){2,})(?:-(\d+))?", number):
+    if match := re.fullmatch(r"\A(\d+(?:\.\d+){2,})(?:-(\d+))?", number):
         found = gettext("Section %(number)s") % {"number": match[1]}
         return f"{found} ({match[2]})" if match[2] else found
     if number[:1].isdigit():

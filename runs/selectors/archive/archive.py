@@ -45,7 +45,7 @@ MOST_SINCE = 10
 # Of other scales some are passed over.
 MOST_LOOKED_AT = 40
 # Operating systems as people search for them: the family and its major version.
-OS_NAME = re.compile(r"(.*?\b\d+)(?:[.(\s].*)?$")
+OS_NAME = re.compile(r"\A(.*?\b\d++)(?=[.(\s]|\Z)")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ OLD_SERIES = {6: (5, 1996), 7: (4, 1999), 8: (5, 2003), 9: (6, 2009)}
 STAGES = {"devel": 0, "alpha": 1, "beta": 2, "rc": 3, None: 4}
 
 
-PACKAGED = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9][0-9a-z.]*)(?: [(,].*| on .*)", re.DOTALL)
+PACKAGED = re.compile(
+    r"\A(?:PostgreSQL )?(?P<version>[0-9][0-9a-z.]*)(?: [(,].*| on .*)", re.DOTALL
+)
 
 
 def of_package(text: str) -> str:

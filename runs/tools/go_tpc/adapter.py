@@ -33,7 +33,9 @@ from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]"
 _PLAIN = re.compile(r"\[(?P<when>Current|Summary)\] (?P<operation>[A-Z_]{1,40}) - (?P<columns>.+)")
-_COLUMN = re.compile(rf"(?P<name>[A-Za-z0-9.]{{1,12}}(?:\(m?s\))?): (?P<value>{_NUMBER}|[0-9]+)")
+_COLUMN = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<name>[A-Za-z0-9.]{{1,12}}(?:\(m?s\))?): (?P<value>{_NUMBER}|[0-9]+)"
+)
 _COLUMNS = frozenset(
     {
         *("takes(s)", "count", "tpm", "sum(ms)", "avg(ms)", "max(ms)"),
@@ -46,7 +48,7 @@ _PLAIN_RESULT = re.compile(
 )
 _OPERATION = re.compile("[A-Z]{1,20}(?:_[A-Z]{1,20}){0,3}")
 _RULE = re.compile(r"\+[-+]+\+")
-_ERROR = re.compile(r"panic: .*|fatal error: .*|failed to .*|execute .* failed.*")
+_ERROR = re.compile(r"\A(?:panic: .*|fatal error: .*|failed to .*|execute .* failed.*)")
 _SILENT = re.compile(
     r"[0-9/]{10} [0-9:]{8} maxprocs: .*|Finished|begin to check .*|creating .*|load to .*"
     r"|\[[-0-9]{10} [0-9:]{8}\] .*"  # workers that stop, often with the statement that they were in

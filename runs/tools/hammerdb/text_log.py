@@ -34,13 +34,14 @@ _USER_PROFILE = re.compile(r">>>>> VIRTUAL USER [0-9]{1,9} : .*")
 _PROCEDURE = re.compile(r">>>>> PROC: (?P<name>[A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20})?)")
 _PROFILE_VALUE = re.compile(rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?")
 _SILENT = re.compile(
-    r"RUNNING|FINISHED SUCCESS|ALL VIRTUAL USERS COMPLETE|Processing .*|Rampup .*|[0-9]+ *\.\.\.,"
-    r"|Test complete, .*|Timer: .*|Logging activated|to /.*|.* tpm|Vuser [0-9]+ created.*"
-    r"|[0-9]+ Virtual Users Created.*|vudestroy success|Taking .*|\+[-+]*|Timestamp [0-9]+ @ .*"
-    r"|Copyright .*|Type \"help\".*|Initialized .*|Changed .*|Value .*|Database set .*|Script .*"
-    r"|The xml is .*|Hammerdb (?:Time Profile )?Log @ .*|(?:Checkpoint|Vacuum) .*|[0-9]+"
+    r"\A(?:RUNNING|FINISHED SUCCESS|ALL VIRTUAL USERS COMPLETE|Processing .*|Rampup .*"
+    r"|[0-9]+ *\.\.\.,|Test complete, .*|Timer: .*|Logging activated|to /.*|.* tpm"
+    r"|Vuser [0-9]+ created.*|[0-9]+ Virtual Users Created.*|vudestroy success|Taking .*|\+[-+]*"
+    r"|Timestamp [0-9]+ @ .*|Copyright .*|Type \"help\".*|Initialized .*"
+    r"|Changed .*|Value .*|Database set .*|Script .*|The xml is .*"
+    r"|Hammerdb (?:Time Profile )?Log @ .*|(?:Checkpoint|Vacuum) .*|[0-9]+"
     r"|TRANSACTION RESPONSE TIMES|TRANSACTION COUNT|HAMMERDB RESULT"
-    r"|[0-9A-F]{24}|[-0-9]{10} [0-9:]{8}"  # of a job's result: its id and time
+    r"|[0-9A-F]{24}|[-0-9]{10} [0-9:]{8})"  # of a job's result: its id and time
 )
 
 

@@ -22,7 +22,7 @@ from runs.wording import gettext_noop as _
 
 _LARGEST = 1e18
 _LINE = re.compile(
-    r"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79})=(?P<value>[-+0-9.eE]{1,40})"
+    r"\A(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79})=(?P<value>[-+0-9.eE]{1,40})"
     r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
 )
 _TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})

@@ -22,13 +22,13 @@ _FUNCTIONS_SINCE = {
     **dict.fromkeys(("hash", "hash_fnv1a", "hash_murmur2"), 110000),
     "permute": 140000,
 }
-_META = re.compile(r"\s*\\(?P<command>\w+)(?P<rest>.*)", re.ASCII)
-_SET = re.compile(r"\s+(?P<name>\w+)\s+(?P<expression>.*\S)\s*")
+_META = re.compile(r"\A\s*\\(?P<command>\w++)(?P<rest>.*)", re.ASCII)
+_SET = re.compile(r"\A\s++(?P<name>\w++)\s++(?P<expression>.*\S)\s*")
 _RANDOM = re.compile(r"random\s*\((?P<arguments>[^()]*)\)", re.IGNORECASE)
 _CALL = re.compile(r"\b(\w+)\s*\(", re.ASCII)
 _TERM = r"(?:-?[0-9]+|:\w+)"
 _OPERAND = re.compile(_TERM)
-_ONE_OPERATION = re.compile(rf"({_TERM})\s*([-+*/])\s*({_TERM})")
+_ONE_OPERATION = re.compile(rf"\A({_TERM})\s*([-+*/])\s*({_TERM})")
 _WHOLE_NUMBERS = re.compile(r"(?:[-+*/%()\s0-9]|:[A-Za-z_]\w*(?!\w))+", re.ASCII)
 _RESULT_COMMAND = re.compile(r"\\([ag]set)\b")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")

@@ -14,9 +14,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+# What is never closed goes to the end, as in psql: otherwise each beginning would look for its end.
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+)|(?P<newline>\n)|(?P<comment>--[^\n]*|/\*.*?\*/)"""
-    r"""|(?P<literal>'(?:[^']|'')*'|"[^"]*"|(?P<tag>\$\w*\$).*?(?P=tag))"""
+    r"""(?P<space>[ \t\r]+)|(?P<newline>\n)|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"""
+    r"""|(?P<literal>'(?:[^']|'')*+(?:'|(?P<open>\Z))|"[^"]*(?:"|\Z)"""
+    r"""|(?P<tag>\$\w*+\$).*?(?:(?P=tag)|\Z))"""
     r"""|(?P<joined>\\;)|(?P<meta>\\[A-Za-z]\w*(?:\\\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)|(?P<other>.)""",
     re.DOTALL,
 )
@@ -33,7 +35,7 @@ def command_lines(text: str) -> Iterator[int]:
     """The line at which each command begins."""
     line, begun, depth = 1, 0, 0
     for token in _TOKEN.finditer(text):
-        kind = token.lastgroup if token.lastgroup != "tag" else "literal"
+        kind = "literal" if token["literal"] is not None else token.lastgroup
         if kind == "meta":
             if begun:
                 yield begun
@@ -62,15 +64,15 @@ _COMMANDS = frozenset(
 )  # fmt: skip
 MOST_SCRIPTS, MOST_CHARACTERS, MOST_WEIGHT = 20, 100_000, 1_000_000
 _SETTING = frozenset(("set", "setshell"))
-# Anywhere: pgbench takes commands within a line too, and skips blanks after the backslash.
-_SHELL = re.compile(r"\\[\s\\]*(?P<command>(?:set)?shell)", re.IGNORECASE)
-_META = re.compile(r"\s*\\(?P<command>\S*)(?P<rest>.*)")
-_SET = re.compile(r"\s+(?P<name>[A-Za-z_]\w*)\s+(?P<expression>\S.*)", re.ASCII)
-_SLEEP = re.compile(r"\s+(?::\w+|\d+)\s*(?:us|ms|s)?\s*", re.ASCII)
+# A backslash may be anywhere in front of the command among these.
+_BLANKS = "\\" + "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+_SHELL = re.compile(r"(?:set)?shell", re.IGNORECASE)
+_META = re.compile(r"\A\s*\\(?P<command>\S*+)(?P<rest>.*)")
+_SET = re.compile(r"\A\s++(?P<name>[A-Za-z_]\w*+)\s++(?P<expression>\S.*)", re.ASCII)
+_SLEEP = re.compile(r"\A\s+(?::\w+|\d+)\s*+(?:us|ms|s)?\s*", re.ASCII)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _USED = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)", re.ASCII)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|--.*")
-_DOLLAR = re.compile(r"(\$\w*\$).*?\1", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ def check(
     found = list(_as_a_whole(scripts, variables))
     for script in scripts:
         found += _weights(script)
+        if len(script.text) > MOST_CHARACTERS:
+            found.append(Fault(script.name, 0, "too_long", str(MOST_CHARACTERS)))
+            continue
         found += _lines(script, set(variables))
         if not allows_shell:
             found += _shells(script)
@@ -124,16 +129,21 @@ def _weights(script: GivenScript) -> Iterator[Fault]:
 
 
 def _shells(script: GivenScript) -> Iterator[Fault]:
-    """Commands that run programs; one in a literal or a comment counts as well, to be safe."""
+    r"""Commands that run programs; one in a literal or a comment counts as well, to be safe.
+
+    pgbench takes them within a line too, and skips blanks after the backslash.
+    """
+    line, end = 1, 0
     for found in _SHELL.finditer(script.text):
-        line = script.text.count("\n", 0, found.start()) + 1
-        yield Fault(script.name, line, "shell", f"\\{found['command']}")
+        before = script.text[end : found.start()]
+        start = before.find("\\", len(before.rstrip(_BLANKS)))
+        if start >= 0:
+            begun = line + before.count("\n", 0, start)
+            yield Fault(script.name, begun, "shell", f"\\{found[0]}")
+        line, end = line + before.count("\n"), found.end()
 
 
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
-    if len(script.text) > MOST_CHARACTERS:
-        yield Fault(script.name, 0, "too_long", str(MOST_CHARACTERS))
-        return
     open_conditions: list[int] = []
     has_sql = False
     # \gset and \\aset define what the server's columns are called.
@@ -148,12 +158,8 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
         for name in _used(line) if knows_names else ():
             if name not in defined | AUTOMATIC:
                 yield Fault(script.name, number, "variable_missing", name)
-        if (
-            meta
-            and meta["command"] in {"set", "setshell"}
-            and (found := _NAME.search(meta["rest"]))
-        ):
-            defined = defined | {found[0]}
+        if meta and meta["command"] in _SETTING and (found := _NAME.search(meta["rest"])):
+            defined.add(found[0])
     yield from (Fault(script.name, number, "condition_open") for number in open_conditions)
     if not has_sql:
         yield Fault(script.name, 0, "no_sql")
@@ -187,10 +193,9 @@ def _nesting(command: str, conditions: list[int], number: int) -> Iterator[tuple
 
 
 def _quotes(script: GivenScript) -> Iterator[Fault]:
-    r"""A quote that is not closed takes the rest of the script with it."""
+    """A quote that is not closed takes the rest of the script with it."""
     lines = [line for line in script.text.splitlines() if not _META.fullmatch(line)]
-    bare = _bare(_DOLLAR.sub("", "\n".join(lines)))
-    if "'" in bare:
+    if any(token["open"] is not None for token in _TOKEN.finditer("\n".join(lines))):
         yield Fault(script.name, 0, "quote_open")
 
 

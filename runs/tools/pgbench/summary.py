@@ -15,7 +15,11 @@ _HEADER = re.compile(
     r"(?: - )?statement latencies in milliseconds"
     rf"(?P<failures> and failures|, failures and retries)?(?:, file (?P<file>{COUNT}))?:"
 )
-_LATENCY, _COLUMN, _TEXT = rf"\s+(?P<latency>{DECIMAL})", rf"\s+({COUNT})", r"(?:\s+(?P<text>.*))?"
+_LATENCY, _COLUMN, _TEXT = (
+    rf"\A\s+(?P<latency>{DECIMAL})",
+    rf"\s+({COUNT})",
+    r"(?:\s++(?P<text>.*))?",
+)
 _ROWS = {
     None: re.compile(_LATENCY + _TEXT),
     " and failures": re.compile(_LATENCY + _COLUMN + _TEXT),
@@ -106,7 +110,7 @@ _SCRIPT_LINES = tuple(re.compile(" - " + text) for text in (*_SCRIPT, *_COUNTED)
 _SCRIPT_HEADER = re.compile(rf"SQL script (?P<number>{COUNT}): (?P<name>.*)")
 
 # A last line without its newline may have been cut; these end in a way that no cut one does.
-_ENDS_WHOLE = re.compile(rf"(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))")
+_ENDS_WHOLE = re.compile(rf"\A(?: - )?(?:tps|latency \w+|{COUNT} transactions)\b.*(?: ms|\))")
 
 Values = dict[str, str | None]
 

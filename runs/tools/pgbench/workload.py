@@ -20,7 +20,7 @@ _BUILT_IN = {
     "simple update": "simple-update",
     "Update only pgbench_accounts": "simple-update",
 }
-_NAME = re.compile(r"<builtin: (?P<name>.*)>")
+_NAME = re.compile(r"\A<builtin: (?P<name>.*)>")
 _UNKNOWN = {"Custom query", "multiple scripts"}
 _LONGEST = 100
 

@@ -1,0 +1,80 @@
+"""No text from a stranger keeps the web process busy: every pattern of the code is linear."""
+
+import pytest
+
+from runs.scenarios import registry
+from runs.tools.pgbench import command, script_check
+from runs.tools.pgbench.script_check import GivenScript, line_of_command
+from tests import patterns
+from tests.patterns import Found
+
+# Calls whose pattern is a variable, and all of its values; compiled ones are found as objects.
+VARIABLE = {
+    "runs/scenarios/definition.py": [
+        form
+        for scenario in registry.every()
+        for factor in scenario.factors
+        if (form := getattr(factor, "further", ""))
+    ],
+    "runs/tools/pgbench/command.py": [form for form, _since in command._KNOWN.values() if form],
+    "runs/tools/pgbench/summary.py": [],
+}
+
+
+@pytest.mark.parametrize("pattern", [r"\\[\s\\]*((?:set)?shell)", r"(\$\w*\$).*?\1"])
+def test_a_pattern_that_is_not_linear_is_found(pattern):
+    (slowest,) = patterns.measure([Found(pattern, 0, "")])
+    assert slowest.seconds > patterns.SECONDS
+
+
+def test_a_pattern_in_a_function_is_found():
+    found, _variable = patterns.of_source()
+    places = [each.place.rpartition(":")[0] for each in found]
+    assert "runs/web/campaigns/treatment_fields.py" in places
+    assert "script/benchlab-upload" in places
+    assert len(found) > 250
+    assert len(patterns.of_addresses()) > 200
+    assert len(patterns.validators()) > 3
+
+
+def test_each_pattern_that_is_a_variable_is_known():
+    _found, variable = patterns.of_source()
+    assert set(variable) == VARIABLE.keys()
+    forms = [Found(each, 0, "") for values in VARIABLE.values() for each in values]
+    assert len(forms) > 1
+    assert [each for each in patterns.measure(forms) if each.seconds >= patterns.SECONDS] == []
+
+
+def test_every_pattern_reads_every_hostile_text_in_a_tenth_of_a_second():
+    measured = patterns.measure()
+    measured.sort(key=lambda each: -each.seconds)
+    print(*measured[:5], sep="\n")
+    slow = [each for each in measured if each.seconds >= patterns.SECONDS]
+    assert slow == []
+
+
+def scripts():
+    size = script_check.MOST_CHARACTERS
+    yield from (patterns.long(unit)[:size] for unit in (*patterns.UNITS, *patterns.ALPHABET))
+    own = ("\\shell\n", "\\if 1\n", "\\ ", ":a ", "'$")
+    yield from (patterns.long(unit)[:size] for unit in own)
+    yield "".join(f"\\set a{number} 1\n" for number in range(size // 13))
+    yield "".join(f"${number}$ " for number in range(size // 9))
+
+
+def test_a_script_of_the_longest_length_is_checked_at_once():
+    slow = {}
+    for text in scripts():
+        given = [GivenScript("a", text)]
+        seconds = patterns.min_of(lambda: script_check.check(given, {}))  # noqa: B023
+        seconds = max(seconds, patterns.min_of(lambda: line_of_command(text, 10**6)))  # noqa: B023
+        if seconds > 5 * patterns.SECONDS:
+            slow[text[:20]] = seconds
+    assert slow == {}
+
+
+def test_a_script_that_is_too_long_is_not_searched():
+    """A hundred times the length takes no longer."""
+    given = [GivenScript("a", "\\" * script_check.MOST_CHARACTERS * 100)]
+    assert patterns.min_of(lambda: script_check.check(given, {})) < patterns.SECONDS / 10
+    assert [each.code for each in script_check.check(given, {})] == ["too_long"]
