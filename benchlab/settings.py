@@ -121,10 +121,6 @@ DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
 PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
 # A network that is cut in the middle of a statement is noticed, and not waited for.
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
-# Only uploads have prepared statements, which find rows by keys: one plan serves all values.
-_PREPARED: dict[str, Any] = (
-    {} if PGBOUNCER else {"options": "-c plan_cache_mode=force_generic_plan"}
-)
 _POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if DATABASE_POOL else {}
 
 
@@ -135,7 +131,7 @@ def _database(url: dict[str, Any]) -> dict[str, Any]:
         "CONN_MAX_AGE": 0 if _POOL else env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": not _POOL,  # the engine looks at those of a pool
         "DISABLE_SERVER_SIDE_CURSORS": PGBOUNCER,
-        "OPTIONS": {**_PATIENCE, **_PREPARED, **url.get("OPTIONS", {}), **_POOL},
+        "OPTIONS": {**_PATIENCE, **url.get("OPTIONS", {}), **_POOL},
     }
 
 

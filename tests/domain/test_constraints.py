@@ -3,19 +3,17 @@
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from io import StringIO
 
 import pytest
 from django.apps import apps
-from django.db import DataError, IntegrityError, OperationalError, connection, models, transaction
+from django.db import IntegrityError, connection, models, transaction
 from django.db.models import Count
 
 from runs.management.commands.setup_instance import Command
 from runs.models import Campaign, Change, Run, Server
 from runs.services import slugs
 from runs.services.campaigns import scenarios
-from runs.services.database import FIRST_PLANS, Statement, perform
 from runs.services.operations import static_files
 from runs.services.servers import servers, ssh_keys
 from tests import factories
@@ -164,111 +162,6 @@ def _until_somebody_waits() -> None:
                 return
             time.sleep(0.01)
     raise AssertionError("the other one does not wait")
-
-
-TEXTS = ["plain", 'a "quote"', "back\\slash", "{1,2}", "NULL", "", "a, b", "日本語", "line\nend"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "values"),
-    [
-        ("text", [*TEXTS, None]),
-        ("bigint", [1, -2, 2**40, None]),
-        ("float8", [1.5, -1e300, 1e-9, 3.0]),
-        ("jsonb", ['{"clients": 1, "note": "a \\"b\\" \\\\"}']),
-        ("boolean", [True, False]),
-        ("timestamptz", [datetime(2026, 1, 31, 2, tzinfo=UTC), None]),
-        ("text", []),
-    ],
-)
-def test_a_list_arrives_as_it_was(kind, values):
-    asked = Statement(f"SELECT value::text FROM unnest(%s::{kind}[]) AS given (value)", (values,))
-    with transaction.atomic(), connection.cursor() as cursor:
-        (sent,) = perform([asked])
-        cursor.execute(f"SELECT unnest(%s::{kind}[])::text", [values])
-        assert sent == cursor.fetchall()
-
-
-def executions(text: str) -> list[int]:
-    """How often each statement that is prepared with this text was executed."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT generic_plans + custom_plans FROM pg_prepared_statements WHERE statement = %s",
-            [text],
-        )
-        return [number for (number,) in cursor.fetchall()]
-
-
-def test_a_statement_is_prepared_once_for_small_and_large_numbers():
-    asked = "SELECT count(*) FROM unnest(%s::bigint[])"
-    with transaction.atomic():
-        perform([Statement(asked, ([1, 2],)), Statement(asked, ([2**40],))] * 6)
-        assert executions("SELECT count(*) FROM unnest($1::bigint[])") == [12]
-
-
-def test_a_plan_is_made_anew_where_the_kept_one_may_be_of_empty_tables():
-    asked = Statement("SELECT count(*) FROM runs_run WHERE id = ANY(%s::bigint[])", ([1],))
-    with transaction.atomic():
-        kept, anew = perform([asked]), perform([asked], keeps_plans=False)
-        assert executions("SELECT count(*) FROM runs_run WHERE id = ANY($1::bigint[])") == [1]
-    assert kept == anew == [[(0,)]]
-
-
-def test_plans_are_made_anew_when_twice_as_many_messages_were_sent():
-    """PostgreSQL keeps the plan that reads all of a small table while the table grows."""
-    asked = Statement("SELECT number FROM grown WHERE number = %s", (1,))
-    connection.connection.benchlab_messages = 4 * FIRST_PLANS
-
-    def rows_read():
-        before = _scanned()
-        assert perform([asked]) == [[(1,)]]
-        return _scanned() - before
-
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE grown (number bigint PRIMARY KEY)")
-        cursor.execute("INSERT INTO grown SELECT generate_series(1, 5)")
-        cursor.execute("ANALYZE grown")
-        assert rows_read() == 5
-        cursor.execute("INSERT INTO grown SELECT generate_series(6, 5000)")
-    read = [rows_read() for _message in range(4 * FIRST_PLANS)]
-    assert (read[0], read[-1]) == (5000, 0)
-
-
-def _scanned() -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_stat_get_xact_tuples_returned('grown'::regclass)")
-        return cursor.fetchone()[0]
-
-
-def test_what_comes_after_an_error_is_not_taken_for_prepared():
-    good = Statement("SELECT %s::text || ' comes later'", ("this",))
-    with transaction.atomic():
-        with pytest.raises(DataError), transaction.atomic():
-            perform([Statement("SELECT 1 / %s::integer", (0,)), good])
-        assert perform([good, Statement("SELECT '%%'")]) == [[("this comes later",)], [("%",)]]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_connection_that_ends_in_a_message_is_not_used_again():
-    ending = Statement("SELECT pg_terminate_backend(pg_backend_pid())")
-
-    with pytest.raises(OperationalError), transaction.atomic():
-        perform([Statement("SELECT 1"), ending, Statement("SELECT 2")])
-
-    assert perform([Statement("SELECT 3")]) == [[(3,)]]
-
-
-def test_more_than_fits_into_buffers_is_sent_while_answers_are_read():
-    long = "x" * 10**6
-    asked = [Statement("SELECT %s::text || repeat('y', %s::integer)", (long, 10**6))] * 10
-    with transaction.atomic():
-        assert perform(asked) == [[(long + "y" * 10**6,)]] * 10
-
-
-def test_a_value_without_a_literal_is_refused_before_anything_is_sent():
-    with pytest.raises(TypeError), transaction.atomic():
-        perform([Statement("SELECT %s", ({"a": 1},))])
-    assert perform([Statement("SELECT 1")]) == [[(1,)]]
 
 
 # What `script/server` prepares at each start, without losing a user's changes.

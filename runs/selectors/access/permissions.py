@@ -229,11 +229,6 @@ def project_for(user: User, right: Right) -> Project | None:
     return found
 
 
-def know(user: User, project: Project, role: str | None) -> None:
-    """Use this role of a person in a project, which was read already. Others are not affected."""
-    setattr(user, "_benchlab_roles", {project.pk: _ROLES[role]} if role else {})  # noqa: B010
-
-
 def _roles(user: User) -> dict[int, Role]:
     """One query per request: the next request loads the person again."""
     if not hasattr(user, "_benchlab_roles"):

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields
 
 from runs.analysis.summary import Summary, summarise
 from runs.models import CellSummary, Measurement, Run
-from runs.services.database import FEW, Statement, perform
+from runs.services.database import Statement, perform
 
 # IS TRUE: by state alone an index finds nearly all runs, and no plan may begin there.
 SUMMARISE = """
@@ -48,7 +48,7 @@ def refresh(*, cell_id: int) -> None:
 def refresh_all(*, cell_ids: Sequence[int]) -> None:
     """Summarise many cells at once; see `refreshing`."""
     if cell_ids:
-        perform([refreshing(cell_ids=cell_ids)], keeps_plans=len(cell_ids) <= FEW)
+        perform([refreshing(cell_ids=cell_ids)])
 
 
 def refreshing(*, cell_ids: Sequence[int]) -> Statement:

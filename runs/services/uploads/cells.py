@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Campaign
 from runs.selectors.archive import versions
-from runs.services.database import FEW, Rows, Statement, perform
+from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault, Refused
 from runs.services.uploads.campaigns import COLUMNS, TABLES, Known
 from runs.services.uploads.conditions import Conditions
@@ -126,8 +126,7 @@ def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
                 f" ORDER BY repeat DESC LIMIT 1) {WANTED}",
                 (*wanted,),
             ),
-        ],
-        keeps_plans=len(places) <= FEW,
+        ]
     )
     cells = {(campaign, key): cell for campaign, key, cell in locked}
     return cells, Counter({cell: repeat or 0 for cell, repeat in repeats})
@@ -157,7 +156,7 @@ def _made(new: Mapping[Place, Row]) -> dict[Place, int]:
         " ON CONFLICT (campaign_id, key) DO NOTHING RETURNING campaign_id, key, id",
         tuple(map(list, columns)),
     )
-    (rows,) = perform([making], keeps_plans=len(new) <= FEW)
+    (rows,) = perform([making])
     return {(campaign, key): cell for campaign, key, cell in rows}
 
 

@@ -1,24 +1,17 @@
 """Runs a request once per `Idempotency-Key`: a repeated request gets the same answer again."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from runs.models import Project, Upload
-from runs.services.database import Statement, perform
 from runs.services.errors import ServiceError
 
 Answer = dict[str, Any]
-# Plain SQL, as programs that upload send a key each time.
-TAKE = (
-    "INSERT INTO runs_upload (project_id, key, body_hash, status, answer, created_at)"
-    " VALUES (%s, %s, %s, 201, '{}', now()) ON CONFLICT (project_id, key) DO NOTHING RETURNING id"
-)
-ANSWERED = "UPDATE runs_upload SET answer = %s WHERE id = %s"
 
 
 class KeyReused(ServiceError):
@@ -45,12 +38,15 @@ def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answe
     The key's row is inserted first. Another request with the same key waits for it until this
     transaction ends: after a commit it finds the answer, after a rollback it does the work itself.
     """
-    (made,) = perform([Statement(TAKE, (project.pk, key, body_hash))])
-    if not made:
-        upload = Upload.objects.get(project=project, key=key)
+    upload, is_new = Upload.objects.get_or_create(
+        project=project,
+        key=key,
+        defaults={"body_hash": body_hash, "status": HTTPStatus.CREATED, "answer": {}},
+    )
+    if not is_new:
         if upload.body_hash != body_hash:
             raise KeyReused(key)
         return Stored(upload.answer, is_replay=True)
-    answer = work()
-    perform([Statement(ANSWERED, (json.dumps(answer), made[0][0]))], commits=True)
-    return Stored(answer, is_replay=False)
+    upload.answer = work()
+    upload.save(update_fields=["answer"])
+    return Stored(upload.answer, is_replay=False)

@@ -1,10 +1,8 @@
 """Stores uploaded runs: one transaction, with the same number of queries for any batch."""
 
 import json
-import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,14 +10,13 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from psycopg import Copy
 
 from runs.models import Project, Run
 from runs.models.campaigns import Origin
 from runs.services import seals
 from runs.services.campaigns import summaries
 from runs.services.changes import changes
-from runs.services.database import FEW, Statement, ask, perform
+from runs.services.database import Statement, ask, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
 from runs.services.uploads import campaigns, cells, conditions, metrics, statistics
@@ -36,11 +33,8 @@ RUNS = (
 )
 MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
 SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
-Numbers = tuple[int, int, float, int, str]
-# The binary format of COPY: what begins and ends it, and a row's count of columns, with the length
-# of each before it: 8 bytes of the run, of the metric and of the value, 4 of n.
-BEGINNING, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
-NUMBER = struct.Struct("!hiqiqidii").pack
+# An upload of more runs may be the first large one of some tables.
+MANY = 50
 STATES = {
     "finished": Run.State.FINISHED,
     "failed": Run.State.FAILED,
@@ -58,11 +52,8 @@ def store_rows(
     conditions: Sequence[Conditions],
     metrics: Mapping[str, int],
     then: Sequence[Statement],
-    commits: bool,
 ) -> None:
     """Store runs, their numbers and series, and execute the statements that need them there.
-
-    `commits`: nothing else follows in the transaction.
 
     Raises IntegrityError for an external id that exists already.
     """
@@ -83,62 +74,22 @@ def store_rows(
         for run, key in zip(runs, ids, strict=True)
         for each in run.series
     ]
-    if len(run_rows) == 1:
-        # It shares a message with the other statements.
-        inserting = [_inserting(RUNS, run_rows[0]), *_inserting_numbers(numbers)]
-        perform([*inserting, *then], commits=commits and not series)
-    else:
-        _copy(RUNS, run_rows)
-        _copy_numbers(numbers)
-        perform(then, keeps_plans=len(runs) <= FEW)
-    if series:
-        _copy(SERIES, series)
-
-
-def _inserting(target: str, row: Sequence[Any]) -> Statement:
-    places = ", ".join(["%s"] * len(row))
-    return Statement(f"INSERT INTO {target} VALUES ({places})", tuple(row))  # noqa: S608 -- ours
-
-
-def _inserting_numbers(rows: Sequence[Numbers]) -> list[Statement]:
-    if not rows:
-        return []
-    inserting = (
-        f"INSERT INTO {MEASUREMENTS} SELECT * FROM unnest(%s::bigint[], %s::bigint[],"  # noqa: S608
-        " %s::float8[], %s::integer[], %s::text[])"
-    )
-    return [Statement(inserting, tuple(map(list, zip(*rows, strict=True))))]
-
-
-def _copy_numbers(rows: Sequence[Numbers]) -> None:
-    """In PostgreSQL's binary format, which takes both sides less than text does."""
-    if not rows:
-        return
-    tails = {
-        each: struct.pack("!i", len(each)) + each.encode() for each in {row[4] for row in rows}
-    }
-    packed = [
-        NUMBER(5, 8, run, 8, metric, 8, value, 4, n) + tails[statistic]
-        for run, metric, value, n, statistic in rows
-    ]
-    with _copying(f"{MEASUREMENTS} FROM STDIN (FORMAT binary)") as copy:
-        copy.write(b"".join((BEGINNING, *packed, END)))
+    _copy(RUNS, run_rows)
+    _copy(MEASUREMENTS, numbers)
+    _copy(SERIES, series)
+    perform(then)
 
 
 def _copy(target: str, rows: Sequence[Sequence[Any]]) -> None:
-    with _copying(f"{target} FROM STDIN") as copy:
-        for row in rows:
-            copy.write_row(row)
-
-
-@contextmanager
-def _copying(what: str) -> Iterator[Copy]:
+    if not rows:
+        return
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,
-        cursor.copy(f"COPY {what}") as copy,
+        cursor.copy(f"COPY {target} FROM STDIN") as copy,
     ):
-        yield copy
+        for row in rows:
+            copy.write_row(row)
 
 
 def _run(
@@ -202,8 +153,7 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
             "metrics": metrics.question(runs, project),
             "cells": cells.question(runs),
             "ids": cells.numbering(runs),
-        },
-        keeps_plans=len(runs) <= FEW,
+        }
     )
     known = campaigns.resolve(runs, found["cells"], project, faults)
     under = conditions.resolve(runs, found, project, faults)
@@ -227,13 +177,12 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         conditions=under,
         metrics=metric_ids,
         then=[*_consequences(finished), *to_seal],
-        commits=not any(run.files for run in runs),
     )
     _keep_files(runs, ids)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
     if to_seal:
         seals.seal_once_committed()
-    if len(runs) > FEW:
+    if len(runs) > MANY:
         statistics.analyse_once_committed()
     return [
         StoredRun(
