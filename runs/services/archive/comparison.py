@@ -1,11 +1,15 @@
 """Whether the archive says what the repository's data files say. Reads only, and everything."""
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db.models import Q
+
 from runs.models import (
+    Artifact,
     Campaign,
     Cell,
     CellSummary,
@@ -22,6 +26,7 @@ from runs.models.campaigns import Origin
 from runs.published import checks, reading
 from runs.published.checks import CheckedTable
 from runs.published.document import Document
+from runs.scenarios import registry
 from runs.selectors.seals import Finding
 from runs.services.archive import publications, results, tables
 
@@ -70,12 +75,21 @@ def _document(document: Document, source: Source) -> Iterator[str]:
     wanted = publications.source_fields(document.source)
     yield from _fields("its description", wanted, {name: getattr(source, name) for name in wanted})
     yield from _conditions(document)
-    metrics = {each.name: (each.unit, each.direction) for each in document.metrics}
-    shared = Metric.objects.filter(name__in=metrics, project=None)
-    known = shared.values_list("name", "unit", "direction")
-    yield from _rows("metric", metrics, {name: rest for name, *rest in known})
-    for table in checks.check(document.campaigns):
+    checked = checks.check(document.campaigns)
+    yield from _rows("metric", *_metrics(document, checked))
+    for table in checked:
         yield from _table(table)
+
+
+def _metrics(document: Document, tables: Sequence[CheckedTable]) -> tuple[Rows, Rows]:
+    """Unit and direction of the figures' metrics: as the code or the file has them, and stored."""
+    own: dict[str, Any] = {each.name: each for each in document.metrics} | registry.metrics()
+    used = {each.figure.metric for table in tables for each in table.figures} & own.keys()
+    rows = Metric.objects.filter(name__in=used, project=None).values_list(
+        "name", "unit", "direction"
+    )
+    wanted = {name: [own[name].unit, str(own[name].direction)] for name in used}
+    return wanted, {name: rest for name, *rest in rows}
 
 
 def _conditions(document: Document) -> Iterator[str]:
@@ -111,6 +125,7 @@ def _table(table: CheckedTable) -> Iterator[str]:
         ("run", _planned_runs(planned, table), _stored_runs(campaign)),
         ("figure", _planned_figures(planned), _stored_figures(campaign)),
         ("summary", results.planned_summaries(planned), _stored_summaries(campaign)),
+        ("artifact", _planned_artifacts(planned), _stored_artifacts(campaign)),
         ("printed figure", _printed(table), _stored_printed(campaign)),
     ):
         for difference in _rows(subject, these, those):
@@ -131,14 +146,17 @@ def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable
 def _stored_runs(campaign: Campaign) -> Rows:
     cells = Cell.objects.filter(campaign=campaign).values_list("pk", "key", "levels", "version")
     known = {pk: rest for pk, *rest in cells}
-    runs = Run.objects.filter(campaign=campaign).values_list(
-        *("cell_id", "repeat", "tool_name", "tool_version", "state", "origin")
+    runs = Run.objects.filter(Q(campaign=campaign) | Q(cell__campaign=campaign)).values_list(
+        *("cell_id", "campaign__slug", "repeat", "tool_name", "tool_version", "state", "origin")
     )
-    return {
-        (known[cell][0], repeat): [*known[cell][1:], *rest]
-        for cell, repeat, *rest in runs
-        if cell in known
-    }
+    found = []
+    for cell, slug, repeat, *rest in runs:
+        # A run in the cell of another campaign would count there, and is in no file.
+        key, *facts = known.get(cell, [f"cell {cell}"])
+        if slug != campaign.slug:
+            key = f"{key} of {slug}"
+        found.append(((key, repeat), [*facts, *rest]))
+    return _by_key(found)
 
 
 def _planned_figures(planned: Mapping[Any, results.PlannedRun]) -> Rows:
@@ -156,7 +174,7 @@ def _stored_figures(campaign: Campaign) -> Rows:
     rows = Measurement.objects.filter(run__campaign=campaign).values_list(
         *("run__cell__key", "run__repeat", "metric__name", "statistic", "value", "n")
     )
-    return {tuple(place): rest for *place, value, n in rows for rest in [[value, n]]}
+    return _by_key((tuple(place), [value, n]) for *place, value, n in rows)
 
 
 def _stored_summaries(campaign: Campaign) -> Rows:
@@ -164,7 +182,7 @@ def _stored_summaries(campaign: Campaign) -> Rows:
         *("cell__key", "metric__name", "n", "median", "minimum", "maximum", "mean"),
         *("log_mean", "log_variance"),
     )
-    return {(row.pop("cell__key"), row.pop("metric__name")): row for row in rows}
+    return _by_key(((row.pop("cell__key"), row.pop("metric__name")), row) for row in rows)
 
 
 def _printed(table: CheckedTable) -> Rows:
@@ -181,14 +199,37 @@ def _stored_printed(campaign: Campaign) -> Rows:
     rows = PrintedFigure.objects.filter(table__campaign=campaign).values_list(
         "row", "column", "text", "n", "statistic", "exact", "kind", "recomputed"
     )
-    return {(row, column): rest for row, column, *rest in rows}
+    return _by_key(((row, column), rest) for row, column, *rest in rows)
+
+
+def _planned_artifacts(planned: Mapping[Any, results.PlannedRun]) -> Rows:
+    return {
+        (*place, each.name): hashlib.sha256(each.text.encode()).hexdigest()
+        for place, run in planned.items()
+        for each in run.artifacts
+    }
+
+
+def _stored_artifacts(campaign: Campaign) -> Rows:
+    rows = Artifact.objects.filter(run__campaign=campaign).values_list(
+        "run__cell__key", "run__repeat", "name", "sha256"
+    )
+    return _by_key((tuple(place), digest) for *place, digest in rows)
+
+
+def _by_key(rows: Iterable[tuple[tuple[Any, ...], Any]]) -> Rows:
+    """Rows by their keys. What is there twice has the place as a part of its key."""
+    found: dict[tuple[Any, ...], Any] = {}
+    for number, (key, row) in enumerate(rows):
+        found[(*key, f"again {number}") if key in found else key] = row
+    return found
 
 
 def _rows(subject: str, wanted: Rows, found: Rows) -> Iterator[str]:
     for key in sorted(wanted.keys() | found.keys(), key=str):
         was, now = wanted.get(key), found.get(key)
         if _plain(was) != _plain(now):
-            yield f"{subject} {key} is {_shown(now)}, in the file {_shown(was)}"
+            yield f"{subject} {key} is {_shown(now)}, and should be {_shown(was)}"
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from runs.published import reading
 from runs.services import exchange, seals
 from runs.services.access import audit, projects
 from runs.services.access.audit import Actor
-from runs.services.archive import publications
+from runs.services.archive import comparison, publications
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -38,6 +38,14 @@ def campaign(db):
     seals.seal()
     assert verify() == set()
     return made
+
+
+@pytest.fixture
+def publication(monkeypatch):
+    """The archive has a small publication only."""
+    small = [path for path in reading.files() if path.stem == "wg1-2021"]
+    monkeypatch.setattr(reading, "files", lambda: small)
+    publications.load(files=small)
 
 
 def verify(*arguments):
@@ -85,8 +93,8 @@ FORGERIES = {
 }
 
 
+@pytest.mark.usefixtures("publication")
 def test_six_forgeries_are_named(campaign):
-    publications.load(files=reading.files())
     assert verify() == set()
     run, failures = campaign.runs.order_by("pk")[1], []
     for statement, codes in FORGERIES.items():
@@ -106,8 +114,50 @@ class Undone(Exception):
     """Takes a forgery back."""
 
 
-def test_the_archive_is_stored_again_from_its_files():
+# What somebody changes of the archive, of its first campaign or beside it.
+ARCHIVE = {
+    "direction": "UPDATE runs_metric SET direction = CASE direction WHEN 'higher' THEN 'lower' ELSE"
+    " 'higher' END WHERE id IN (SELECT metric_id FROM runs_measurement m JOIN runs_run r ON"
+    " r.id = run_id WHERE origin = 'published')",
+    "grid": "UPDATE runs_publishedtable SET grid = '[[\"1\"]]'",
+    "findings": "UPDATE runs_publishedtable SET findings = '[]'",
+    "year": "UPDATE runs_source SET year = 1999",
+    "mean": "UPDATE runs_cellsummary SET mean = 1 WHERE cell_id IN (SELECT cell_id FROM"
+    " runs_run WHERE origin = 'published')",
+    "cores": "UPDATE runs_hardwareprofile SET cores = 1 WHERE slug <> ''",
+    "n": "UPDATE runs_printedfigure SET n = 99",
+    "version": "UPDATE runs_cell SET version = '99' WHERE id IN (SELECT cell_id FROM"
+    " runs_run WHERE origin = 'published')",
+    # In the cell of somebody else, said to be of the archive.
+    "run": "INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, attempt,"
+    " code, message, remedy, server_version, tool_name, tool_version, quality, labels, external_id,"
+    " queued_at, finished_at) SELECT (SELECT min(campaign_id) FROM runs_publishedtable), cell_id,"
+    " 99, 99, 'published', state, attempt, code, message, remedy, server_version, tool_name,"
+    " tool_version, quality, labels, external_id, now(), now() FROM runs_run WHERE id = %(run)s",
+}
+
+
+@pytest.mark.usefixtures("publication")
+def test_whatever_is_changed_in_the_archive_is_named(campaign):
+    run, missed = campaign.runs.order_by("pk")[1], []
+    for name, statement in ARCHIVE.items():
+        with contextlib.suppress(Undone), transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                cursor.execute(statement, {"run": run.pk})
+            if "published_changed" not in verify():
+                missed.append(name)
+            raise Undone
+    assert missed == []
+
+
+def test_the_whole_archive_is_as_in_its_files():
     publications.load(files=reading.files())
+    assert list(comparison.findings(comparison.read())) == []
+
+
+@pytest.mark.usefixtures("publication")
+def test_the_archive_is_stored_again_from_its_files():
     sql(
         "UPDATE runs_printedfigure SET text = '100' WHERE id = (SELECT min(id) FROM"
         " runs_printedfigure)"
