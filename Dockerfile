@@ -1,5 +1,7 @@
 # The image of web, control and worker; docker-compose.yml says which command each runs.
-FROM python:3.11-slim
+# By its digest, as docs/deployment.md has it, where it is to be the same each time.
+ARG PYTHON_IMAGE=python:3.11-slim
+FROM ${PYTHON_IMAGE}
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab HOME=/var/lib/benchlab
 WORKDIR /app

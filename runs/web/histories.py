@@ -328,7 +328,8 @@ def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:
     """Caches keep it for some minutes, and ask again with its content's hash."""
-    patch_cache_control(page, max_age=SECONDS, public=is_public, private=not is_public)
+    who = {"public": True} if is_public else {"private": True}
+    patch_cache_control(page, max_age=SECONDS, **who)
     etag = f'"{hashlib.sha256(page.content).hexdigest()[:32]}"'
     page.headers["ETag"] = etag
     answer = get_conditional_response(request, etag=etag, response=page)

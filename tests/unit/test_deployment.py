@@ -404,3 +404,75 @@ def test_an_older_instance_gets_a_password_for_redis(tmp_path):
     assert environment.read_text() == (
         f"SECRET_KEY=x\nREDIS_URL=redis://:{password}@redis:6379/0\nTIME_ZONE=UTC\n"
     )
+
+
+def test_the_proxy_bounds_what_strangers_send():
+    text = (ROOT / "deploy/nginx.conf").read_text()
+    proxy = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["proxy"]
+    everywhere, imports = (
+        int(number) * {"m": 1, "g": 1024}[unit]
+        for number, unit in re.findall(r"client_max_body_size (\d+)([mg]);", text)
+    )
+    (requests,) = re.findall(r"limit_conn address (\d+);", text)
+    (memory,) = re.findall(r"^/tmp:size=(\d+)m,", proxy["tmpfs"][0])
+
+    assert everywhere <= 64
+    assert everywhere * int(requests) <= int(memory) <= 512
+    assert imports == 1024
+    end = text.index("client_max_body_size 1g")
+    assert "if ($is_nobody) { return 401; }" in text[text.rindex("location", 0, end) : end]
+    assert "proxy_request_buffering off" in text[end:]
+
+
+def test_no_command_of_the_guide_tells_a_password_to_other_accounts():
+    guide = (ROOT / "docs/deployment.md").read_text()
+    assert "ROLE benchlab LOGIN PASSWORD" in guide
+    assert not re.findall(r"psql[^|\n]*(?:-c|--command)[^\n]*PASSWORD", guide)
+
+
+def test_each_image_can_be_pinned():
+    composed = (ROOT / "docker-compose.yml").read_text()
+    assert not re.findall(r"image: (?!\$\{BENCHLAB_)", composed)
+    for file in ("Dockerfile", "deploy/lab/Dockerfile"):
+        assert re.findall(r"^FROM (.*)", (ROOT / file).read_text(), re.MULTILINE) == [
+            "${PYTHON_IMAGE}"
+        ]
+
+
+SAID = {
+    "none": ('{"dependencies": [{"name": "a", "version": "1", "vulns": []}]}', 0, "CHECKED, no"),
+    "some": (
+        '{"dependencies": [{"name":"","version": "", "vulns": [{"id": "", "fix_versions": []}]}]}',
+        1,
+        "CHECKED, 1 known",
+    ),
+    "skipped": ('{"dependencies": [{"name": "a", "skip_reason": "x"}]}', 2, "NOT CHECKED"),
+    "nothing": ("", 2, "NOT CHECKED"),
+}
+
+
+@pytest.mark.parametrize("said", [*SAID, "hangs"])
+def test_the_audit_ends_in_time_with_a_result(tmp_path, said):
+    """pip-audit is a stand-in: what it says of packages changes every day."""
+    answer, status, result = SAID.get(said, ("", 2, "NOT CHECKED"))
+    (tmp_path / "answer").write_text(answer)
+    does = "exec sleep 600" if said == "hangs" else f"exec cat {tmp_path}/answer"
+    uv = tmp_path / "venv/bin/uv"
+    uv.parent.mkdir(parents=True)
+    uv.write_text(
+        "#!/bin/sh\n"
+        'for last; do :; done; [ "$1" = venv ] || exit 0\n'
+        f'mkdir -p "$last/bin"; ln -s {sys.executable} "$last/bin/python"\n'
+        f"printf '#!/bin/sh\\n{does}\\n' > \"$last/bin/pip-audit\"\n"
+        'chmod +x "$last/bin/pip-audit"\n'
+    )
+    uv.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "script/audit"],
+        env=os.environ | {"BENCHLAB_VENV": str(tmp_path / "venv"), "AUDIT_SECONDS": "3"},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, result in done.stdout.splitlines()[-1]) == (status, True), done

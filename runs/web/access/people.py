@@ -1,8 +1,10 @@
 """Projects and their people: members with their roles, and invitations by link."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django import forms
@@ -44,8 +46,39 @@ def context(_request: HttpRequest) -> dict[str, Any]:
     return {"openid_configured": bool(settings.OPENID_ISSUER)}
 
 
+# Failed logins of a name from everywhere, and then those from each address.
+GUESSES = {"login_of_name": "100/h/key", "login_when_guessed": "1/5m/key"}
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Only invited people can create an account, which makes them members."""
+    """Only invited people can create an account, which makes them members.
+
+    Failed logins lock their address, not the person: whoever knows the password gets in from
+    another one. Where a name is guessed from many addresses, each has few attempts.
+    """
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Of the name at this address."""
+        return f"{self._name(request, credentials)} {ratelimit.get_ip(request)}"
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse what exceeds the limits; a login that succeeds takes its attempt back."""
+        super().pre_authenticate(request, **credentials)
+        name = self._name(request, credentials)
+        for action, key in (
+            ("login_of_name", name),
+            ("login_when_guessed", f"{name} {ratelimit.get_ip(request)}"),
+        ):
+            usage = ratelimit.consume(
+                request, app="benchlab", action=action, config=GUESSES, key=key
+            )
+            if usage is not None:
+                self._login_failed_rl_usage.usage += usage.usage
+                return
+        raise self.validation_error("too_many_login_attempts")
+
+    def _name(self, request: HttpRequest, credentials: Mapping[str, Any]) -> str:
+        return str(super()._get_login_attempts_cache_key(request, **credentials))
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """No open sign-up."""

@@ -279,10 +279,15 @@ def test_a_badge_that_cannot_be_decided_says_so(client):
     assert "too few runs" in client.get("/campaigns/nightly/badge.svg").content.decode()
 
 
+def test_a_badge_of_a_person_is_in_no_cache_of_all(admin_client, nightly):
+    said = admin_client.get("/campaigns/nightly/badge.svg").headers["Cache-Control"]
+    assert set(said.split(", ")) == {"max-age=300", "private"}
+
+
 def test_a_badge_is_kept_for_a_while_and_asked_for_by_its_content(client, nightly):
     answer = client.get("/campaigns/nightly/badge.svg")
 
-    assert "public" in answer.headers["Cache-Control"]
+    assert set(answer.headers["Cache-Control"].split(", ")) == {"max-age=300", "public"}
     assert "max-age=300" in answer.headers["Cache-Control"]
     again = client.get(
         "/campaigns/nightly/badge.svg", headers={"If-None-Match": answer.headers["ETag"]}

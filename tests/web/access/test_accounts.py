@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs.models import AuditEntry, Invitation, Token
 from runs.services.access import audit, projects, tokens
-from runs.web.access import logins
+from runs.web.access import logins, people
 
 pytestmark = pytest.mark.django_db
 
@@ -123,6 +123,38 @@ def test_wrong_passwords_are_answered_five_times(django_user_model):
 
     assert "Too many failed login attempts" in answer.content.decode()
     assert not answer.wsgi_request.user.is_authenticated
+
+
+def tried(password, address, name="shiro"):
+    """Whether a login from an address succeeds."""
+    browser = Client(REMOTE_ADDR=address)
+    answer = browser.post("/login/", {"login": name, "password": password})
+    return answer.wsgi_request.user.is_authenticated
+
+
+def test_wrong_passwords_lock_the_address_and_not_the_person(django_user_model):
+    django_user_model.objects.create_user("shiro", password=PASSWORD)
+    for _each in range(6):
+        assert not tried("wrong", "192.0.2.81")
+
+    assert not tried(PASSWORD, "192.0.2.81")
+    assert tried(PASSWORD, "192.0.2.82")
+
+
+def test_guesses_from_many_addresses_become_slow_and_the_person_gets_in(
+    django_user_model, monkeypatch
+):
+    monkeypatch.setitem(people.GUESSES, "login_of_name", "4/h/key")
+    django_user_model.objects.create_user("shiro", password=PASSWORD)
+    for each in range(4):
+        assert not tried("wrong", f"198.51.100.{each}")
+
+    assert not tried("wrong", "198.51.100.9")
+    assert not tried(PASSWORD, "198.51.100.9")  # one attempt of each address
+    assert tried(PASSWORD, "198.51.100.10")
+    assert tried(PASSWORD, "198.51.100.10")  # which is taken back by a login
+    assert not tried("2001:db8::1", "2001:db8::1")
+    assert not tried(PASSWORD, "2001:db8::2")
 
 
 def test_a_password_is_changed_by_who_knows_it(client, django_user_model):
