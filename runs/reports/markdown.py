@@ -22,6 +22,10 @@ from runs.reports.report import (
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 # Characters that it interprets at the start of a line.
 _LEADING = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$|=)")
+# What GitHub and GitLab make of plain words, whatever is escaped: mentions of people, issues,
+# labels and milestones, and links of addresses. A space of no width between ends it.
+_LINKED = re.compile(r"(?<=[@#!~%$&])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+_NO_WIDTH = "\u200b"
 
 
 def zipped(report: Report) -> bytes:
@@ -52,9 +56,15 @@ def table(found: Table) -> str:
     return "\n".join([*caption, *drawn])
 
 
+def defused(words: str) -> str:
+    """Somebody's text in which nobody is mentioned and no address is a link."""
+    return _LINKED.sub(_NO_WIDTH, words)
+
+
 def escaped(words: str) -> str:
     """Text in which nothing is markup; one line stays one line."""
-    lines = [_LEADING.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", line)) for line in words.splitlines()]
+    lines = [_SPECIAL.sub(r"\\\1", line) for line in defused(words).splitlines()]
+    lines = [_LEADING.sub(r"\1\\\2", line) for line in lines]
     return "\n".join(lines)
 
 

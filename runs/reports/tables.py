@@ -3,9 +3,11 @@
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from runs.reports.markdown import escaped
 
 Value = str | float | int | None
 
@@ -58,14 +60,19 @@ class _Line:
         return line
 
 
-def as_markdown(table: Table) -> str:
-    """A GitHub table; numbers right-aligned, with as many digits as are meaningful."""
-    heads = [_markdown(head) for head in table.heads]
-    lines = [f"**{_markdown(table.caption)}**", ""] if table.caption else []
+def as_markdown(table: Table, *, cell: Callable[[str], str] = escaped) -> str:
+    """A GitHub table; numbers right-aligned, with as many digits as are meaningful.
+
+    `cell` makes Markdown of a text; by default nothing in it is markup.
+    """
+    heads = [_one_line(cell(head)) for head in table.heads]
+    lines = [f"**{_one_line(cell(table.caption))}**", ""] if table.caption else []
     lines.append(f"| {' | '.join(heads)} |")
     marks = ["---:" if numeric else "---" for numeric in _numeric(table)]
     lines.append(f"| {' | '.join(marks)} |")
-    lines += [f"| {' | '.join(_markdown(shown(value)) for value in row)} |" for row in table.rows]
+    lines += [
+        f"| {' | '.join(_one_line(cell(shown(value))) for value in row)} |" for row in table.rows
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -118,8 +125,8 @@ def csv_cell(value: Value) -> str:
     return repr(value)
 
 
-def _markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", r"\|").replace("\n", " ")
+def _one_line(text: str) -> str:
+    return text.replace("\n", " ")
 
 
 def _latex(text: str) -> str:

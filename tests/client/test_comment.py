@@ -1,8 +1,10 @@
 """The action and the component, run as GitHub and GitLab run them, against a forge of our own."""
 
+import hashlib
 import json
 import re
 import runpy
+import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +23,22 @@ from tests.client.test_ci_docs import Checkout
 ACTION = yaml.safe_load((ROOT / "ci" / "github" / "action.yml").read_text())
 HEAD = "f" * 40
 CONDITIONS = {
-    "inputs.publish != 'true'": lambda of: of["publish"] != "true",
-    "inputs.publish != 'true' && inputs.token == ''": lambda of: (
-        of["publish"] != "true" and not of["token"]
-    ),
-    "inputs.publish == 'true'": lambda of: of["publish"] == "true",
-    "inputs.token != ''": lambda of: bool(of["token"]),
+    "inputs.act == 'measure'": lambda act: act == "measure",
+    "inputs.act == 'report'": lambda act: act == "report",
+    "inputs.act == 'publish'": lambda act: act == "publish",
+    "inputs.act != 'measure'": lambda act: act != "measure",
 }
+# Of a checkout that the job with the secrets must not run, whatever measured code has written.
+PROGRAMS = ("benchlab-comment", "benchlab-upload", "json.py", "urllib.py", "sitecustomize.py")
+STEAL = "import os; open({!r}, 'a').write(os.environ.get('BENCHLAB_TOKEN', ''))\n"
+
+
+def planted(folder):
+    """Programs that tell the token, in place of ours."""
+    stolen = folder / "stolen"
+    for name in PROGRAMS:
+        (folder / name).write_text(STEAL.format(str(stolen)))
+    return stolen
 
 
 @pytest.fixture
@@ -55,8 +66,17 @@ class Actions:
             "scenario": "tpcb-like", "run": "pgbench -n -c 2 -j 2 -T 60", "github-token": "secret",
         }  # fmt: skip
 
-    def uses(self, event, **inputs) -> int:
-        given = self.given | inputs
+    def uses(self, event, *, acts=("measure", "report"), **inputs) -> int:
+        """The status of the last job. The second one has no checkout, but the artifact."""
+        status = 0
+        for act in acts:
+            inputs["act"] = act
+            status = self.job(event, self.given | inputs)
+            if status:
+                break
+        return status
+
+    def job(self, event, given) -> int:
         sha = self.here.git("rev-parse", "HEAD")
         path = self.here.folder / "event.json"
         path.write_text(json.dumps(event))
@@ -68,7 +88,7 @@ class Actions:
             "GITHUB_ACTION_PATH": str(ROOT / "ci" / "github"),
         }  # fmt: skip
         for step in ACTION["runs"]["steps"]:
-            if "run" not in step or not CONDITIONS[step["if"]](given):
+            if "run" not in step or not CONDITIONS[step["if"]](given["act"]):
                 continue
             env = {name: expanded(text, given) for name, text in step["env"].items()}
             done = subprocess.run(
@@ -83,8 +103,6 @@ class Actions:
 
 
 def expanded(text, given):
-    act = "publish" if given["publish"] == "true" else "report"
-    text = text.replace("${{ inputs.publish == 'true' && 'publish' || 'report' }}", act)
     return re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda found: given[found[1]], text)
 
 
@@ -164,7 +182,7 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
         "head_repository": {"owner": {"login": "fork"}},
     }  # fmt: skip
 
-    assert actions.uses({"workflow_run": event}, publish="true") == 1, actions.out
+    assert actions.uses({"workflow_run": event}, acts=["publish"]) == 1, actions.out
 
     (comment,) = forge.own()
     assert "### 🔴 Slower" in comment["body"]
@@ -176,12 +194,23 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
     assert Run.objects.filter(cell__revision__sha=main).count() == 3
 
 
-def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach):
+def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach, tmp_path):
     spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
     given = {name: str((each or {}).get("default", "")) for name, each in
              spec["spec"]["inputs"].items()}  # fmt: skip
     given |= {"url": reach["BENCHLAB_URL"], "campaign": "demo", "scenario": "tpcb-like",
               "run": "pgbench -n -c 2 -j 2 -T 60"}  # fmt: skip
+
+    def folder_of(name):
+        """The second job has no checkout, but what somebody has left there, and the artifact."""
+        if name == "benchlab-measure":
+            return here.folder
+        assert jobs[name]["variables"]["GIT_STRATEGY"] == "none"
+        assert jobs["benchlab-measure"]["artifacts"]["paths"] == [".benchlab"]
+        folder = tmp_path / "report"
+        shutil.copytree(here.folder / ".benchlab", folder / ".benchlab", dirs_exist_ok=True)
+        planted(folder)
+        return folder
 
     def pipeline(merge_request="", *, is_fork=False):
         runner = {
@@ -199,7 +228,7 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
             more = secrets if name == "benchlab-report" and not is_fork else {}
             done = subprocess.run(
                 ["bash", "-e", "-o", "pipefail", "-c", "\n".join(job["script"])],
-                cwd=here.folder, env=here.environment | runner | variables | more,
+                cwd=folder_of(name), env=here.environment | runner | variables | more,
                 capture_output=True, text=True, timeout=120, check=False,
             )  # fmt: skip
             if done.returncode:
@@ -226,6 +255,38 @@ def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, re
     here.replay.measure("17.8")
     status, out = pipeline("7", is_fork=True)
     assert (status, "nothing is decided here" in out) == (0, True), out
+    assert not (tmp_path / "report" / "stolen").exists()
+
+    # Programs that are not those of the component's release are not run.
+    given["comment-sha256"] = "0" * 64
+    here.replay.measure("17.8")
+    status, out = pipeline("7")
+    assert (status, "benchlab-comment of http://127" in out) == (1, True), out
+
+
+def test_the_component_knows_its_programs_and_actions_are_pinned_by_commit():
+    spec, jobs = yaml.safe_load_all((ROOT / "ci" / "gitlab" / "benchlab.yml").read_text())
+    for name in ("comment", "upload"):
+        program = (ROOT / "script" / f"benchlab-{name}").read_bytes()
+        stated = spec["spec"]["inputs"][f"{name}-sha256"]["default"]
+        assert stated == hashlib.sha256(program).hexdigest(), f"write it into benchlab.yml: {name}"
+    assert jobs["benchlab-report"]["environment"]["name"] == "$[[ inputs.environment ]]"
+
+    # BenchLab's own stands for a copy of its repository.
+    texts = [path.read_text() for path in (ROOT / "ci/github/action.yml", ROOT / "docs/ci.md")]
+    used = re.findall(r"uses: (?!example/benchlab)(\S+)", "\n".join(texts))
+    assert len(used) >= 5
+    assert [each for each in used if not re.search(r"@[0-9a-f]{40}$", each)] == []
+
+
+def test_what_measures_has_no_secret():
+    for step in ACTION["runs"]["steps"]:
+        if step["if"] == "inputs.act == 'measure'":
+            assert "token" not in json.dumps(step).lower()
+    page = (ROOT / "docs" / "ci.md").read_text().partition("\n## In the pull request\n")[2]
+    jobs = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])["jobs"]
+    assert "secrets." not in json.dumps(jobs["pgbench"])
+    assert jobs["report"]["environment"] == "benchlab"
 
 
 def test_an_undecided_verdict_is_decided_by_measuring_both_in_turn(actions, here, forge):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import RULES
 from runs.analysis.inference.verdicts import PRECEDENCE
 from runs.models import Bisection, BisectionStep, Build
+from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, verdicts
 from runs.selectors.compare.bisections import Measured
@@ -45,7 +46,7 @@ def markdown(found: SideVerdict, address: Address) -> str:
         if any(row.is_asked for row in rows if row.metric == metric)
     ]
     if rows:
-        parts.append(as_markdown(_table(rows[:MOST_ROWS], address)).rstrip())
+        parts.append(as_markdown(_table(rows[:MOST_ROWS], address), cell=_within_cell).rstrip())
     if len(rows) > MOST_ROWS:
         left = {"number": len(rows) - MOST_ROWS}
         parts.append(_("%(number)d more rows are in the JSON of this comparison.") % left)
@@ -226,13 +227,17 @@ def _in_link(address: str) -> str:
 
 def _plain(text: str) -> str:
     """A name of a branch is somebody's text: it must not become Markdown of its own."""
-    words = " ".join(text.split())
+    words = defused(" ".join(text.split()))
     return "".join(f"\\{each}" if each in "\\`*_[]<>()#|!~" else each for each in words)
 
 
 def _in_cell(text: str) -> str:
     """The same for a table's cell, which has its backslashes escaped later."""
-    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in text)
+    return "".join(f"&#{ord(each)};" if each in "`*[]<>()#!~&" else each for each in defused(text))
+
+
+def _within_cell(markdown: str) -> str:
+    return markdown.replace("\\", "\\\\").replace("|", r"\|")
 
 
 def _sign(verdict: str) -> str:

@@ -76,13 +76,21 @@ class TokenForm(forms.Form):
 
 # What docs/ci.md says, with the address of this BenchLab.
 STEP = """\
+# in the job that measures
 - uses: example/benchlab/ci/github@v0.2.0
   with:
     url: %(url)s
-    token: ${{ secrets.BENCHLAB_TOKEN }}
     campaign: nightly
     scenario: tpcb-like
-    run: pgbench -n -c 2 -j 2 -T 60"""
+    run: pgbench -n -c 2 -j 2 -T 60
+# in a job of its own, which needs the first
+- uses: example/benchlab/ci/github@v0.2.0
+  with:
+    act: report
+    url: %(url)s
+    token: ${{ secrets.BENCHLAB_TOKEN }}
+    campaign: nightly
+    scenario: tpcb-like"""
 SHELL = """\
 read -rs BENCHLAB_TOKEN
 export BENCHLAB_TOKEN BENCHLAB_URL=%(url)s"""

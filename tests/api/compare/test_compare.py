@@ -1,5 +1,7 @@
 """The verdict that a CI job gets back."""
 
+import re
+
 import pytest
 
 from runs.api.compare import schema as compare_schema
@@ -408,7 +410,22 @@ def test_markdown_cannot_be_written_by_a_level(client):
     text = client.get("/api/v1/compare/?campaign=nightly&format=md").content.decode()
 
     (row,) = [line for line in text.splitlines() if line.startswith("| 🔴")]
-    assert "&#91;x&#93;&#40;http://evil&#41; &#60;img src=x&#62; a\\|b" in row
+    assert "&#91;x&#93;&#40;http:\u200b//evil&#41; &#60;img src=x&#62; a\\|b" in row
+
+
+# What GitHub makes of plain words, whatever is escaped.
+LINKED = re.compile(r"(?<!\w)@\w|(?<!\]\()https?://|www\.|(?<![\w&])#\d|!\d", re.IGNORECASE)
+
+
+def test_markdown_mentions_nobody_and_links_nothing_of_a_strangers_words(client):
+    hostile = "@everyone HTTP://evil.invalid www.evil.invalid #12 !3 a@b.invalid"
+    revisions = [commit(1, "main"), commit(2, hostile)]
+    levels = {"note": hostile, "script": f"{hostile} x"}
+    store(*(repeats(each, levels=levels, tps=STEADY) for each in revisions))
+
+    text = client.get("/api/v1/compare/?campaign=nightly&format=md").content.decode()
+    assert "everyone" in text
+    assert LINKED.findall(re.sub(r"\]\([^)]*\)", "", text)) == []
 
 
 def test_a_problem_is_a_problem_in_markdown_too(client):

@@ -175,7 +175,7 @@ def test_markdown_aligns_numbers_and_keeps_its_columns():
         "| Series | Clients | TPS | Verdict |\n"
         "| --- | ---: | ---: | --- |\n"
         "| 9.2 \\| on & off | 1 | 12346 | – |\n"
-        "| 50 % _x_ | 2 | – | no evidence |\n"
+        "| 50 % \\_x\\_ | 2 | – | no evidence |\n"
     )
 
 
