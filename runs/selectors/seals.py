@@ -336,7 +336,9 @@ def _of_runs(trusted: Trusted, tally: Tally) -> Iterator[Finding]:
     forged = set()
     for request, message in _forged_requests(tally):
         forged.add(request.pk)
-        yield Finding("", request.run, "request_forged", message)
+        owner = Project.objects.filter(campaigns__runs=request.run).first()
+        slug = owner.slug if owner else "default"
+        yield Finding(slug, request.run, "request_forged", message)
     for project in Project.objects.order_by("pk"):
         yield from _chain(project, trusted, forged, shared, tally)
     known = {*Project.objects.values_list("slug", flat=True), AUDIT}

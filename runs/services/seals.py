@@ -411,11 +411,11 @@ def head_line(*, chain: str) -> str:
 
 
 @transaction.atomic
-def request_by_hand(*, run: int, reason: str) -> int:
+def request_by_hand(*, run: int, reason: str) -> tuple[bool, int]:
     """Seal a run that is in no chain, as it is now, because a person with the key says so.
 
-    Requests about it that BenchLab did not write are removed; return how many. Raises ServiceError
-    `no_such_run`.
+    Requests about it that BenchLab did not write are removed. Return whether it is in no chain, and
+    how many were removed. Raises ServiceError `no_such_run`.
     """
     if not Run.objects.filter(pk=run).exists():
         raise ServiceError("no_such_run", _("There is no run %(id)s.") % {"id": run})
@@ -424,7 +424,8 @@ def request_by_hand(*, run: int, reason: str) -> int:
     forged = [each.pk for each in waiting if not _is_own(each)]
     forged += waiting.exclude(refused="").values_list("pk", flat=True)
     removed, _tables = SealRequest.objects.filter(pk__in=forged).delete()
-    if not Seal.objects.filter(run=run).exists():
+    is_new = not Seal.objects.filter(run=run).exists()
+    if is_new:
         request(run=run)
     audit.record("seal_requested", f"run {run}", after={"why": reason, "requests_removed": removed})
-    return removed
+    return is_new, removed

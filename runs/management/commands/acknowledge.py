@@ -41,8 +41,9 @@ class Command(BaseCommand):
                 )
                 self.stdout.write(f"{number} amendments acknowledged")
             for run in options["run"]:
-                removed = seals.request_by_hand(run=run, reason=options["reason"])
-                self.stdout.write(f"run {run} waits to be sealed; {removed} requests removed")
+                is_new, removed = seals.request_by_hand(run=run, reason=options["reason"])
+                state = "waits to be sealed" if is_new else "is sealed, and stays as it is"
+                self.stdout.write(f"run {run} {state}; {removed} requests removed")
         except ServiceError as problem:
             raise CommandError(f"{problem.message} {problem.remedy}") from problem
         except (OSError, ValueError) as error:

@@ -3,9 +3,11 @@
 import contextlib
 import io
 import json
+from importlib import import_module
 
 import pytest
 from cryptography.fernet import Fernet
+from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
@@ -15,6 +17,7 @@ from runs.services import exchange, seals
 from runs.services.access import audit, projects
 from runs.services.access.audit import Actor
 from runs.services.archive import comparison, publications
+from runs.services.campaigns import summaries
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -204,13 +207,34 @@ def test_whatever_is_changed_in_the_audit_trail_is_named(campaign):
     assert not failures
 
 
-def test_entries_of_the_release_before_begin_the_chain(campaign):
+def test_the_chain_of_the_trail_begins_once(campaign):
     sql("DELETE FROM runs_auditlink")
     sql("ALTER TABLE runs_auditentry DISABLE TRIGGER ALL")
     sql("UPDATE runs_auditentry SET mark = ''")
     assert verify() == {"chain_cut", "audit_forged"}
     seals.seal()
-    assert not AuditLink.objects.exists(), "the chain has begun already, says the head"
+    assert not AuditLink.objects.exists(), "the head says that it has begun already"
+
+
+def test_what_the_release_before_stored_is_taken_over_after_the_update():
+    """Its requests and entries have no mark, also those that it stores until it is replaced."""
+    first, second = factories.finish_all(factories.campaign("c")).runs.order_by("pk")[:2]
+    Run.objects.exclude(pk__in=[first.pk, second.pk]).update(state="failed")
+    CellSummary.objects.all().delete()
+    summaries.refresh(cell_id=first.cell_id)
+    summaries.refresh(cell_id=second.cell_id)
+    AuditEntry.objects.create(actor="hanako", action="changed", subject="server db1")
+    import_module("runs.migrations.0057_marks").begin_update(apps, None)
+    sql("INSERT INTO runs_sealrequest (kind, run) VALUES ('sealed', %s)", first.pk)
+    assert seals.seal() == 0
+    assert verify() == {"never_sealed"}, "the other run was stored without a request"
+    assert not AuditLink.objects.exists()
+
+    seals.request_missing(after_seconds=0)
+    assert seals.seal() == 2
+    assert AuditLink.objects.count() == 1
+    assert verify() == set()
+    assert not Instance.objects.exclude(unsealed_since=None).exists()
 
 
 def test_a_mark_is_for_one_request_only(campaign):
