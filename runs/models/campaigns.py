@@ -39,6 +39,10 @@ class Campaign(models.Model):
     LIVE = (State.QUEUED, State.RUNNING)
 
     slug = models.SlugField(max_length=120, unique=True)
+    # What uploads of its project call it, where a private campaign of others has that slug.
+    uploaded_as = models.SlugField(
+        max_length=120, blank=True, default="", db_default="", db_index=False
+    )
     title = models.CharField(_("title"), max_length=200)
     title_ja = models.CharField(max_length=200, blank=True)
     question = models.TextField(_("question"), blank=True)
@@ -98,6 +102,11 @@ class Campaign(models.Model):
         constraints = [
             is_one_of("state", CampaignState, name="campaign_state_is_known"),
             is_one_of("origin", Origin, name="campaign_origin_is_known"),
+            models.UniqueConstraint(
+                fields=["project", "uploaded_as"],
+                condition=~models.Q(uploaded_as=""),
+                name="campaign_once_as_uploaded",
+            ),
         ]
         indexes = [
             models.Index(fields=["origin", "-id"], name="campaign_by_origin"),

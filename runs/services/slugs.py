@@ -1,7 +1,7 @@
 """Slugs: unique names of rows in addresses, made from typed text and cut to fit."""
 
 from collections.abc import Collection, Iterator
-from itertools import count
+from itertools import count, islice
 from typing import TypeVar
 
 from django.db import IntegrityError, models, transaction
@@ -30,6 +30,14 @@ def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -
         else:
             return row
     raise AssertionError("numbers do not end")
+
+
+def free(model: type[models.Model], wanted: str) -> str:
+    """The first of the slug with numbers from 2 on that no row has yet."""
+    slugs = model._default_manager.values_list("slug", flat=True)
+    longest = model._meta.get_field("slug").max_length or 0  # type: ignore[union-attr]
+    numbered = islice(_numbered(wanted, longest), 1, None)
+    return next(each for each in numbered if not slugs.filter(slug=each).exists())
 
 
 def _numbered(wanted: str, longest: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from runs.models import Campaign, Cell, Revision, Run
+from runs.models import Campaign, Cell, Revision, Run, Token
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import series_cells
@@ -81,9 +81,14 @@ class Side:
 
 
 def campaign_of(slug: str, *, reader: Reader, parameter: str = "campaign") -> Campaign:
-    """The campaign with this slug, if the reader may see it. Raises BadSide `unknown_campaign`."""
+    """The campaign with this slug, if the reader may see it. Raises BadSide `unknown_campaign`.
+
+    A token also names its project's campaigns as their uploads do.
+    """
     shown = projects.visible(Campaign.objects.select_related("scenario", "project"), to=reader)
     found = shown.filter(slug=slug).first()
+    if found is None and isinstance(reader, Token):
+        found = shown.filter(project=reader.project_id, uploaded_as=slug).first()
     if found is None:
         message = _("There is no campaign %(slug)s.") % {"slug": slug}
         raise BadSide(parameter, "unknown_campaign", message)

@@ -19,6 +19,7 @@ from runs.services.exchange.files import Files
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.exchange.references import Known
 from runs.services.uploads import workload_split
+from runs.services.uploads.campaigns import own_slugs
 
 # The order in which rows may refer to one another.
 TABLES = (
@@ -153,10 +154,10 @@ class Results:
         fields |= self._linked(number, row)
         every = fields["expected_every"]
         fields["expected_every"] = None if every is None else timedelta(seconds=every)
-        slug = fields.pop("slug")
-        self.campaign, self.is_new = Campaign.objects.get_or_create(
-            slug=slug, defaults={**fields, "project": self.project}
-        )
+        name = fields.pop("slug")
+        slug = own_slugs({name}, self.project).get(name, name)
+        fields |= {"project": self.project, "uploaded_as": name if slug != name else ""}
+        self.campaign, self.is_new = Campaign.objects.get_or_create(slug=slug, defaults=fields)
         self.cell = self.run = None
         if self.is_new:
             Campaign.objects.filter(pk=self.campaign.pk).update(created_at=row["created_at"])

@@ -1,6 +1,11 @@
-"""The campaigns of uploaded runs: created when first named, never in another project."""
+"""The campaigns of uploaded runs: created when first named, never in another project.
 
-from collections.abc import Sequence
+Slugs are those of addresses, so that each is there once. One that a private campaign of others has
+is not refused, which would tell of it: the project's campaign gets a number, and later uploads of
+that name find it.
+"""
+
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -8,6 +13,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, Configuration, Project, Scenario
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
+from runs.services import slugs
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
 from runs.services.uploads.uploaded_run import GivenRun
@@ -34,17 +40,46 @@ class Known(NamedTuple):
     configuration: str
 
 
+def own_names(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[str, str]:
+    """The slugs of the project's campaigns by the name given, where these are not the same.
+
+    No query where all campaigns are there and of the project.
+    """
+    known = _by_slug(rows)
+    asked = {
+        run.campaign
+        for run in runs
+        if run.campaign not in known or known[run.campaign].project_id != project.pk
+    }
+    return own_slugs(asked, project) if asked else {}
+
+
+def own_slugs(asked: Set[str], project: Project) -> dict[str, str]:
+    """Of these names those under which the project's campaign has another slug, with that."""
+    own = Campaign.objects.filter(project=project, uploaded_as__in=asked)
+    found = dict(own.values_list("uploaded_as", "slug"))
+    hidden = Campaign.objects.filter(slug__in=asked - found.keys(), project__is_public=False)
+    for slug in hidden.exclude(project=project).values_list("slug", flat=True):
+        found[slug] = slugs.free(Campaign, slug)
+    return found
+
+
 def resolve(
-    runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
+    runs: Sequence[GivenRun],
+    rows: Rows,
+    project: Project,
+    faults: list[Fault],
+    uploaded_as: Mapping[str, str],
 ) -> dict[str, Known]:
     """The campaigns of these runs by slug, new ones created; `rows` begin with their columns.
 
-    A contradiction becomes a fault.
+    `uploaded_as` has the name given of those whose slug is another. A contradiction becomes a
+    fault.
     """
     known = _by_slug(rows)
     missing = [run for run in runs if run.campaign not in known]
     if missing:
-        _make(missing, project, faults)
+        _make(missing, project, faults, uploaded_as)
         known = _by_slug(perform([_question(runs)])[0])
     for run in runs:
         if campaign := known.get(run.campaign):
@@ -62,7 +97,12 @@ def _by_slug(rows: Rows) -> dict[str, Known]:
     return {row[0]: Known(*row[: len(Known._fields)]) for row in rows}
 
 
-def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
+def _make(
+    runs: Sequence[GivenRun],
+    project: Project,
+    faults: list[Fault],
+    uploaded_as: Mapping[str, str],
+) -> None:
     """Create the campaign of each slug as its first run describes it."""
     first = {run.campaign: run for run in reversed(runs)}
     nameless = [run for run in first.values() if not run.scenario]
@@ -74,7 +114,8 @@ def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> No
     made = [
         Campaign(
             slug=slug,
-            title=run.campaign_title or slug,
+            uploaded_as=uploaded_as.get(slug, ""),
+            title=run.campaign_title or uploaded_as.get(slug, slug),
             project=project,
             origin=Origin.UPLOADED,
             # Uploaded runs have already ended: the campaign waits for nothing.

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -136,7 +136,7 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     """
     try:
         with transaction.atomic():
-            return _store(runs, project)
+            return _store(runs, project, {})
     except IntegrityError as error:
         # Somebody else stored the external id after our check.
         if EXTERNAL_ID not in str(error):
@@ -144,7 +144,10 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
         raise Refused("conflict", [_taken(run) for run in runs if run.external_id]) from error
 
 
-def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
+def _store(
+    runs: Sequence[GivenRun], project: Project, uploaded_as: Mapping[str, str]
+) -> list[StoredRun]:
+    """Store them; `uploaded_as` has the name given of campaigns whose slug is another."""
     faults: list[Fault] = []
     found = ask(
         {
@@ -155,7 +158,10 @@ def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
             "ids": cells.numbering(runs),
         }
     )
-    known = campaigns.resolve(runs, found["cells"], project, faults)
+    if names := campaigns.own_names(runs, found["cells"], project):
+        named = [replace(run, campaign=names.get(run.campaign, run.campaign)) for run in runs]
+        return _store(named, project, {slug: name for name, slug in names.items()})
+    known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
     under = conditions.resolve(runs, found, project, faults)
     metric_ids = metrics.resolve(runs, found["metrics"], project, faults)
     if faults:

@@ -1,15 +1,19 @@
 """Absent and private answer alike: the same status and body for every reader and address."""
 
+import json
 import re
+from urllib.parse import unquote
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.test import Client
 
-from runs.models import Membership
+from runs.models import Campaign, Membership, Run
 from runs.selectors.access.rights import ADDRESSES, Role
 from runs.services.access import projects, tokens
 from tests import factories
+from tests.api import upload_bodies
 from tests.web.access import test_permissions as table
 
 pytestmark = pytest.mark.django_db
@@ -98,3 +102,84 @@ def test_a_private_object_is_for_others_as_one_that_is_not_there(hidden, setting
         told[scope] = differences(Client(), hidden, only="api:", headers=header)
 
     assert not {reader: found for reader, found in told.items() if found}
+
+
+# What is named in the query or in the body, with `hidden` and its keys in place of what is there.
+NAMED = (
+    ("GET", "/compare/?s={campaign}", None),
+    ("GET", "/compare/?q={campaign}", None),
+    ("GET", "/compare/cells/?a={cell}&b={cell}", None),
+    ("GET", "/configurations/diff/?a=run:{run}&b=campaign:{campaign}", None),
+    ("GET", "/configurations/diff/?a=configuration:of-{campaign}&b=cell:{cell}", None),
+    ("GET", "/configurations/new/?from=of-{campaign}", None),
+    ("GET", "/workloads/new/?from=of-{campaign}", None),
+    ("GET", "/bisections/new/?campaign={campaign}", None),
+    ("GET", "/audit/?project={project}", None),
+    ("GET", "/api/v1/runs/?campaign={campaign}", None),
+    ("GET", "/api/v1/measurements/?run={run}", None),
+    ("GET", "/api/v1/compare/?base=campaign:{campaign}&head=run:{run}", None),
+    ("GET", "/api/v1/history/?campaign={campaign}", None),
+    ("GET", "/api/v1/changes/?campaign={campaign}", None),
+    ("POST", "/api/v1/bisections/", {"campaign": "{campaign}", "base": "run:{run}", "head": "a"}),
+    ("POST", "/api/v1/schedules/", {"campaign": "{campaign}", "title": "t"}),
+    ("POST", "/api/v1/configurations/", {"name": "n", "settings": {}, "project": "{project}"}),
+)
+
+
+def test_what_a_query_or_a_body_names_is_answered_alike(hidden, settings):
+    settings.RATE_ANONYMOUS = settings.RATE_TOKEN = 0
+    run = Run.objects.get(pk=hidden["run"]["pk"])
+    there = {"campaign": "hidden", "project": "secret", "run": run.pk, "cell": run.cell_id}
+    absent = {"campaign": "absent", "project": "absent", "run": ABSENT, "cell": ABSENT}
+    user = User.objects.create_user("stranger")
+    elsewhere = projects.create(slug="beta", is_public=False)
+    Membership.objects.create(user=user, project=elsewhere, role="maintainer")
+    stranger = Client()
+    stranger.force_login(user)
+    header = table._header(tokens.create(name="t", scopes=["admin"], project=elsewhere))
+    told = []
+    for client in (Client(), stranger, Client(headers=header)):
+        for method, path, given in NAMED:
+            seen = []
+            for names in (there, absent):
+                client.cookies.pop("messages", None)
+                sent = json.dumps(given or {}) if given is not None else ""
+                for key, value in names.items():
+                    sent = sent.replace(f"{{{key}}}", str(value))
+                with transaction.atomic():
+                    answer = client.generic(method, path.format(**names), sent, "application/json")
+                    transaction.set_rollback(True)
+                place = unquote(answer.get("Location", ""))
+                text = CHANGING.sub("", answer.content.decode() + place)
+                for value in {*map(str, there.values()), *map(str, absent.values())}:
+                    text = re.sub(rf"\b{value}\b", "NAME", text)
+                seen.append((answer.status_code, text))
+            if seen[0] != seen[1]:
+                told.append((method, path, [status for status, _text in seen]))
+    assert not told
+
+
+def test_an_upload_to_a_name_that_others_hide_gets_one_of_its_own(hidden):
+    made = projects.create(slug="beta", is_public=False)
+    header = table._header(tokens.create(name="t", scopes=["read", "upload"], project=made))
+    client = Client(headers=header)
+
+    def upload(name, expect=201):
+        answer = client.post(
+            "/api/v1/uploads/", upload_bodies.run(campaign=name), "application/json"
+        )
+        assert answer.status_code == expect, answer.content
+        return answer.json()
+
+    first, again, absent = (upload(name)["campaign"] for name in ("hidden", "hidden", "absent"))
+    assert (first, again, absent) == ("hidden-2", "hidden-2", "absent")
+    own = Campaign.objects.get(slug="hidden-2")
+    assert (own.project.slug, own.uploaded_as, own.title) == ("beta", "hidden", "hidden")
+    assert own.runs.count() == 2
+    history = client.get("/api/v1/history/?campaign=hidden").json()
+    assert history["campaign"] == "hidden-2"
+    Campaign.objects.filter(slug="hidden").update(project=projects.default())
+    assert upload("hidden")["campaign"] == "hidden-2"
+
+    factories.campaign("open", project=projects.default(), origin="uploaded", repeats=0)
+    assert upload("open", expect=422)["code"] == "campaign_taken"

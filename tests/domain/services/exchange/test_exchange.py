@@ -73,6 +73,7 @@ CONTENTS = {
                 "paused_at",
                 "missing_told_at",
                 "missing_mailed_at",
+                "uploaded_as",
                 "mailing_since",
             ),
             *("remeasures", "leaves_out_doubtful"),
