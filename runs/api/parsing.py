@@ -1,6 +1,5 @@
 """JSON bodies and formats: what cannot be read, stored or written again is refused."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any, NoReturn
@@ -14,6 +13,8 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.settings import api_settings
 
+from runs import foreign_json
+from runs.foreign_json import TooDeepError
 from runs.services.errors import Fault, Refused
 
 MOST_BYTES = 10 * 2**20
@@ -65,14 +66,14 @@ def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) ->
     if not content.strip():
         raise ParseError(_("The body is empty."), "not_json")
     try:
-        return json.loads(
+        return foreign_json.loads(
             content.decode(),
             parse_constant=_refuse_constant,
             parse_float=parse_float,
             object_pairs_hook=_once,
         )
     except _Doubled:
-        doubled = json.loads(content, object_pairs_hook=_Pairs)
+        doubled = foreign_json.loads(content.decode(), object_pairs_hook=_Pairs)
         faults = [
             Fault(pointer, "repeated_key", _("The name appears twice."))
             for pointer in _doubled(doubled, "")
@@ -80,7 +81,7 @@ def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) ->
         raise Refused("invalid", faults[:1000]) from None
     except UnicodeDecodeError as error:
         raise ParseError(_("The body is not UTF-8."), "not_utf_8") from error
-    except RecursionError as error:
+    except TooDeepError as error:
         raise ParseError(_("The body is nested too deeply."), "not_json") from error
     except ValueError as error:
         message = _("The body is not JSON: %(error)s") % {"error": _said(error)}

@@ -7,12 +7,12 @@ initdb's options across versions: the same wish, in the form that each version u
 Source: the initdb page of each version's manual.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from runs import foreign_json
 from runs.execution.cpus import pinned
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh import COMMAND_SECONDS, Commands
@@ -298,7 +298,7 @@ def read_extensions(printed: str) -> frozenset[str]:
 
 
 def _rows(printed: str) -> list[dict[str, str]]:
-    return [json.loads(line) for line in printed.split("\n") if line]
+    return [foreign_json.loads(line) for line in printed.split("\n") if line]
 
 
 # A fast shutdown writes a checkpoint.

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from runs import foreign_json
 from runs.query_plans.node import Node, Plan
 
 
@@ -32,6 +33,10 @@ _AGGREGATES = {"Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "
 _ON = ("Relation Name", "CTE Name", "Function Name", "Tuplestore Name")
 
 
+# Levels of nodes, as in JSON, where each has two.
+MOST_DEPTH = foreign_json.MOST_DEPTH // 2
+
+
 def is_json(text: str) -> bool:
     """Whether a text starts like EXPLAIN's JSON, possibly after psql's heading."""
     return _body(text)[:1] in {"[", "{"}
@@ -40,11 +45,9 @@ def is_json(text: str) -> bool:
 def read_json(text: str) -> Plan:
     """The plan. Raises PlanUnreadableError for other JSON."""
     try:
-        whole = json.loads(_body(text))
+        whole = foreign_json.loads(_body(text))
     except ValueError as error:
         raise PlanUnreadableError(f"This JSON cannot be read: {error}") from error
-    except RecursionError as error:
-        raise PlanUnreadableError("This JSON is nested too deeply.") from error
     first = whole[0] if isinstance(whole, list) and whole else whole
     if not isinstance(first, dict) or not isinstance(first.get("Plan"), dict):
         raise PlanUnreadableError("This JSON is no plan: it has no object “Plan”.")
@@ -53,7 +56,7 @@ def read_json(text: str) -> Plan:
         return Plan(
             _json_node(first["Plan"]), _float(first.get("Planning Time")), _float(execution)
         )
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanUnreadableError(f"This JSON has a node that cannot be read: {error}") from error
 
 
@@ -182,8 +185,7 @@ def read_text(text: str) -> Plan:
         elif (node := _text_node(line, role, is_first=root is None)) is not None:
             column, read_node = node
             opened, role = _Open(column, read_node), ""
-            while path and path[-1].column >= column:
-                path.pop()
+            _close(path, column)
             if root is None:
                 root = opened
             else:
@@ -197,6 +199,14 @@ def read_text(text: str) -> Plan:
         first = next((line.strip() for line in text.splitlines() if line.strip()), "")
         raise PlanUnreadableError(f"No node of a plan is in this text; it begins: {first[:80]!r}")
     return Plan(root.closed(), footer=tuple(footer), **times)
+
+
+def _close(path: list[_Open], column: int) -> None:
+    """Leave the nodes that the one in this column is not below."""
+    while path and path[-1].column >= column:
+        path.pop()
+    if len(path) >= MOST_DEPTH:
+        raise PlanUnreadableError(f"This plan has more than {MOST_DEPTH} levels.")
 
 
 def _lines(text: str) -> Sequence[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from runs import foreign_json
 from runs.tools.adapter import Files, UnreadableOutput
 
 UNKNOWN_LINES = 100
@@ -154,6 +155,7 @@ def words(value: Any) -> str | None:
 
 def _document_at(text: str, place: int) -> tuple[Any, int]:
     try:
+        foreign_json.check_depth(text, place)
         return _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None, place

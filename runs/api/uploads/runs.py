@@ -83,10 +83,7 @@ class _Alike:
     ) -> T:
         """What the reader makes of the field of its name; only what has no fault is kept."""
         name = reader.__name__
-        try:
-            mark = (name, repr(of.get(name)))  # 1, 1.0 and true are equal, and yet not the same
-        except RecursionError:
-            return reader(of, at, faults)
+        mark = (name, repr(of.get(name)))  # 1, 1.0 and true are equal, and yet not the same
         if mark in self._known:
             return cast(T, self._known[mark])
         before = len(faults)

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from runs import foreign_json
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.histories import revisions
@@ -88,7 +89,7 @@ def level_text(level: Any) -> str:
 def level_forms(text: str) -> list[Any]:
     """The stored levels with this text: "9.3" may be a text or a number."""
     try:
-        typed = json.loads(text)
+        typed = foreign_json.loads(text)
     except ValueError:
         return [text]
     # Stored JSON has no NaN and no overlong numbers; the database refuses them.

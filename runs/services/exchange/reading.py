@@ -1,6 +1,5 @@
 """The lines of an export: their kinds and fields, and how they are read."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -9,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from runs import foreign_json
 from runs.models import Annotation, Campaign, Change, Configuration, Metric, Run, Seal, Topology
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
@@ -159,8 +159,8 @@ def _read(number: int, line: bytes) -> tuple[str, Row]:
     if line.count(b"[") + line.count(b"{") > MOST_BRACKETS:
         raise refused(number, "too_long", _("This line is too long."))
     try:
-        found = json.loads(line, parse_constant=_no_number, parse_float=_finite)
-    except (ValueError, RecursionError) as error:
+        found = foreign_json.loads(line.decode(), parse_constant=_no_number, parse_float=_finite)
+    except ValueError as error:
         message = _("Not a line of JSON: %(error)s") % {"error": error}
         raise refused(number, "not_json", message) from error
     kind = found.pop("type", None) if isinstance(found, dict) else None

@@ -1,10 +1,10 @@
 """fio's output with --output-format=json or json+, which may have messages as text before it."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runs import foreign_json
 from runs.tools import metrics
 from runs.tools.adapter import (
     Files,
@@ -57,7 +57,7 @@ def read_bandwidth(text: str) -> Bandwidth:
     """
     begin = text.find("{")
     try:
-        report = json.loads(text[begin:]) if begin >= 0 else {}
+        report = foreign_json.loads(text[begin:]) if begin >= 0 else {}
         job = report["jobs"][0]
         seconds = float(job.get("job_runtime") or _runtime(job)) / 1000
         error = int(job.get("error") or 0)

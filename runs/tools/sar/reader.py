@@ -3,11 +3,11 @@
 Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/tools.jsonl.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from runs import foreign_json
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import (
     KIB_PER_MIB,
@@ -39,7 +39,7 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
 
 def _statistics(text: str) -> Sequence[Any]:
     try:
-        found = json.loads(text)["sysstat"]["hosts"][0]["statistics"]
+        found = foreign_json.loads(text)["sysstat"]["hosts"][0]["statistics"]
     except (ValueError, LookupError, TypeError) as error:
         raise _unreadable() from error
     if not isinstance(found, list):

@@ -1,12 +1,12 @@
 """What explains a run's numbers, as tables and charts: calls, stacks, waits, statements, I/O."""
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs import foreign_json
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Artifact
@@ -95,7 +95,7 @@ def tables(kept: Iterable[Artifact]) -> list[Table]:
 def _read(artifact: Artifact, name: str) -> Table | None:
     try:
         with artifacts.open_artifact(artifact) as content:
-            stored = json.loads(content.read(MOST_BYTES))
+            stored = foreign_json.loads(content.read(MOST_BYTES).decode())
         columns = [str(each) for each in stored["columns"]]
         rows = [[_cell(str(each)) for each in row] for row in stored["rows"][:MOST_ROWS]]
         figure = _figure(name, columns, rows[:MOST_BARS])

@@ -214,7 +214,7 @@ FIELDS = [
     ("hardware", {"threads": 10**9}, "/hardware/threads", "out_of_range"),
     ("hardware", {"memory_bytes": 16}, "/hardware/memory_bytes", "out_of_range"),
     ("hardware", {"memory_bytes": 2**60}, "/hardware/memory_bytes", "out_of_range"),
-    ("hardware", nested(500), "/hardware/facts", "too_deep"),
+    ("hardware", nested(150), "/hardware/facts", "too_deep"),
     ("environment", nested(20), "/environment/facts", "too_deep"),
     ("environment", 5, "/environment", "not_an_object"),
     ("environment", {}, "/environment", "empty"),

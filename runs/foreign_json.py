@@ -1,0 +1,39 @@
+"""JSON that somebody else has written: its depth is looked at before anything is made of it."""
+
+import json
+import re
+from typing import Any
+
+# A plan has two levels for each of its nodes.
+MOST_DEPTH = 200
+# Up to the next bracket, over whole strings; what is not closed goes to the end.
+_BRACKET = re.compile(
+    r"""(?:[^\[\]{}"]++|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+([\[\]{}]|\Z)""", re.DOTALL
+)
+
+
+class TooDeepError(ValueError):
+    """It has more levels than anything that BenchLab reads."""
+
+    def __init__(self) -> None:
+        super().__init__(f"It is nested deeper than {MOST_DEPTH} levels.")
+
+
+def loads(text: str, **options: Any) -> Any:
+    """As `json.loads`. Raises TooDeepError, another ValueError for what is no JSON."""
+    check_depth(text)
+    return json.loads(text, **options)
+
+
+def check_depth(text: str, begin: int = 0) -> None:
+    """Raise TooDeepError for the document that begins there, if it has too many levels."""
+    depth = 0
+    for found in _BRACKET.finditer(text, begin):
+        if found[1] in {"[", "{"}:
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise TooDeepError
+        else:
+            depth -= 1
+            if depth <= 0:
+                return
