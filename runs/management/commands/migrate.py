@@ -8,12 +8,14 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations import Migration
-from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
-from benchlab import baseline
 from benchlab.gentle_migrations import LockWaits, forget_steps
 from runs.services.database import is_wait
 
+# A migration of 0.2 that 0.1 lacks, and what stands for it in a new database.
+LAST_OF_0_2 = "0054_reads_by_campaign"
+REPLACEMENT = "0001_squashed_0054_reads_by_campaign"
 # With one of these, somebody only looks, or wants certain migrations.
 _OTHERWISE = frozenset(
     ("app_label", "check_unapplied", "fake", "fake_initial", "plan", "prune", "run_syncdb")
@@ -40,7 +42,7 @@ class Command(migrate.Command):
     def _has_migrated(self, *args: Any, **options: Any) -> bool:
         try:
             if not any(options[each] for each in _OTHERWISE):
-                self._build(connections[options["database"]], options["verbosity"])
+                self._refuse_older(connections[options["database"]])
             super().handle(*args, **options)
         except OperationalError as error:
             if not is_wait(error):
@@ -52,14 +54,17 @@ class Command(migrate.Command):
             return False
         return True
 
-    def _build(self, connection: BaseDatabaseWrapper, verbosity: int) -> None:
-        """Give a new database its tables; Django applies what is newer than these."""
-        loader = MigrationLoader(None, load=False)
-        loader.load_disk()
-        if baseline.build(connection, wanted=set(loader.disk_migrations)) and verbosity > 0:
-            number = len(baseline.names())
-            self.stdout.write(
-                f"A new database: its tables are made at once, as {number} migrations leave them."
+    def _refuse_older(self, connection: BaseDatabaseWrapper) -> None:
+        """Releases before 0.2 have migrations that are not here any more."""
+        applied = {
+            name
+            for app, name in MigrationRecorder(connection).applied_migrations()
+            if app == "runs"
+        }
+        if applied and not applied & {LAST_OF_0_2, REPLACEMENT}:
+            raise CommandError(
+                "The results database is of a release older than 0.2. Update to 0.2 first, and from"
+                " there to this version: see “Updates” in docs/deployment.md."
             )
 
     def migration_progress_callback(

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import psycopg
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.loader import MigrationLoader
 from django.utils.translation import gettext as _
 from redis.exceptions import RedisError
 
@@ -28,7 +30,6 @@ LEAST_FREE_BYTES = 256 * 2**20
 LOW_FREE_SHARE = 0.05
 MOST_COUNTED = 10_000
 CONNECT_SECONDS = 2
-MIGRATIONS = Path(settings.BASE_DIR) / "runs" / "migrations"
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ def database() -> Outcome:
     except psycopg.Error as error:
         remedy = _("Start PostgreSQL, or correct DATABASE_URL.")
         return Outcome("database", FAILED, one_line(error), remedy)
-    known = {path.stem for path in MIGRATIONS.glob("0*.py")}
-    if missing := sorted(known - applied):
+    needed, replaced = _migrations()
+    known = needed | replaced
+    if missing := sorted(needed - applied):
         reason = _("%(number)d migrations are missing, the first is %(name)s.")
         text = reason % {"number": len(missing), "name": missing[0]}
         return Outcome("database", FAILED, text, _("Run manage.py migrate."))
@@ -63,6 +65,16 @@ def database() -> Outcome:
         remedy = _("Start that version, or restore the backup that was made before it.")
         return Outcome("database", FAILED, text, remedy)
     return Outcome("database", OK, _("It answers, and its tables are those of this version."))
+
+
+@cache
+def _migrations() -> tuple[frozenset[str], frozenset[str]]:
+    """The names of those that are here, and of those that they stand for."""
+    loader = MigrationLoader(None, load=False)
+    loader.load_disk()
+    own = {name: each for (app, name), each in loader.disk_migrations.items() if app == "runs"}
+    replaced = {name for each in own.values() for _app, name in each.replaces}
+    return frozenset(own), frozenset(replaced)
 
 
 def replica() -> Outcome:

@@ -20,7 +20,6 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from psycopg import sql
 
-from benchlab import baseline
 from runs.models import Pack, Run, Server, Token
 from runs.selectors.operations import checks
 from runs.services import seals
@@ -211,13 +210,12 @@ def _prepare(backup: Reader) -> None:
     executor = MigrationExecutor(connection)
     loader = executor.loader
     wanted = {(app, name) for app, name in backup.manifest["migrations"]}
-    if unknown := sorted(wanted - set(loader.disk_migrations)):
+    replaced = {key for each in loader.replacements.values() for key in each.replaces}
+    if unknown := sorted(wanted - set(loader.disk_migrations) - replaced):
         raise _other_version(backup, _("it has %(name)s") % {"name": ".".join(unknown[0])})
     # One that replaces others makes the same tables: they decide.
     applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
-        if baseline.build(connection, wanted=wanted):
-            executor = MigrationExecutor(connection)
         executor.migrate(_leaves(executor, wanted))
     elif differing := sorted(applied ^ (wanted - set(loader.replacements))):
         _check_empty()

@@ -127,8 +127,8 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path, mon
     settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
     settings.SEAL_KEY = str(tmp_path / "other" / "ed25519.pem")
 
-    # A version that has not these has those that they replace.
-    text = restored(with_migrations(made, without_steps))
+    # A version without the one that stands for others has the others.
+    text = restored(with_migrations(made, without_replacement))
 
     assert everything() == before
     assert len(list(artifacts.changed())) == 0
@@ -163,8 +163,8 @@ def test_what_does_not_fit_is_refused_with_one_line(filled, settings, tmp_path):
     assert Run.objects.count() == 0
 
 
-def without_steps(names):
-    names[:] = [name for name in names if not name[1].endswith("_in_steps")]
+def without_replacement(names):
+    names[:] = [name for name in names if "_squashed_" not in name[1]]
 
 
 def changed(made, change):

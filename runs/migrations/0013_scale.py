@@ -1,9 +1,0 @@
-"""Changes of the schema for one subject."""
-
-from django.db import migrations
-
-
-class Migration(migrations.Migration):
-    dependencies = [("runs", "0012_operations")]
-
-    operations = []
