@@ -183,6 +183,7 @@ OF_ACCOUNTS = ("mfa_", "socialaccount_", "openid_", "usersessions_", "account_")
 def shown(everything, known):
     """What forms that change something need, beside `everything`."""
     factories.configuration("own", name="Own")
+    factories.own_metric(projects.default(), "own")
     script = GivenScript("a", "SELECT 1;")
     workloads.create(name="Own", description="", content=WorkloadContent(scripts=(script,)))
     Annotation.objects.create(campaign=everything, text="A note.")
@@ -203,6 +204,7 @@ def pages(campaign):
             "/accounts/password/change/",
         ),
         *("/projects/", "/projects/default/people/", "/tokens/", "/webhooks/", "/audit/"),
+        "/projects/default/metrics/own/",
         *("/configurations/new/", "/configurations/", "/configurations/diff/", "/workloads/new/"),
         *("/servers/keys/", "/servers/new/", f"/servers/{server.slug}/", "/plans/", "/compare/"),
         *(f"/servers/{server.slug}/edit/", f"/campaigns/{campaign.slug}/", f"/runs/{run.pk}/"),
