@@ -24,7 +24,7 @@ CREATE TRIGGER audit_stays BEFORE UPDATE OR DELETE ON runs_auditentry
     FOR EACH ROW EXECUTE FUNCTION runs_audit_stays();
 """
 # Runs have the version of their cell, in whole and as PostgreSQL's major version.
-VERSIONS = """
+VERSIONS = r"""
 CREATE FUNCTION runs_major(version text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT coalesce(substring(version FROM '^(?:\d\.\d+|\d+)'), '')
 $$;
