@@ -28,6 +28,7 @@ from runs.selectors import exchange
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics
 from runs.selectors.exchange import Row
+from runs.services import slugs
 from runs.services.configurations import configurations
 from runs.services.exchange.reading import IMPORTED, contradicted, refused
 from runs.services.runs import results
@@ -161,11 +162,16 @@ def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
 
 
 def _topology(row: Row) -> tuple[str, Topology]:
-    """One without nodes: servers do not belong to a project, and are not moved."""
-    slug = f"{IMPORTED}{row['slug']}"[:100]
-    found, _created = Topology.objects.get_or_create(
-        slug=slug, defaults={"name": row["name"], "kind": row["kind"]}
-    )
+    """One without nodes: servers do not belong to a project, and are not moved.
+
+    Another one of that slug may be what others imported: its name is not shown here.
+    """
+    slug, fields = f"{IMPORTED}{row['slug']}"[:100], {"name": row["name"], "kind": row["kind"]}
+    found = Topology.objects.filter(slug__startswith=slug, **fields).first()
+    if found is None:
+        is_taken = Topology.objects.filter(slug=slug).exists()
+        made = slugs.free(Topology, slug) if is_taken else slug
+        found = Topology.objects.create(slug=made, **fields)
     return row["slug"], found
 
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.test import override_settings
 
 from runs.execution.reporter import ArtifactData
@@ -43,7 +45,7 @@ from runs.selectors import exchange as exports
 from runs.services import exchange
 from runs.services.access import projects
 from runs.services.errors import Refused, ServiceError
-from runs.services.exchange.reading import FORMAT_VERSION
+from runs.services.exchange.reading import FORMAT_VERSION, IMPORTED
 from runs.services.runs import artifacts, attempts
 from runs.services.servers import servers
 from tests import factories
@@ -421,6 +423,22 @@ def test_a_campaign_of_another_project_is_not_taken(project):
         exchange.load(lines=io.BytesIO(content))
 
     assert refused.value.faults[0].code == "campaign_taken"
+
+
+def test_an_import_neither_meets_nor_shows_what_others_hide(project):
+    content = exported(project)
+    Topology.objects.update(slug=Concat(Value(IMPORTED), "slug"), name="Secret name")
+    Configuration.objects.update(project=project)
+    own = projects.create(slug="beta", is_public=False)
+
+    for _time in range(2):
+        exchange.load(lines=io.BytesIO(content), into=own)
+
+    assert set(own.campaigns.values_list("slug", "uploaded_as")) == {
+        (f"{slug}-2", slug) for slug in project.campaigns.values_list("slug", flat=True)
+    }
+    assert set(own.configurations.values_list("slug", flat=True)) == {"plain-2", "tuned-2"}
+    assert not own.campaigns.filter(topology__name="Secret name").exists()
 
 
 def test_long_files_and_series_come_back(project, empty):
