@@ -119,21 +119,6 @@ def _received(content: Any) -> IO[bytes]:
     return received
 
 
-def read_part(key: str, start: int, length: int) -> bytes:
-    """Some bytes of an object, which alone are transferred. One request.
-
-    Raises ContentChanged for an object that is shorter.
-    """
-    at = _at()
-    wanted = f"bytes={start}-{start + length - 1}"
-    with _told():
-        client = _storage(at).connection.meta.client
-        answer = client.get_object(Bucket=at.bucket, Key=f"{at.prefix}{key}", Range=wanted)
-        with answer["Body"] as body:
-            part: bytes = body.read()
-    return part
-
-
 def size(key: str) -> int | None:
     """Bytes of an object; None where there is none. One request, and a second one where not."""
     at = _at()

@@ -17,7 +17,7 @@ from runs.services.campaigns import bisections
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.operations import partitions, signs
-from runs.services.runs import artifacts, certificates, packing, supervision, transitions
+from runs.services.runs import artifacts, certificates, supervision, transitions
 from runs.services.runs.supervision import held_here
 from runs.services.servers import builds
 
@@ -99,7 +99,6 @@ DUTIES: tuple[Callable[[], object], ...] = (
     certificates.judge_some,
     changes.judge_some,
     artifacts.send_waiting,
-    packing.pack_some,
     partitions.look_after,
 )
 

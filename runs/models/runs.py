@@ -6,8 +6,6 @@ from typing import TypeAlias
 
 from django.db import models
 from django.db.models import Q
-from django.db.models.functions import Length
-from django.db.models.lookups import Exact
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
@@ -25,8 +23,6 @@ class Instance(models.Model):
     # more. Authenticated by its own mark (`runs.selectors.access.macs`).
     unsealed_since = models.DateTimeField(null=True)
     unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
-    # Control has looked for files to pack in the runs up to this key.
-    packed_up_to = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]
@@ -346,45 +342,6 @@ class Artifact(models.Model):
     def is_plan(self) -> bool:
         """Whether it is the output of EXPLAIN, judged by its name."""
         return self.name.startswith(PLAN_PREFIX)
-
-
-class Pack(models.Model):
-    """A zip with small files of runs in the store of files. `size` is in bytes."""
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    size = models.BigIntegerField()
-    created_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return self.id.hex
-
-
-class PackedFile(models.Model):
-    """Where in a pack the compressed content with this SHA-256 is; both numbers are bytes.
-
-    While `is_double`, it is a file of its own as well: it was moved, and will be removed there.
-    """
-
-    # Half as large as the text, in the table and in its index.
-    digest = models.BinaryField(primary_key=True)
-    pack = models.ForeignKey(Pack, models.CASCADE, related_name="files")
-    start = models.IntegerField()
-    length = models.IntegerField()
-    is_double = models.BooleanField(default=False, db_default=False)
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                name="packed_file_named_by_digest",
-                condition=Exact(Length("digest"), DIGEST_BYTES),
-            ),
-            models.CheckConstraint(
-                name="packed_file_has_place", condition=models.Q(start__gte=0, length__gt=0)
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return bytes(self.digest).hex()
 
 
 class Command(models.Model):

@@ -24,7 +24,7 @@ from runs.selectors.operations import checks
 from runs.services.access import projects
 from runs.services.exchange import exporting
 from runs.services.operations import backups, doctor
-from runs.services.runs import artifacts, file_store, packing, packs
+from runs.services.runs import artifacts, file_store
 from tests import factories
 
 WEED = shutil.which("weed") or str(Path(sys.executable).parent / "weed")
@@ -301,92 +301,3 @@ def test_an_export_holds_the_files_of_the_bucket(kept):
     lines = b"".join(exporting.lines(project))
     assert DIGEST.encode() in lines
     assert b'"gzip"' in lines
-
-
-FILES = {"stdout": CONTENT, "server.log": b"LOG:  ready\n" * 20, "random": os.urandom(5000)}
-
-
-def contents(run):
-    found = {}
-    for each in run.artifacts.filter(name__in=FILES):
-        with artifacts.open_artifact(each) as content:
-            found[each.name] = content.read()
-    return found
-
-
-@pytest.fixture
-def ended(kept):
-    factories.finish(kept.run)
-    kept.run.artifacts.all().delete()
-    bucket.remove(KEY)
-    return kept.run
-
-
-def test_the_files_of_a_run_go_to_the_bucket_as_one_object_and_are_read_in_part(
-    ended, settings, django_capture_on_commit_callbacks, monkeypatch
-):
-    with django_capture_on_commit_callbacks(execute=True):
-        artifacts.store_all((ended.pk, ArtifactData(*each)) for each in FILES.items())
-    [key] = in_bucket()
-    assert packs.pack_of(key)
-    assert in_folder(settings) == set()
-    received = []
-    read_part = bucket.read_part
-    monkeypatch.setattr(
-        bucket, "read_part", lambda *each: received.append(read_part(*each)) or received[-1]
-    )
-    assert contents(ended) == FILES
-    assert sum(map(len, received)) < bucket.size(key) - packs.END_BYTES
-    assert artifacts.missing([DIGEST, "0" * 64]) == {"0" * 64}
-    assert list(artifacts.changed()) == []
-
-    with bucket.read(key) as content:
-        whole = content.read()
-    bucket.write(key, io.BytesIO(whole[:100]))
-    for name in FILES:
-        with pytest.raises(bucket.ContentChanged):
-            artifacts.open_artifact(ended.artifacts.get(name=name))
-    assert len(list(artifacts.changed())) >= len(FILES) - 1
-    bucket.remove(key)
-    with pytest.raises(FileNotFoundError):
-        artifacts.open_artifact(ended.artifacts.get(name="stdout"))
-
-
-def test_what_is_in_the_bucket_is_packed_there_and_pruned_from_the_pack(
-    ended, use, store, settings, django_capture_on_commit_callbacks
-):
-    with django_capture_on_commit_callbacks(execute=True):
-        for each in FILES.items():
-            artifacts.store(run=ended, data=ArtifactData(*each))
-    assert len(in_bucket()) == 3
-    sizes = sum(each.size for each in bucket.stored())
-    [counted] = [each for each in packing.pack_all(is_rehearsal=True) if each.files]
-    assert (counted.files, counted.before) == (3, sizes)
-
-    with pytest.MonkeyPatch.context() as patched:
-
-        def away(*_args):
-            raise bucket.StoreError("away")
-
-        patched.setattr(bucket, "write", away)
-        with pytest.raises(OSError, match="waits to be sent"):
-            packing.pack(ended.pk)
-    assert len(in_bucket()) == 3
-    assert contents(ended) == FILES
-
-    artifacts.send_waiting()
-    packing.pack(ended.pk)
-    [packed] = bucket.stored()
-    assert (packs.pack_of(packed.key) is not None, packed.size) == (True, counted.after)
-    assert in_folder(settings) == set()
-    assert contents(ended) == FILES
-
-    later = timezone.now() + timedelta(minutes=1)
-    told = artifacts.prune(before=later, keep=["stdout"], is_rehearsal=True)
-    assert artifacts.prune(before=later, keep=["stdout"]) == told
-    [left] = bucket.stored()
-    assert (told.files, told.size) == (2, packed.size - left.size)
-    with artifacts.open_artifact(ended.artifacts.get(name="stdout")) as content:
-        assert content.read() == CONTENT
-    assert artifacts.prune(before=later, keep=[]).size == left.size
-    assert in_bucket() == set()

@@ -91,7 +91,6 @@ SENTENCES = {
     "manage.py backup FOLDER": (SERVER, "Backups"),
     "manage.py collectstatic": (SYSTEMD, "Without containers"),
     "manage.py load_published": (SYSTEMD, "Without containers"),
-    "manage.py pack_files": ("tests/domain/services/runs/test_packs.py", '"pack_files"'),
     "manage.py partitions": (PARTITIONS, '"partitions")'),
     "manage.py partitions --drop": (PARTITIONS, '"--drop")'),
     "manage.py partitions --make": (PARTITIONS, '"--make"'),

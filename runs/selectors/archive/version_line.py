@@ -275,14 +275,17 @@ def _enters(campaign: Campaign, summary: Summary) -> bool:
 
 
 def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
-    """Campaigns executed here that have a figure for the line, the newest first.
+    """Campaigns executed here that have ended with a figure for the line, the newest first.
+
+    What one at work says changes with each run; its own page shows it.
 
     The theme is found first, not joined: so an index gives them in order, and older ones are not
     looked at. Steps of bisections are none: they measure builds between versions.
     """
     figures = CellSummary.objects.filter(cell__campaign=OuterRef("pk"), metric__name=METRIC)
     of_theme = Scenario.objects.filter(slug=theme).order_by().values("pk")[:1]
-    executed = Campaign.objects.filter(scenario=Subquery(of_theme), origin=Origin.EXECUTED)
+    ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
+    executed = ended.filter(scenario=Subquery(of_theme))
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
     kept = executed.filter(Exists(figures), ~Exists(steps))
     return visible(kept, to=to).order_by("-pk")

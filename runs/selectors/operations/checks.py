@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -246,8 +246,7 @@ def disk() -> Outcome:
 def files() -> Outcome:
     """Whether the bucket of files answers; without it files wait in the folder."""
     folder = Path(settings.ARTIFACTS_DIR)
-    found = chain(folder.glob("??/*.gz"), folder.glob("packs/??/*.zip"))
-    waiting = sum(1 for _path in islice(found, MOST_COUNTED))
+    waiting = sum(1 for _path in islice(folder.glob("??/*.gz"), MOST_COUNTED))
     try:
         bucket.ask()
     except OSError as error:

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from runs.models import Artifact, Project
 from runs.selectors.exchange import Row
 from runs.services.exchange.reading import refused
-from runs.services.runs import artifacts, packs
+from runs.services.runs import artifacts
 
 STEP = 2**20
 # The end of a compressed file gives its size up to here; a small file must not take hours.
@@ -71,11 +71,8 @@ class Files:
 
     def place(self) -> None:
         """Move every file into the store: the last action before the import is committed."""
-        for paths in packs.batches(self.folder.iterdir() if self.folder else (), 1000):
-            held = packs.hold(path.name for path in paths)
-            for path in paths:
-                if path.name not in held:
-                    artifacts.adopt(digest=path.name, packed=path)
+        for path in self.folder.iterdir() if self.folder else ():
+            artifacts.adopt(digest=path.name, packed=path)
 
     def discard(self) -> None:
         """Remove everything that was collected."""

@@ -15,7 +15,6 @@ from runs.services.exchange.files import Files
 from runs.services.exchange.reading import FILE, FORMAT, refused
 from runs.services.exchange.references import Known
 from runs.services.exchange.results import Results
-from runs.services.runs import packing
 
 RESULTS = frozenset({"campaign", "cell", "run", "series", "command", "annotation"})
 
@@ -58,8 +57,6 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         told = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
         audit.record("imported", f"project {project.slug}", project=project, after=told)
         files.place()
-        if results.first_run is not None:
-            packing.begin_again_at(results.first_run)
         seals.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:
         # Rows are stored many at a time: the fault is in this line or one shortly before it.

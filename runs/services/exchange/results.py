@@ -113,7 +113,6 @@ class Results:
         self.cell: int | None = None
         self.run: int | None = None
         # The lowest key of a new run.
-        self.first_run: int | None = None
         self.there: dict[int, datetime | None] = {}
         self.to_summarise: set[int] = set()
         self.to_seal: list[int] = []
@@ -232,7 +231,6 @@ class Results:
             self.skipped += 1
             return
         self.run = next(self.run_ids)
-        self.first_run = self.first_run or self.run
         self.runs += 1
         labels = dict(row["labels"])
         if row["server"] is not None:

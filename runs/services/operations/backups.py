@@ -20,14 +20,14 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from psycopg import sql
 
-from runs.models import Pack, Run, Server, Token
+from runs.models import Run, Server, Token
 from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption
 from runs.services.errors import ServiceError
 from runs.services.operations.backup_files import KEYS, SUFFIX, Reader, Writer
 from runs.services.operations.encrypted_files import CHUNK_BYTES
-from runs.services.runs import artifacts, file_store, packing, packs
+from runs.services.runs import artifacts, file_store
 
 # Open logins, and what says which migrations were applied.
 NOT_KEPT = frozenset({"django_session", "usersessions_usersession", "django_migrations"})
@@ -43,9 +43,7 @@ WHERE schemaname = current_schema() AND last_value IS NOT NULL"""
 TRIGGERS = """
 SELECT DISTINCT tgrelid::regclass::text FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE NOT tgisinternal AND c.relnamespace = current_schema()::regnamespace"""
-PLACES = """
-SELECT DISTINCT a.sha256, p.pack_id FROM runs_artifact a
-LEFT JOIN runs_packedfile p ON p.digest = decode(a.sha256, 'hex') ORDER BY 1"""
+DIGESTS = "SELECT DISTINCT sha256 FROM runs_artifact ORDER BY 1"
 MOST_WAIT_FOR_LOCKS = "15s"
 
 
@@ -104,25 +102,10 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
 
 
 def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
-    """Packs as they are, and all other files; the number of those that were retired.
-
-    A pack that was written again since the snapshot is away: then its files are written.
-    """
-    copied = set()
-    for (pack,) in database.execute("SELECT id FROM runs_pack ORDER BY 1").fetchall():
-        key = packs.key_of(pack)
-        try:
-            writer.add(key, _pieces(file_store.opened(key)), is_packed=True)
-        except FileNotFoundError:
-            continue
-        copied.add(pack)
-    others = (
-        digest
-        for digest, pack in database.execute(PLACES).fetchall()
-        if pack is None or pack not in copied
-    )
+    """Each file once; the number of those that were retired."""
+    digests = (digest for (digest,) in database.execute(DIGESTS).fetchall())
     lost = 0
-    for digest, content in artifacts.opened(others):
+    for digest, content in artifacts.opened(digests):
         if content is None:
             lost += 1  # which its row says
         else:
@@ -185,7 +168,6 @@ def _restored(backup: Reader) -> dict[str, int]:
         _restore_artifacts(backup)
         with transaction.atomic():
             _load(backup)
-            _forget_packs(backup)
             _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
         _restore_seals(secrets["seals"])
         if _has_marks(backup):
@@ -279,24 +261,12 @@ def _restore_artifacts(backup: Reader) -> None:
         draft = folder / f".{name.rpartition('/')[2]}"
         with draft.open("wb") as file:
             file.writelines(backup.pieces(name))
-        if packs.pack_of(name):
+        if name.startswith("packs/"):  # of 0.2; a migration takes its files out
             file_store.path_of(name).parent.mkdir(parents=True, exist_ok=True)
             draft.replace(file_store.path_of(name))
         else:
             artifacts.adopt(digest=name.rpartition("/")[2], packed=draft)
         draft.unlink(missing_ok=True)
-
-
-def _forget_packs(backup: Reader) -> None:
-    """Those that the backup could not have: their files are beside them."""
-    if "runs_pack" not in backup.manifest["tables"]:
-        return  # of a release without packs
-    there = {packs.pack_of(name) for name in backup.below("packs")}
-    gone = set(Pack.objects.values_list("pk", flat=True)) - there
-    for some in packs.batches(gone, 1000):
-        Pack.objects.filter(pk__in=some).delete()
-    if gone:
-        packing.begin_again_at(1)
 
 
 def _load(backup: Reader) -> None:

@@ -1,20 +1,19 @@
 """Artifacts: compressed files, named by the hash of their content.
 
-The small ones that are stored together are in a pack, which is one file; others are files of their
-own. Both are in the store of files (`file_store`), which is a folder or a bucket.
+They are in the store of files (`file_store`), which is a folder or a bucket.
 """
 
 import gzip
 import hashlib
-import io
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, Any, BinaryIO, TypeVar, cast
 
 from django.db import transaction
 from django.db.models import Q
@@ -26,10 +25,11 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 from runs.models.runs import DIGEST
 from runs.services.access import audit
-from runs.services.runs import file_store, packs
+from runs.services.runs import file_store
 
 CHUNK_BYTES = 64 * 1024
 CHUNK_ROWS = 1000
+T = TypeVar("T")
 
 
 def store(*, run: Run, data: ArtifactData) -> Artifact:
@@ -43,8 +43,7 @@ def store(*, run: Run, data: ArtifactData) -> Artifact:
 def store_all(files: Iterable[tuple[int, ArtifactData]]) -> list[tuple[ArtifactData, OSError]]:
     """Store files of runs, given by their keys, together; return those that cannot be kept.
 
-    Small ones go into a pack: one file to write, and to wait for, in place of many. Four
-    statements at most, whatever the number of files.
+    A statement for each thousand files.
     """
     latest = {(run, data.name): data for run, data in files}
     given = [(run, data) for (run, _name), data in latest.items()]
@@ -90,26 +89,25 @@ def _digest(data: ArtifactData) -> str:
 
 def _keep(contents: Mapping[str, bytes]) -> dict[str, OSError]:
     """Store each content that is not stored yet, and send it once that is committed."""
-    held = packs.hold(contents)
-    new = [each for each in contents if each not in held and not path_of(each).exists()]
-    small = [each for each in new if len(contents[each]) <= packs.MOST_BYTES]
-    if len(small) < packs.LEAST_FILES:
-        small = []
     failed: dict[str, OSError] = {}
-    keys: list[str] = []
-    try:
-        keys += packs.write({each: _compressed(contents[each]) for each in small})
-    except OSError as error:
-        failed = dict.fromkeys(small, error)
-    for digest in set(new) - set(small):
+    for digest, content in contents.items():
         try:
-            file_store.write(key_of(digest), _compressed(contents[digest]))
-            keys.append(key_of(digest))
+            if not _is_there(digest):
+                file_store.write(key_of(digest), _compressed(content))
         except OSError as error:
             failed[digest] = error
-    for key in keys:
-        transaction.on_commit(partial(file_store.send_soon, key))
+        else:
+            transaction.on_commit(partial(file_store.send_soon, key_of(digest)))
     return failed
+
+
+def _is_there(digest: str) -> bool:
+    """Whether the folder has it; it is young again then, and `prune` leaves it."""
+    try:
+        os.utime(path_of(digest))
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _compressed(content: bytes) -> bytes:
@@ -130,61 +128,24 @@ def _unpacked(packed: IO[bytes]) -> BinaryIO:
 def open_packed(digest: str) -> IO[bytes]:
     """The compressed content with this SHA-256, wherever it is.
 
-    Raises FileNotFoundError when it was pruned, StoreError when its bucket does not answer, and
-    ContentChanged when its pack has another content.
+    Raises FileNotFoundError when it was pruned, StoreError when its bucket does not answer.
     """
-    [(_digest, content)] = opened([digest])
-    if content is None:
-        raise FileNotFoundError(digest)
-    return content
+    return file_store.opened(key_of(digest))
 
 
 def opened(digests: Iterable[str]) -> Iterator[tuple[str, IO[bytes] | None]]:
-    """The compressed contents one by one; None for what was pruned. Errors as of `open_packed`.
-
-    Two statements at most for each 1,000 of them.
-    """
-    for chunk in packs.batches(digests, CHUNK_ROWS):
-        singles = {each for each in chunk if path_of(each).exists()}
-        places = packs.located(set(chunk) - singles) if len(singles) < len(chunk) else {}
-        now: dict[str, packs.Place] | None = None
-        for digest in chunk:
-            content = _opened(digest, places)
-            if content is None:
-                # It was moved a moment ago, or after the snapshot that the caller reads.
-                now = packs.located_now(chunk) if now is None else now
-                if now.get(digest) != places.get(digest):
-                    content = _opened(digest, now)
-            yield digest, content
+    """The compressed contents one by one; None for what was pruned. Errors as of `open_packed`."""
+    # A query that gives digests is not left open while files are read.
+    for digest in chain.from_iterable(batches(digests, CHUNK_ROWS)):
+        try:
+            yield digest, file_store.opened(key_of(digest))
+        except FileNotFoundError:
+            yield digest, None
 
 
-def _opened(digest: str, places: Mapping[str, packs.Place]) -> IO[bytes] | None:
-    path = path_of(digest)
-    place = None if path.exists() else places.get(digest)
-    try:
-        if place is not None:
-            return io.BytesIO(packs.read(digest, place))
-    except FileNotFoundError:
-        pass
-    try:
-        return file_store.opened(key_of(digest))
-    except FileNotFoundError:
-        return None
-
-
-def missing(digests: Sequence[str]) -> set[str]:
-    """Those whose content is nowhere. One statement, and a look at each file or pack.
-
-    Raises StoreError.
-    """
-    away = {each for each in digests if not path_of(each).exists()}
-    if not away:
-        return away
-    places = packs.located(away)
-    there = {each.pack for each in places.values()}
-    there = {each for each in there if file_store.exists(packs.key_of(each))}
-    away -= {each for each, place in places.items() if place.pack in there}
-    return {each for each in away if not file_store.exists(key_of(each))}
+def missing(digests: Iterable[str]) -> set[str]:
+    """Those whose content is nowhere. A look at each file. Raises StoreError."""
+    return {each for each in digests if not file_store.exists(key_of(each))}
 
 
 def is_stored(digest: str) -> bool:
@@ -194,7 +155,7 @@ def is_stored(digest: str) -> bool:
 
 def send_waiting() -> None:
     """Send what waits to the bucket, for some seconds: a duty of control."""
-    file_store.send_all(chain(_in_folder(), file_store.in_folder(file_store.PACKS)))
+    file_store.send_all(_in_folder())
 
 
 def chunks(content: BinaryIO) -> Iterator[bytes]:
@@ -235,17 +196,16 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
 
     `keep` are slugs of campaigns and names of files. Content that an artifact of another run still
     needs stays, whatever its age. Content of that age that no artifact names any more, such as
-    that of an earlier attempt, is removed as well. A pack of which only a part goes is written
-    again without it.
+    that of an earlier attempt, is removed as well. What was stored since then
+    stays, or was there when it was stored again: a run that has not ended may need it.
     """
     kept = Q(created_at__gte=before) | Q(name__in=keep) | Q(run__campaign__slug__in=keep)
     files = size = 0
     try:
-        for freed in chain(
-            _prune_singles(before, kept, is_rehearsal),
-            packs.prune(before=before, kept=kept, is_rehearsal=is_rehearsal),
-        ):
-            files, size = files + freed.files, size + freed.size
+        for stored in _free(before, kept):
+            if not is_rehearsal:
+                stored.remove()
+            files, size = files + 1, size + stored.size
     finally:
         # Also of a removal that was interrupted.
         if files and not is_rehearsal:
@@ -254,16 +214,21 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     return Pruned(files, size)
 
 
-def _prune_singles(before: datetime, kept: Q, is_rehearsal: bool) -> Iterator[packs.Freed]:
-    for chunk in packs.batches(_singles(), CHUNK_ROWS):
-        found = packs.needs([digest for digest, _stored in chunk], kept)
-        for digest, stored in chunk:
-            stored_at = datetime.fromtimestamp(stored.changed_at, UTC)
-            if not found.is_free(digest, stored_at, before):
-                continue
-            if not is_rehearsal:
-                stored.remove()
-            yield packs.Freed(1, stored.size)
+def _free(before: datetime, kept: Q) -> Iterator[file_store.Stored]:
+    """The files that nothing needs any more. One statement for each thousand."""
+    last = before.timestamp()
+    for chunk in batches(_singles(), CHUNK_ROWS):
+        old = {digest: stored for digest, stored in chunk if stored.changed_at < last}
+        needed = Artifact.objects.filter(kept, sha256__in=old).values_list("sha256", flat=True)
+        for digest in old.keys() - set(needed):
+            yield old[digest]
+
+
+def batches(rows: Iterable[T], number: int) -> Iterator[list[T]]:
+    """So many at a time."""
+    each = iter(rows)
+    while batch := list(islice(each, number)):
+        yield batch
 
 
 def _in_folder() -> Iterator[str]:
@@ -304,7 +269,6 @@ def changed() -> Iterator[str]:
             continue
         if found.hexdigest() != digest:
             yield digest
-    yield from packs.changed()
 
 
 def adopt(*, digest: str, packed: Path) -> None:

@@ -22,7 +22,7 @@ from benchlab import bucket
 PAUSE_SECONDS = 30.0
 # For so long the duty of control sends what waits; the rest follows with its next turn.
 SENDING_SECONDS = 10.0
-SINGLE_FILES, PACKS = "??/*.gz", "packs/??/*.zip"
+SINGLE_FILES = "??/*.gz"
 logger = logging.getLogger(__name__)
 _silent_until = 0.0
 
@@ -50,18 +50,6 @@ def opened(key: str) -> IO[bytes]:
         if not bucket.is_set():
             raise
     return bucket.read(key)
-
-
-def part(key: str, start: int, length: int) -> bytes:
-    """Some bytes of a file, fewer at its end; nothing else of it is read. Errors as of `opened`."""
-    try:
-        with path_of(key).open("rb") as file:
-            file.seek(start)
-            return file.read(length)
-    except FileNotFoundError:
-        if not bucket.is_set():
-            raise
-    return bucket.read_part(key, start, length)
 
 
 def exists(key: str) -> bool:
@@ -97,25 +85,6 @@ def write(key: str, content: bytes) -> None:
     except OSError:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def keep_name(key: str) -> None:
-    """See to it that a loss of power does not take the name of a file that others are removed for.
-
-    Raises OSError.
-    """
-    folder = os.open(path_of(key).parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def remove(key: str) -> None:
-    """Remove it from both places. Raises StoreError."""
-    path_of(key).unlink(missing_ok=True)
-    if bucket.is_set():
-        bucket.remove(key)
 
 
 def stored(pattern: str, *, below: str = "") -> Iterator[Stored]:

@@ -131,16 +131,12 @@ def test_a_role_is_that_in_the_project_or_the_highest_anywhere(public, private):
     assert permissions.role_in(gone, public.pk) == Role.ANYBODY
 
 
-def test_roles_are_read_once_and_can_be_known_before(public, private, django_assert_num_queries):
-    user, known = member(Role.VIEWER, public), member(Role.VIEWER)
-    permissions.know(known, private, "operator")
+def test_roles_are_read_once(public, private, django_assert_num_queries):
+    user = member(Role.VIEWER, public)
 
     with django_assert_num_queries(1):
         assert permissions.role_in(user, public.pk) == Role.VIEWER
         assert permissions.role_in(user, private.pk) == Role.PERSON
-        assert permissions.role_in(known, private.pk) == Role.OPERATOR
-    permissions.know(known, private, None)
-    assert permissions.role_in(known, private.pk) == Role.PERSON
 
 
 def test_a_right_needs_at_least_its_role(public):
