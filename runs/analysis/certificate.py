@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from runs.analysis import drift
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -36,6 +36,7 @@ _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "clocks_differ": ("doubt", False),
     "second_threads": ("remark", False),
     "profiled": ("doubt", False),
+    "settings_changed": ("doubt", False),
 }
 
 
@@ -69,6 +70,7 @@ class Evidence:
 
     `rates` are (second, transactions a second); `queue` is the mean run queue of the database's
     machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
+    `foreign_settings` are those that neither the configuration nor BenchLab's sessions have set.
     """
 
     usage: Sequence[Usage] = ()
@@ -81,6 +83,7 @@ class Evidence:
     optimisation: str | None = None
     assertions: bool | None = None
     shares_machine: bool = False
+    foreign_settings: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,7 @@ def certify(evidence: Evidence) -> Certificate:
         *_length(evidence),
         *_noted(evidence),
         *_build(evidence),
+        *_settings(evidence),
     )
     weights = {each.weight for each in findings}
     if "invalid" in weights:
@@ -186,6 +190,12 @@ def _noted(evidence: Evidence) -> Iterator[Finding]:
         if code in evidence.notes:
             is_usual = code == "checkpoint_during_run" and is_long
             yield Finding(code, "remark" if is_usual else weight, is_curable=is_curable)
+
+
+def _settings(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.foreign_settings:
+        names = ", ".join(sorted(evidence.foreign_settings))
+        yield Finding("foreign_settings", "doubt", {"names": names})
 
 
 def _build(evidence: Evidence) -> Iterator[Finding]:

@@ -83,6 +83,8 @@ class Bench:
         # Actions left for when nothing is recorded any more, so that they do not show in the
         # records.
         self.afterwards: list[Callable[[], Awaitable[None]]] = []
+        # What is done once, right before the first step of the load.
+        self.beforehand: list[Callable[[], Awaitable[None]]] = []
         # Background steps that belong to the load, such as a pooler, and their machines.
         self.of_the_load: list[tuple[Node, str]] = []
         self._account = usage.Account()
@@ -312,6 +314,9 @@ class Bench:
 
         The caller handles the exit status.
         """
+        beforehand, self.beforehand = self.beforehand, []
+        for act in beforehand:
+            await act()
         node = on or self.database
         machines = self._loaded_machines(node)
         before = await usage.read_all(machines)

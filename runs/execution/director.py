@@ -23,6 +23,7 @@ from runs.execution.plan import MAIN, RunPlan
 from runs.execution.postgres import (
     READ_SETTINGS,
     Cluster,
+    differing,
     makes_checksums,
     read_extensions,
     read_settings,
@@ -184,6 +185,8 @@ class Director:
             await self.arrangement.read_settings()
             if isinstance(self.procedure, Arranging):
                 await self._watched(self.procedure.arrange(self.bench))
+            if self.plan.clusters:
+                self.bench.beforehand.append(self._record_what_was_arranged)
             await probing.finish()
         finally:
             await probing.let_go()
@@ -210,6 +213,7 @@ class Director:
             await evidence.begin()
             monitors.begin()
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
+            await self._look_once_more()
             await profile.stop()
             await evidence.stop()
             await monitors.stop()
@@ -223,6 +227,26 @@ class Director:
         if not self.plan.clusters:
             return await work
         return await guarded(work, self.arrangement.watch())
+
+    async def _record_what_was_arranged(self) -> None:
+        """Linking clusters changes settings: what the run is stored with are those of the load."""
+        printed = await self.bench.sql("settings-before-load", READ_SETTINGS)
+        self.bench.findings.settings = read_settings(printed)
+        await self.arrangement.read_settings("settings-before-load")
+
+    async def _look_once_more(self) -> None:
+        """Right after the load: every cluster must be there, and be set as it was before.
+
+        Raises TargetProblem as `Arrangement.watch` does.
+        """
+        await self.arrangement.look_once()
+        printed = await self.bench.sql("settings-after-load", READ_SETTINGS)
+        changed = differing(self.bench.findings.settings, read_settings(printed))
+        changed += await self.arrangement.changed_settings()
+        if changed:
+            self.bench.note(
+                "settings_changed", f"Settings changed in the load: {', '.join(changed)}."
+            )
 
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)

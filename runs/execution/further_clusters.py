@@ -25,6 +25,7 @@ from runs.execution.postgres import (
     NOT_RUNNING,
     READ_SETTINGS,
     SUPERUSER,
+    differing,
     lines_for,
     read_extensions,
     read_settings,
@@ -48,6 +49,7 @@ class Arrangement:
 
     def __init__(self, bench: Bench) -> None:
         self.bench = bench
+        self._settings: dict[str, dict[str, dict[str, str]]] = {}
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -84,18 +86,38 @@ class Arrangement:
             await guarded(catching_up, self._looking(self._look_for_the_stopped))
         self._note()
 
-    async def read_settings(self) -> None:
-        """Store the settings that each cluster reports, as files of the run."""
+    async def read_settings(self, step: str = "read-settings") -> None:
+        """Note the settings that each cluster reports; the last ones become files of the run."""
         for member in self.members:
-            printed = await self.bench.sql(
-                f"read-settings-{member.name}", READ_SETTINGS, database="postgres", at=member.name
-            )
+            printed = await self._printed(step, member)
             self.bench.extensions[member.name] = read_extensions(printed)
-            text = json.dumps(read_settings(printed), indent=1, sort_keys=True)
-            artifact = ArtifactData(
-                f"settings-{member.name}.json", text.encode(), "application/json"
+            self._settings[member.name] = read_settings(printed)
+
+    async def changed_settings(self) -> list[str]:
+        """The settings that are others than those read last, as `cluster: name`."""
+        return [
+            f"{member.name}: {name}"
+            for member in self.members
+            for name in differing(
+                self._settings[member.name],
+                read_settings(await self._printed("settings-after-load", member)),
             )
+        ]
+
+    async def _printed(self, step: str, member: Member) -> str:
+        name = f"{step}-{member.name}"
+        return await self.bench.sql(name, READ_SETTINGS, database="postgres", at=member.name)
+
+    def _keep_settings(self) -> None:
+        for name, found in self._settings.items():
+            text = json.dumps(found, indent=1, sort_keys=True)
+            artifact = ArtifactData(f"settings-{name}.json", text.encode(), "application/json")
             self.bench.findings.artifacts.append(artifact)
+
+    async def look_once(self) -> None:
+        """As one look of `watch`, for what happened since its last one."""
+        if self.members:
+            await self._look(defaultdict(int))
 
     async def stop(self) -> None:
         """Stop every cluster cleanly, the last first; the run's own is stopped after them."""
@@ -111,7 +133,8 @@ class Arrangement:
             )
 
     async def keep_logs(self) -> None:
-        """Store the servers' logs as files of the run, if they exist."""
+        """Store the servers' logs and settings as files of the run, as far as they are known."""
+        self._keep_settings()
         for member in self.members:
             if member.node.line.open_host() is None:
                 continue  # its machine may be gone for good, and the log with it

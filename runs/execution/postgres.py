@@ -292,6 +292,18 @@ def read_settings(printed: str) -> dict[str, dict[str, str]]:
     return {row.pop("name"): row for row in rows if row["name"] not in PLACES}
 
 
+def differing(
+    before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """The names of the settings with another value, in their order."""
+    names = sorted(before.keys() | after.keys())
+    return [
+        name
+        for name in names
+        if before.get(name, {}).get("setting") != after.get(name, {}).get("setting")
+    ]
+
+
 def read_extensions(printed: str) -> frozenset[str]:
     """The names of the extensions that READ_SETTINGS printed."""
     return frozenset(row["extension"] for row in _rows(printed) if "extension" in row)

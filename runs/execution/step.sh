@@ -54,7 +54,6 @@ perform() {
     input=
     # Whoever waits may be gone, and what the step leaves running must not hold his connection.
     exec 3>&1 4>&2 </dev/null >/dev/null 2>&1
-    export BENCHLAB_STEP="$dir"
     read_clocks_at_start
     true >"$dir/started.$now"
     start_time $$
@@ -62,7 +61,9 @@ perform() {
     # of the two sees the other.
     ended=${dir%/*}/.ended
     if true >"$dir/process.$$.$start${boot:+.$boot}" && [ ! -e "$ended" ] && [ ! -L "$ended" ]; then
-        execute "$@"
+        # What the login's files export (PGOPTIONS, LD_PRELOAD ...) is no part of a measurement.
+        execute env -i "PATH=$PATH" "HOME=${HOME:-/}" "USER=${USER:-}" "LOGNAME=${LOGNAME:-}" \
+            "SHELL=/bin/sh" "LC_ALL=C" "BENCHLAB_STEP=$dir" "$@"
         # With `command`, a disk that is full ends neither the shell nor the record.
         command times >"$dir/times"
         read_clocks_since "$now" || read_clocks

@@ -236,6 +236,10 @@ CERTIFICATE_SENTENCES = {
     "clocks_differ": _("The clocks of the machines differ."),
     "second_threads": _("Some of the processors were second threads of the same core."),
     "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
+    "settings_changed": _("Settings changed during the load."),
+    "foreign_settings": _(
+        "Set by an account, a database or the environment, and not by the configuration: %(names)s."
+    ),
     "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }

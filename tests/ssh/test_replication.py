@@ -35,6 +35,9 @@ def test_the_mixed_design_measures_what_it_says_and_proves_it(direct, plan, base
         "standby3\tstreaming\tasync",
     ]
     assert found.measurements["tps"] > 0
+    # The record is that of the load, which an arrangement was made for.
+    assert "standby1" in found.settings["synchronous_standby_names"]["setting"]
+    assert "settings_changed" not in [note.code for note in found.notes]
     assert found.measurements["wal_bytes_per_transaction"] > 100
     assert {"standby1_replay_bytes", "standby3_replay_bytes"} <= {s.name for s in found.series}
     kept = {each.name for each in found.artifacts}

@@ -60,6 +60,16 @@ def locally(base_dir, *argv, stdin="", lines=None, shell=("sh",), environment=No
     )
 
 
+def test_what_an_account_exports_does_not_reach_a_step(base_dir):
+    account = {"PGOPTIONS": "-c synchronous_commit=off", "LD_DEBUG": "", "MALLOC_ARENA_MAX": "1"}
+    environment = {**account, "PATH": os.environ["PATH"], "HOME": "/home/x", "LANG": "ja_JP.UTF-8"}
+    locally(base_dir, "env", environment=environment)
+    lines = (base_dir / "one" / "out").read_text().splitlines()
+    seen = dict(line.split("=", 1) for line in lines)
+    assert set(seen) == {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LC_ALL", "BENCHLAB_STEP"}
+    assert (seen["HOME"], seen["LC_ALL"]) == ("/home/x", "C")
+
+
 def test_a_step_starts_few_programs_beyond_its_own(tmp_path):
     """Each takes a millisecond from the machine that is measured, and a run has dozens of steps."""
     folder = tmp_path / "bin"

@@ -85,6 +85,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         optimisation=fact_readers.optimisation(flags),
         assertions=_has_assertions(run),
         shares_machine=_shares_machine(run),
+        foreign_settings=_foreign_settings(run),
     )
 
 
@@ -123,6 +124,20 @@ def _has_assertions(run: Run) -> bool | None:
     settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
     told = settings.get("debug_assertions", {}).get("setting")
     return None if told is None else told == "on"
+
+
+# Where a setting may come from besides the configuration, and what psql and libpq always set so.
+ELSEWHERE = frozenset({"client", "user", "database", "database user", "environment variable"})
+OF_SESSIONS = frozenset({"application_name", "client_encoding", "fallback_application_name"})
+
+
+def _foreign_settings(run: Run) -> set[str]:
+    settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
+    return {
+        name
+        for name, told in settings.items()
+        if name not in OF_SESSIONS and told.get("source") in ELSEWHERE
+    }
 
 
 def _shares_machine(run: Run) -> bool:

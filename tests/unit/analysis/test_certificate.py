@@ -261,3 +261,12 @@ def test_a_constant_series_shows_nothing(constant):
 def test_times_and_values_must_be_as_many():
     with pytest.raises(ValueError, match="one time"):
         drift.examine([1, 2], [1, 2, 3])
+
+
+def test_settings_that_the_configuration_does_not_have_are_a_doubt():
+    found = certify(evidence(foreign_settings={"work_mem", "jit"}))
+    assert found.validity == "doubtful"
+    [finding] = [each for each in found.findings if each.code == "foreign_settings"]
+    assert finding.figures == {"names": "jit, work_mem"}
+    assert not found.is_curable
+    assert certify(evidence(notes={"settings_changed"})).validity == "doubtful"
