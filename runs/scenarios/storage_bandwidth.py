@@ -47,8 +47,8 @@ FLUSH_AFTER = {f"{kb}kB": kb // BLOCK_KB for kb in (8, 128)} | {"none": 0}
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 
 BANDWIDTH = MetricDefinition("bandwidth", _("Bandwidth"), "MB/s", "higher")
-READ = MetricDefinition("read_bandwidth", _("Read bandwidth"), "MB/s", "higher")
-WRITE = MetricDefinition("write_bandwidth", _("Write bandwidth"), "MB/s", "higher")
+READ = MetricDefinition("storage_read_bandwidth", _("Read bandwidth"), "MB/s", "higher")
+WRITE = MetricDefinition("storage_write_bandwidth", _("Write bandwidth"), "MB/s", "higher")
 IOPS = MetricDefinition("iops", _("Operations per second"), "ops/s", "higher")
 FSYNC = MetricDefinition("fsync_latency", _("Latency of a flush"), "ms", "lower")
 

@@ -72,8 +72,9 @@ class Reading:
 
     finished: the figures cover the complete run. partial: they cover less, `reasons` says what.
     failed: there is nothing to rely on, `measurements` is empty and `reasons` says why. `notes` are
-    things worth knowing that leave the figures good. `levels` is what was run (clients, threads,
-    scale, duration in seconds ...), as found; `workload` how the load was put on (script, query
+    things worth knowing that leave the figures good. `levels` is what was asked for (clients,
+    threads, scale, duration in seconds ...), never what a clock measured: runs of the same levels
+    are repeats of each other. `workload` is how the load was put on (script, query
     mode, connection, rate, tries), as far as it is known. `unknown_lines` are lines that the
     adapter does not know, shortened, and at most `text.UNKNOWN_LINES` of them.
     """

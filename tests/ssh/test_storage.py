@@ -39,7 +39,7 @@ def test_a_flush_after_128_kb_is_one_after_sixteen_writes(direct, bandwidth, bas
     found = execute(director)
     argv = next(each.argv for each in director.reporter.commands if each.name == "fio")
     assert "--fsync=16" in argv
-    assert found.measurements["bandwidth"] == found.measurements["write_bandwidth"] > 0
+    assert found.measurements["bandwidth"] == found.measurements["storage_write_bandwidth"] > 0
     assert found.measurements["fsync_latency"] > 0
     assert found.tool_name == "fio"
     assert "SOURCE" in artifact(found, "mount.txt")

@@ -1,9 +1,12 @@
 """The metrics of uploaded runs: known ones must agree, and figures must be possible.
 
+A figure in another unit of the metric's quantity (us, ms; MB, MiB) is converted to the metric's.
+
 A metric is known where it is shared or of the project; other projects have theirs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from django.db.models import Q
 from django.db.models.functions import Lower
@@ -12,7 +15,8 @@ from django.utils.translation import gettext as _
 from runs.models import Metric, Project
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
-from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
+from runs.services.uploads import units
+from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun, GivenSeries
 
 # Seconds of each. Nothing takes less than no time, nor longer than a hundred years.
 TIMES = {
@@ -78,8 +82,8 @@ def question(runs: Sequence[GivenRun], project: Project) -> Statement:
 
 def resolve(
     runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
-) -> dict[str, int]:
-    """The metrics' keys by name; `rows` are the query's result."""
+) -> tuple[dict[str, int], Sequence[GivenRun]]:
+    """The metrics' keys by name, and the runs in the metrics' units; `rows` are the query's."""
     given = _distinct(runs)
     known = _known(rows)
     made = _new(given, known, project, faults)
@@ -91,7 +95,41 @@ def resolve(
             faults += _contradictions(measurement, known[measurement.metric], pointer)
     faults += _implausible(runs, known)
     faults += _units_of_series(runs, known)
-    return {name: key for name, (key, _unit, _direction) in known.items()}
+    keys = {name: key for name, (key, _unit, _direction) in known.items()}
+    return keys, [_converted(run, known) for run in runs]
+
+
+def _converted(run: GivenRun, known: Known) -> GivenRun:
+    """The run with each figure and each series in the unit of its metric."""
+    if not any(
+        each.unit and each.unit != known[name][1] for name, each in _named(run) if name in known
+    ):
+        return run
+    return replace(
+        run,
+        measurements=tuple(_in_its_unit(each, known) for each in run.measurements),
+        series=tuple(_series_in_its_unit(each, known) for each in run.series),
+    )
+
+
+def _named(run: GivenRun) -> Iterator[tuple[str, GivenMeasurement | GivenSeries]]:
+    yield from ((each.metric, each) for each in run.measurements)
+    yield from ((each.name, each) for each in run.series)
+
+
+def _in_its_unit(each: GivenMeasurement, known: Known) -> GivenMeasurement:
+    unit = known[each.metric][1] if each.metric in known else None
+    by = units.factor(each.unit, unit) if each.unit and unit else None
+    return each._replace(value=units.times(each.value, by), unit=unit) if by else each
+
+
+def _series_in_its_unit(each: GivenSeries, known: Known) -> GivenSeries:
+    unit = known[each.name][1] if each.name in known else ""
+    by = units.factor(each.unit, unit) if each.unit and unit else None
+    if not by:
+        return each
+    values = [None if value is None else units.times(value, by) for value in each.values]
+    return replace(each, unit=unit, values=values)
 
 
 def _implausible(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
@@ -109,7 +147,7 @@ def _units_of_series(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:
     for run in runs:
         for index, each in enumerate(run.series):
             unit = known[each.name][1] if each.name in known else ""
-            if each.unit and unit and each.unit != unit:
+            if each.unit and unit and units.factor(each.unit, unit) is None:
                 message = _("The unit of %(metric)s is “%(known)s”, and not “%(given)s”.")
                 names = {"metric": each.name, "known": unit, "given": each.unit}
                 pointer = f"{run.at}/series/{index}/unit"
@@ -204,6 +242,8 @@ def _contradictions(
         ("direction", given.direction, direction),
     ):
         if said is not None and said != stored:
+            if name == "unit" and units.factor(said, stored):
+                continue
             message = _("The %(what)s of %(metric)s is “%(known)s”, and not “%(given)s”.") % {
                 "what": name,
                 "metric": given.metric,

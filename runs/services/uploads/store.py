@@ -163,7 +163,7 @@ def _store(
         return _store(named, project, {slug: name for name, slug in names.items()})
     known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
     under = conditions.resolve(runs, found, project, faults)
-    metric_ids = metrics.resolve(runs, found["metrics"], project, faults)
+    metric_ids, runs = metrics.resolve(runs, found["metrics"], project, faults)
     if faults:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)

@@ -209,7 +209,6 @@ class GoTpcAdapter:
             reasons=reasons,
             measurements=() if status == "failed" else tuple(_measurements(report)),
             series=() if report.repeated else tuple(_series(report)),
-            levels=_levels(report) if status != "failed" else {},
             unknown_lines=shown(report.unknown_lines),
         )
 
@@ -277,12 +276,6 @@ def _series(report: Report) -> Iterator[SeriesReading]:
                 for place, operation in enumerate(found, start=1)
             ]
             yield from regular(f"{slug(name)}_tpm", "tpm", points, interval=interval)
-
-
-def _levels(report: Report) -> dict[str, int | float | str]:
-    """Return how long the run took; the tool prints none of its other options."""
-    takes = [operation.values["takes(s)"] for operation in report.summary.values()]
-    return {"duration": max(takes)} if takes else {}
 
 
 ADAPTER = GoTpcAdapter()

@@ -236,7 +236,7 @@ def _series(summary: Summary) -> Iterator[SeriesReading]:
         ("qps", "queries/s", "qps"),
         ("events_per_second", "events/s", "eps"),
         (f"latency_p{percent}", "ms", "latency"),
-        ("errors", "errors/s", "errors"),
+        ("error_rate", "errors/s", "errors"),
     ):
         points: list[Point] = [
             (float(report["second"]), _number(report.get(column))) for report in reports
@@ -245,14 +245,12 @@ def _series(summary: Summary) -> Iterator[SeriesReading]:
 
 
 def _levels(summary: Summary) -> dict[str, Level]:
-    """Return what was run. A thread of a database test is a connection."""
+    """Return what was asked for. A thread of a database test is a connection."""
     found: dict[str, Level] = {}
     if "threads" in summary.values:
         found["threads"] = int(summary.values["threads"])
         if "transactions" in summary.values:
             found["clients"] = found["threads"]
-    if "time" in summary.values:
-        found["duration"] = float(summary.values["time"])
     if "rate" in summary.values:
         found["rate"] = float(summary.values["rate"])
     return found
