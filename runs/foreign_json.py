@@ -25,6 +25,12 @@ def loads(text: str, **options: Any) -> Any:
     return json.loads(text, **options)
 
 
+def first(text: str, begin: int = 0) -> tuple[Any, int]:
+    """The document that begins there, and where it ends. Raises as `loads`."""
+    check_depth(text, begin)
+    return json.JSONDecoder(strict=False).raw_decode(text, begin)
+
+
 def check_depth(text: str, begin: int = 0) -> None:
     """Raise TooDeepError for the document that begins there, if it has too many levels."""
     depth = 0

@@ -1,8 +1,8 @@
 """Plans of queries as EXPLAIN prints them: read, walked, measured and compared."""
 
 from runs.query_plans.comparing import Difference, Pair, SubPlan, compare, subplans
-from runs.query_plans.node import Node, Plan
-from runs.query_plans.reading import PlanUnreadableError, looks_like_plan, read
+from runs.query_plans.node import Node, Plan, PlanUnreadableError
+from runs.query_plans.reading import looks_like_plan, read
 
 __all__ = [
     "Difference",

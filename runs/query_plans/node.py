@@ -1,8 +1,13 @@
 """A plan as a tree of nodes, independent of its printed format."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Self
+
+
+class PlanUnreadableError(ValueError):
+    """A text that is not a plan; the message says what was found."""
+
 
 GATHERS = ("Gather", "Gather Merge")
 
@@ -15,7 +20,9 @@ class Node:
     "customer c"), `index` the index used, `role` its role below its parent if that has a name
     ("SubPlan 1", "CTE year_total"). Costs are in the planner's unit. Times are milliseconds and
     rows are counts per loop, as EXPLAIN prints them; `loops` of 0 is a node never executed. All of
-    these are None if not printed. `details` are the further lines, in order.
+    these are None if not printed. `details` are the further lines, in order. `processes` is how
+    many ran it at the same time, `inner_ms` the time of CTEs and InitPlans that ran in it (see
+    `times`).
     """
 
     kind: str
@@ -31,6 +38,8 @@ class Node:
     loops: int | None = None
     details: tuple[tuple[str, str], ...] = ()
     children: tuple[Self, ...] = ()
+    processes: float = 1.0
+    inner_ms: float = 0.0
 
     @property
     def is_never_executed(self) -> bool:
@@ -60,13 +69,19 @@ class Node:
         return self.total_ms * self.loops
 
     @property
-    def own_ms(self) -> float | None:
-        """The time of all loops without that of its children; never below 0."""
+    def elapsed_ms(self) -> float | None:
+        """How long it ran, all loops and its children: the processes of a Gather run together."""
         whole = self.whole_ms
-        if whole is None:
+        return None if whole is None else whole / self.processes
+
+    @property
+    def own_ms(self) -> float | None:
+        """How long it ran without its children and what it ran for others; never below 0."""
+        elapsed = self.elapsed_ms
+        if elapsed is None:
             return None
-        below = sum(child.whole_ms or 0.0 for child in self.children if not child.is_init)
-        return max(0.0, whole - below)
+        below = sum(child.elapsed_ms or 0.0 for child in self.children if not child.is_init)
+        return max(0.0, elapsed - below - self.inner_ms)
 
     @property
     def is_init(self) -> bool:
@@ -96,13 +111,16 @@ class Node:
 class Plan:
     """A complete plan; times in milliseconds, None if not printed.
 
-    `footer` are the further lines at its end (planning, triggers, JIT), as printed.
+    `footer` are the further lines at its end (planning, triggers, JIT, settings), each with the
+    name of its group. `not_understood` are lines that are no part of a plan: (number in the text,
+    line).
     """
 
     root: Node
     planning_ms: float | None = None
     execution_ms: float | None = None
-    footer: tuple[str, ...] = field(default=())
+    footer: tuple[str, ...] = ()
+    not_understood: tuple[tuple[int, str], ...] = ()
 
     def nodes(self) -> list[Node]:
         """All nodes in the order of printing."""

@@ -95,6 +95,13 @@ class Server:
 
     def starts(self, settings: Mapping[str, str]) -> tuple[bool, str]:
         """Whether a cluster starts with the settings, and what its log says."""
+        with self.running(settings) as (_folder, started):
+            pass
+        return started, (_cluster(self.major) / "log").read_text(errors="replace")
+
+    @contextmanager
+    def running(self, settings: Mapping[str, str]) -> Iterator[tuple[Path, bool]]:
+        """(folder of its socket, whether it has started); it is stopped at the end."""
         folder = _cluster(self.major)
         data, log = folder / "data", folder / "log"
         conf = "listen_addresses = ''\n" + write(settings, self.major)
@@ -106,10 +113,12 @@ class Server:
             ACCOUNT.spawn(argv, env=environment, cwd=folder, stderr=stderr) as process,
         ):
             started = _is_ready(process, log)
-            if started:
-                process.send_signal(signal.SIGINT)
-            process.wait(timeout=60)
-        return started, log.read_text(errors="replace")
+            try:
+                yield folder, started
+            finally:
+                if started:
+                    process.send_signal(signal.SIGINT)
+                process.wait(timeout=60)
 
     def initialise(self, folder: Path) -> None:
         """Make a cluster in the folder."""
