@@ -158,13 +158,6 @@ INSERT INTO runs_artifact (run_id, name, media_type, size, sha256, created_at)
 SELECT id, name, 'text/plain', 1000, encode(sha256(convert_to(id || name, 'UTF8')), 'hex'), now()
   FROM runs_run, unnest(ARRAY['plan-1.json', 'stdout.txt']) AS name
  WHERE origin = 'executed' AND id > %(after_run)s;
-INSERT INTO runs_pack (id, size, created_at)
-SELECT md5('pack' || pack)::uuid, 1000000, now()
-  FROM (SELECT DISTINCT run_id / 500 AS pack FROM runs_artifact WHERE run_id > %(after_run)s)
-       AS made ON CONFLICT DO NOTHING;
-INSERT INTO runs_packedfile (digest, pack_id, start, length, is_double)
-SELECT decode(sha256, 'hex'), md5('pack' || run_id / 500)::uuid, 1000, 1000, false
-  FROM runs_artifact WHERE run_id > %(after_run)s;
 SET session_replication_role = origin;
 """
 # What comes with results, besides: a few of each for each pair of campaigns.

@@ -7,7 +7,13 @@ patience=$2
 # The mark of a cluster that is loaded (preparing.py).
 [ ! -f "${data%/*}/prepared" ] || echo prepared
 [ -f "$data/postmaster.pid" ] || exit 0
-read -r pid <"$data/postmaster.pid"
+# Its first line, and the key and number of its shared memory, where it has got so far.
+pid= key= segment=
+{
+    read -r pid
+    read -r _data && read -r _began && read -r _port && read -r _socket && read -r _host &&
+        read -r key segment
+} <"$data/postmaster.pid"
 case $pid in
 '' | *[!0-9]*) exit 0 ;;
 esac
@@ -22,12 +28,26 @@ is_reaped() {
     [ "$1" != Z ]
 }
 
+# A server that was killed leaves its shared memory, whose key goes with the data directory. What any
+# process has attached or mapped is in use.
+free_memory() {
+    [ -f "$data/postmaster.pid" ] || return 0
+    while read -r found number _mode _size _creator _last attached _rest; do
+        [ "$found/$number/$attached" = "$key/$segment/0" ] && ipcrm -m "$segment"
+    done </proc/sysvipc/shm
+    for mapped in /dev/shm/PostgreSQL.*; do
+        [ -O "$mapped" ] && ! grep -qs " $mapped\$" /proc/[0-9]*/maps && rm -f -- "$mapped"
+    done
+    return 0
+} 2>/dev/null
+
 leave() {
     waited=0
     while ! is_reaped && [ $waited -lt 50 ]; do
         waited=$((waited + 1))
         sleep 0.1
     done
+    free_memory
     exit 0
 }
 

@@ -104,7 +104,6 @@ def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(instance: Instan
         "postgresql": "benchlab-postgresql",
         "redis": "benchlab-redis",
         "target": "benchlab-target",
-        "parent": "benchlab-web",
         "web": "benchlab-web",
         "worker": "benchlab-web",
         "control": "benchlab-web",

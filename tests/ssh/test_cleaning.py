@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks.processes import concerning
 from runs.execution import postgres, steps
 from tests.ssh.directing import execute, left_running, names, processes_below
 
@@ -71,6 +73,28 @@ def test_a_server_that_does_not_stop_costs_no_result(direct, plan, base_dir, in_
     assert left_running(base_dir) == []
     assert names(base_dir / "runs") == []
     assert names(base_dir / "clusters") == ["shared"]
+
+
+@prepared
+def test_a_server_that_was_killed_leaves_no_shared_memory(direct, plan, base_dir, in_phase):
+    director = direct(plan)
+    data = base_dir / "clusters" / "shared" / "data"
+    segments, files = [], set()
+
+    def kill():
+        lines = (data / "postmaster.pid").read_text().splitlines()
+        segments.append(lines[6].split()[1])
+        maps = Path(f"/proc/{lines[0]}/maps").read_text()
+        files.update(Path(name) for name in re.findall(r"/dev/shm/PostgreSQL\.\d+", maps))
+        assert files
+        for each in concerning(str(data)):
+            os.kill(each.pid, signal.SIGKILL)
+
+    in_phase(director, "collecting", kill)
+    execute(director)
+    there = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    assert segments[0] not in [line.split()[1] for line in there]
+    assert not any(map(Path.exists, files))
 
 
 def test_programs_that_are_removed_meanwhile_cost_no_result_and_leave_no_server(

@@ -1,6 +1,7 @@
 """What a target can do that means harm: flood, stall, lie and close."""
 
 import asyncio
+import ctypes
 import http.client
 import os
 import threading
@@ -41,6 +42,8 @@ def on(how: str, act: Callable[[Host], Awaitable[Any]]) -> Any:
 
 
 def resident() -> int:
+    """Without what the allocator has free, and keeps."""
+    ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_BYTES
 
 

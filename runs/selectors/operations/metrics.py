@@ -101,6 +101,7 @@ class _Benchlab(Collector):
             yield from _of_runs()
             yield from _of_results()
         yield from _of_errors()
+        yield from _of_restarts()
 
 
 def _of_health() -> Iterator[Metric]:
@@ -144,6 +145,21 @@ def _of_results() -> Iterator[Metric]:
     text = f"What waits to be looked at or sent, at most {MOST_ROWS}."
     yield _gauge("benchlab_waiting", text, ["what"], _rows(WAITING))
     yield _gauge("benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE))
+
+
+def _of_restarts() -> Iterator[Metric]:
+    family = CounterMetricFamily(
+        "benchlab_restarts",
+        "Processes that took the place of one that had not said that it ends.",
+        labels=["kind"],
+    )
+    try:
+        found = signs.restarts()
+    except (RedisError, OSError):
+        found = {}
+    for kind, count in sorted(found.items()):
+        family.add_metric([kind], count)
+    yield family
 
 
 def _of_errors() -> Iterator[Metric]:

@@ -9,6 +9,8 @@ from redis import Redis
 
 KEY = "benchlab:signs-of-life"
 HTTP_ERRORS = "benchlab:http-errors"
+# How often a process took the place of one that had not said that it ends, by kind.
+RESTARTS = "benchlab:restarts"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ def signs() -> list[Sign]:
         served = tuple(sites[0].split(",")) if sites else ()
         found.append(Sign(kind, process, max(0.0, now - at), served))
     return sorted(found, key=lambda sign: (sign.kind, sign.process))
+
+
+def restarts() -> dict[str, int]:
+    """How often a process of each kind replaced one that was gone. Raises RedisError, OSError."""
+    found = cast(dict[bytes, bytes], redis_client().hgetall(RESTARTS))
+    return {name.decode(): int(number) for name, number in found.items()}
 
 
 def http_errors() -> dict[str, int]:

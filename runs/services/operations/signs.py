@@ -11,8 +11,10 @@ import socket
 import tempfile
 import time
 from pathlib import Path
+from typing import cast
 
 from django.conf import settings
+from redis import Redis
 from redis.exceptions import RedisError
 
 from runs.selectors.operations import signs
@@ -31,15 +33,38 @@ def show(*, kind: str) -> None:
     now = time.monotonic()
     if now - _shown.get(kind, -SECONDS_BETWEEN) < SECONDS_BETWEEN:
         return
+    is_first = kind not in _shown
     _shown[kind] = now
     try:
         client = signs.redis_client()
+        if is_first:
+            _replace_the_dead(client, kind)
         seconds = signs.redis_time(client)
         client.zadd(signs.KEY, {_name(kind): seconds})
         client.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
         _touch(kind)
     except (RedisError, OSError) as error:
         logger.warning("no sign of life can be shown: %s", error)
+
+
+def _replace_the_dead(client: Redis, kind: str) -> None:
+    """Miss nobody whose place this process has taken: one of this host that is gone."""
+    mine = f"{kind}|{socket.gethostname()}:".encode()
+    for name in cast(list[bytes], client.zrange(signs.KEY, 0, -1)):
+        pid = name.removeprefix(mine).partition(b"|")[0]
+        if name.startswith(mine) and pid.isdigit() and _is_gone(int(pid)):
+            client.zrem(signs.KEY, name)
+            client.hincrby(signs.RESTARTS, kind, 1)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass
+    return False
 
 
 def take_away(*, kind: str) -> None:

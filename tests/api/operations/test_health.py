@@ -122,16 +122,16 @@ def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
     rename = "UPDATE django_migrations SET name = %s WHERE app = 'runs' AND name = %s"
     add = "INSERT INTO django_migrations (app, name, applied) VALUES ('runs', '9999_x', now())"
     with connection.cursor() as cursor:
-        cursor.execute(rename, ["0000_x", "0013_scale"])
+        cursor.execute(rename, ["0000_x", "0055_partitions"])
         try:
             missing = checks.database()
-            cursor.execute(rename, ["0013_scale", "0000_x"])
+            cursor.execute(rename, ["0055_partitions", "0000_x"])
             cursor.execute(add)
             newer = checks.database()
         finally:
-            cursor.execute(rename, ["0013_scale", "0000_x"])
+            cursor.execute(rename, ["0055_partitions", "0000_x"])
             cursor.execute("DELETE FROM django_migrations WHERE name = '9999_x'")
-    assert "0013_scale" in missing.reason
+    assert "0055_partitions" in missing.reason
     assert missing.remedy == "Run manage.py migrate."
     assert newer.status == "failed"
     assert "9999_x" in newer.reason

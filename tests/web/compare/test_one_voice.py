@@ -401,6 +401,7 @@ def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
     # For how long something is silent, and how long runs take yet, is said each time.
     monkeypatch.setattr(campaign_page, "silences", list)
     monkeypatch.setattr(campaigns, "_seconds_left", lambda left, mean, _started: left * 60.0)
+    monkeypatch.setattr(campaign_page, "ESTIMATE_SECONDS", 1e9)
     generator = random.Random(changes)
     a_lab(generator)
     forget()

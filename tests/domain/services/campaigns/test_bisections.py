@@ -308,6 +308,7 @@ def test_steps_take_no_place_in_the_line_through_versions(lab, nightly, boss):
     made, _is_new = started(lab, boss, parameters={"scale": 1, "duration": 60})
     for run in made.steps.get().campaign.runs.all():
         factories.finish(run, tps=1000)
+    Campaign.objects.filter(bisection_step__bisection=made).update(state="finished")
     assert version_line.used("fixed-point-read", to=boss).campaigns == ()
     BisectionStep.objects.all().delete()
     assert len(version_line.used("fixed-point-read", to=boss).campaigns) == 1

@@ -21,6 +21,7 @@ from runs.models import Campaign, Lease, Measurement, Run, RunEvent
 from runs.selectors.operations import checks, readiness, signs
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
+from runs.services.operations import signs as shown
 from runs.services.runs import attempts, execution, leases, supervision, transitions
 from runs.services.servers import maintenance, ssh_keys
 from tests import factories
@@ -306,3 +307,23 @@ def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
     Measurement.objects.create(run=run, metric=factories.metric(), value=1.0)
     attempts.retry(run=run)
     assert not run.measurements.exists()
+
+
+def test_a_worker_that_takes_the_place_of_a_dead_one_ends_its_alarm():
+    client = signs.redis_client()
+    client.delete(signs.KEY, signs.RESTARTS)
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    here, now = socket.gethostname(), signs.redis_time(client)
+    names = (f"worker|{here}:{gone.pid}", "worker|elsewhere:1", f"control|{here}:{gone.pid}")
+    client.zadd(signs.KEY, dict.fromkeys(names, now - 600))
+    shown._shown.clear()
+
+    shown.show(kind=shown.WORKER)
+
+    left = {(each.kind, each.process) for each in signs.signs()}
+    mine = ("worker", shown.process_name())
+    assert left == {mine, ("worker", "elsewhere:1"), ("control", f"{here}:{gone.pid}")}
+    assert signs.restarts() == {"worker": 1}
+    shown.take_away(kind=shown.WORKER)
+    client.delete(signs.KEY, signs.RESTARTS)
