@@ -38,11 +38,6 @@ def main() -> None:
 
 def _no_secret() -> str:
     """What stands where a value is missing that an instance keeps in its own folder."""
-    if "DATABASE_URL" in os.environ:
-        return (
-            "BenchLab: SECRET_KEY is not set. As DATABASE_URL is, BENCHLAB_VAR/environment was not "
-            "read: take DATABASE_URL away, or set SECRET_KEY as well."
-        )
     return (
         "BenchLab: SECRET_KEY is not set, and BENCHLAB_VAR has no instance so far: start "
         "script/server once, or set the variables; docs/deployment.md has them."

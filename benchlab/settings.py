@@ -20,7 +20,8 @@ VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project
 env = Environment()
 
 VAR_DIR = Path(env.str("BENCHLAB_VAR", default=str(BASE_DIR / "var"))).resolve()
-if "DATABASE_URL" not in env.ENVIRON and (VAR_DIR / "environment").exists():
+# What the process' environment has goes before what is kept in the file.
+if (VAR_DIR / "environment").exists():
     Environment.read_env(VAR_DIR / "environment")
 
 DEBUG = env.bool("DEBUG", default=False)
@@ -207,6 +208,8 @@ CACHES = {
 # or user; 0 means no limit.
 RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
 RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
+# What /metrics and the reasons of /readyz are asked with when the database cannot say who asks.
+MONITOR_TOKEN = env.str("BENCHLAB_MONITOR_TOKEN", default="")
 
 # The site's own address, for links in webhooks and mails: https://benchlab.example
 PUBLIC_URL = env.str("BENCHLAB_URL", default="")

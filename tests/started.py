@@ -6,11 +6,13 @@ That the product makes these itself is tested by those that are about it.
 
 import fcntl
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.software import software_for
-from tests.migrated import copy_cluster
+from tests.migrated import ROOT, copy_cluster
 
 
 def prepare(var: Path, test_folder: Path, *, is_migrated: bool) -> None:
@@ -29,10 +31,17 @@ def prepare(var: Path, test_folder: Path, *, is_migrated: bool) -> None:
 
 
 def wait_for_lab() -> None:
-    """Until script/lab has made what it can, which script/test has started in the background."""
+    """Until script/lab has made what it can: in the background of all tests, else now."""
     if lock := os.environ.get("BENCHLAB_TEST_LAB"):
         with Path(lock).open() as held:
             fcntl.flock(held, fcntl.LOCK_SH)
+        return
+    environment = {**os.environ, "BENCHLAB_VAR": str(ROOT / "var")}
+    # What is there already stays, and one waits for another.
+    subprocess.run(
+        [sys.executable, "-m", "benchlab.lab", "--no-register"],
+        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
 
 
 def _made(test_folder: Path) -> list[Path]:

@@ -1,7 +1,9 @@
 """Authentication: a token in `Authorization: Bearer`, or a login; and their permissions."""
 
+import hmac
 from typing import Any, cast
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils.translation import gettext as _
 from drf_spectacular.authentication import SessionScheme
@@ -44,6 +46,8 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _space, text = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != SCHEME:
             return None
+        if (monitor := _monitor(text.strip())) is not None:
+            return TokenUser(), monitor
         try:
             token = tokens.authenticate(text=text.strip())
         except ServiceError as error:
@@ -53,6 +57,14 @@ class BearerAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         """What a 401 says in WWW-Authenticate."""
         return 'Bearer realm="BenchLab"'
+
+
+def _monitor(text: str) -> Token | None:
+    """A token of monitoring alone, for BENCHLAB_MONITOR_TOKEN: known without the database."""
+    known = settings.MONITOR_TOKEN
+    if not known or not hmac.compare_digest(text.encode(), known.encode()):
+        return None
+    return Token(name="monitor", scopes=[Token.Scope.MONITOR])
 
 
 class CookieAuthentication(SessionAuthentication):

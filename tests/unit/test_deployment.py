@@ -476,3 +476,20 @@ def test_the_audit_ends_in_time_with_a_result(tmp_path, said):
         check=False,
     )
     assert (done.returncode, result in done.stdout.splitlines()[-1]) == (status, True), done
+
+
+def test_a_variable_of_the_process_makes_no_other_vanish(tmp_path):
+    kept = {"SECRET_KEY": "of-the-file", "DATABASE_URL": "postgresql://x@file:5432/x"}
+    kept |= {"BENCHLAB_ENCRYPTION_KEY": Fernet.generate_key().decode(), "TIME_ZONE": "Asia/Tokyo"}
+    lines = [f"{name}={value}\n" for name, value in kept.items()]
+    (tmp_path / "environment").write_text("".join(lines))
+    own = {"DATABASE_URL": "postgresql://x@own:5432/x", "BENCHLAB_VAR": str(tmp_path)}
+    others = {name: value for name, value in os.environ.items() if name not in kept}
+    code = (
+        "from benchlab import settings as s;"
+        "print(s.SECRET_KEY, s.TIME_ZONE, s.DATABASES['default']['HOST'])"
+    )
+    said = subprocess.check_output(
+        [sys.executable, "-c", code], cwd=ROOT, env=others | own, text=True
+    )
+    assert said.split() == ["of-the-file", "Asia/Tokyo", "own"]

@@ -23,7 +23,8 @@ from benchlab.replica import ALIAS, IS_USABLE
 from runs.models import Campaign
 from runs.selectors.operations import signs
 
-OK, WARNING, FAILED = "ok", "warning", "failed"
+# Unknown: it could not be asked, and says nothing of what it is about.
+OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 # A sign of life comes every five seconds; the supervisor's interval is a setting.
 SILENT_SECONDS = 20.0
 LEAST_FREE_BYTES = 256 * 2**20
@@ -34,7 +35,7 @@ CONNECT_SECONDS = 2
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a check: `ok`, `warning` or `failed`, why, and what to do."""
+    """The result of a check: `ok`, `warning`, `failed` or `unknown`, why, and what to do."""
 
     check: str
     status: str
@@ -91,6 +92,12 @@ def replica() -> Outcome:
     return Outcome("replica", OK, _("It follows its primary."))
 
 
+def not_asked(check: str) -> Outcome:
+    """Of a check for which the database did not answer."""
+    text = _("Not checked: the results database does not answer.")
+    return Outcome(check, UNKNOWN, text, _("See the database."))
+
+
 def encryption_key() -> Outcome:
     """Whether BENCHLAB_ENCRYPTION_KEY decrypts what is stored."""
     remedy = _("Set the key that it was encrypted with, from your backup, after a comma as well.")
@@ -104,8 +111,8 @@ def encryption_key() -> Outcome:
             row = database.execute(
                 "SELECT name, private_key_encrypted FROM runs_sshkey ORDER BY id LIMIT 1"
             ).fetchone()
-    except psycopg.Error as error:
-        return Outcome("encryption key", FAILED, one_line(error), _("See the database."))
+    except psycopg.Error:
+        return not_asked("encryption key")
     if row is None:
         return Outcome("encryption key", OK, _("Nothing is encrypted yet."))
     try:
@@ -161,8 +168,8 @@ def sites() -> Outcome:
         with connected() as database:
             found = database.execute(_SITES, {"live": [each.value for each in Campaign.LIVE]})
             needed = sorted([str(site) for site in row[0]] for row in found)
-    except psycopg.Error as error:
-        return Outcome("sites", FAILED, one_line(error), _("See the database."))
+    except psycopg.Error:
+        return not_asked("sites")
     if not needed:
         return Outcome("sites", OK, _("No server names a site."))
     try:

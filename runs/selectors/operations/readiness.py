@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from benchlab import bucket, replica
 from runs.selectors.operations import checks
-from runs.selectors.operations.checks import FAILED, OK, Outcome
+from runs.selectors.operations.checks import FAILED, OK, UNKNOWN, Outcome
 
 CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.database,
@@ -24,6 +24,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.encryption_key,
 )
 PATIENCE_SECONDS = 4.0
+STORES = frozenset({"database", "redis"})
 KEPT_SECONDS = 2.0
 
 
@@ -35,7 +36,7 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """No check has failed; a warning is not a failure."""
+        """No check has failed; a warning is no failure, and what is unknown has another cause."""
         return all(outcome.status != FAILED for outcome in self.outcomes)
 
 
@@ -64,7 +65,8 @@ class _Asked:
         if self._outcome is not None:
             return self._outcome
         text = _("No answer within %(seconds)d s.") % {"seconds": PATIENCE_SECONDS}
-        return Outcome(self.name, FAILED, text)
+        # Silence says of a store that it is away, and of anything else only that it was not asked.
+        return Outcome(self.name, FAILED if self.name in STORES else UNKNOWN, text)
 
 
 class _Kept:

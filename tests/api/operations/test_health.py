@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import re
 import signal
@@ -172,7 +173,7 @@ def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
     for _each in range(3):
         readiness.forget()
         [outcome] = readiness.get().outcomes
-        assert outcome.status == "failed"
+        assert outcome.status == "unknown"
     assert len(asked) == 1
 
 
@@ -394,3 +395,38 @@ def test_only_senders_are_impatient():
     with app.connection_for_read() as reading, app.connection_for_write() as writing:
         assert "socket_timeout" not in reading.transport_options
         assert writing.transport_options["socket_timeout"] == 2
+
+
+@pytest.mark.usefixtures("nothing_known")
+def test_what_cannot_be_asked_is_unknown_and_has_one_cause(client, alive, settings, monkeypatch):
+    """A frozen database: no other check is said to have failed, and monitoring still hears."""
+    settings.MONITOR_TOKEN = "of the monitoring"
+    header = {"Authorization": f"Bearer {settings.MONITOR_TOKEN}"}
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        # The threads of checks have connections of their own, with the same settings.
+        for name, value in zip(("HOST", "PORT"), silent.getsockname(), strict=True):
+            monkeypatch.setitem(connection.settings_dict, name, value)
+        readiness.forget()
+        answer = client.get("/readyz", headers=header)
+        assert answer.status_code == 503
+        failed = {name for name, status in answer.json()["checks"].items() if status == "failed"}
+        assert failed == {"database"}
+        assert answer.json()["checks"]["encryption key"] == "unknown"
+        assert "details" in answer.json()
+        began = time.monotonic()
+        found = families(client, header)
+        assert time.monotonic() - began < 3
+    assert found["benchlab_ready,check=database"] == 0
+    assert math.isnan(found["benchlab_ready,check=encryption key"])
+    assert not any(name.startswith("benchlab_queue_runs") for name in found)
+    readiness.forget()
+
+
+def test_the_token_of_monitoring_opens_nothing_else(client, settings):
+    settings.MONITOR_TOKEN = ""
+    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 401
+    settings.MONITOR_TOKEN = "of the monitoring"
+    header = {"Authorization": f"Bearer {settings.MONITOR_TOKEN}"}
+    for address in ("/api/v1/audit/", "/api/v1/uploads/"):
+        method = client.post if "uploads" in address else client.get
+        assert method(address, headers=header).status_code == 403, address
