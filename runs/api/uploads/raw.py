@@ -10,7 +10,7 @@ from runs.api.uploads.fields import Faults, Object, is_object, is_storable, text
 from runs.execution.reporter import ArtifactData
 from runs.services.errors import Fault
 from runs.services.uploads import GivenMeasurement, GivenSeries
-from runs.tools import registry
+from runs.tools import reader, registry
 from runs.tools.adapter import Adapter, Reading, UnreadableOutput
 
 Files = Mapping[str, bytes | str]
@@ -119,7 +119,7 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
         faults.add(f"{at}/tool", "tool_unknown", message % {"known": known})
         return None
     try:
-        return adapter.read(files)
+        return reader.read(adapter, files)
     except UnreadableOutput as unreadable:
         told = (_(unreadable.message), _(unreadable.remedy))
         faults.append(Fault(f"{at}/raw", unreadable.code, *told))

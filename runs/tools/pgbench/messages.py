@@ -116,8 +116,7 @@ _CHATTER = re.compile(
     r"|^Try \"pgbench --help\""
     r"|^(?:DETAIL|HINT|CONTEXT|WARNING|NOTICE|LOG|INFO|QUERY|STATEMENT|LOCATION): "
     r"|^LINE [0-9]+: "
-    r"|^Process [0-9]+ waits for "
-    r"|^\s",
+    r"|^Process [0-9]+ waits for ",
     re.IGNORECASE,
 )
 
@@ -167,5 +166,5 @@ def _sort(line: str, messages: Messages) -> None:
         messages.errors.append(line.strip())
     elif _CHATTER.search(line):
         messages.chatter_lines += 1
-    else:
+    elif not line[:1].isspace():  # which is of a message of several lines, and alone nobody's
         messages.unknown_lines.append(line)

@@ -1,0 +1,97 @@
+"""Reads a tool's files as they reach the door: unwrapped, and with a word on what they are not."""
+
+import re
+from dataclasses import replace
+
+from runs.tools import registry
+from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
+from runs.tools.wrappings import unwrapped, without_common_prefix
+
+# Texts for people; others are logs, which programs wrote into files.
+_PRINTED = ("stdout", "raw", "stderr")
+_PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b")
+_COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
+
+
+def read(adapter: Adapter, files: Files) -> Reading:
+    """Read the files of one run. Raises UnreadableOutput, and nothing else."""
+    found = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
+    texts: Files = {**files, **{name: text for name, (text, _notes) in found.items()}}
+    notes = tuple(note for _text, noted in found.values() for note in noted)
+    _refuse_page(adapter, texts)
+    outcome = _outcome(adapter, texts)
+    if isinstance(outcome, Reading) and outcome.status == "finished":
+        return _with_notes(outcome, notes)
+    shorter = _without_prefix(texts) if _is_empty(outcome) else None
+    again = _outcome(adapter, shorter[0]) if shorter else None
+    if shorter and isinstance(again, Reading) and again.status == "finished":
+        return _with_notes(again, (*notes, *shorter[1]))
+    _refuse_other_tool(adapter, outcome, texts)
+    if isinstance(outcome, UnreadableOutput):
+        raise outcome
+    return _with_notes(outcome, notes)
+
+
+def _outcome(adapter: Adapter, files: Files) -> Reading | UnreadableOutput:
+    try:
+        return adapter.read(files)
+    except UnreadableOutput as refused:
+        return refused
+
+
+def _is_empty(outcome: Reading | UnreadableOutput) -> bool:
+    """Whether nothing in the text was a result, and nothing said why."""
+    return isinstance(outcome, UnreadableOutput) or (
+        {reason.code for reason in outcome.reasons} <= {"no_result", "cut"}
+    )
+
+
+def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
+    return replace(reading, notes=(*reading.notes, *dict.fromkeys(notes))) if notes else reading
+
+
+def _without_prefix(files: Files) -> tuple[Files, tuple[Reason, ...]] | None:
+    """The files, where one's lines have a prefix in common."""
+    texts = dict(files)
+    notes: list[Reason] = []
+    for name in ("stdout", "raw"):
+        content = files.get(name)
+        shorter = without_common_prefix(content) if isinstance(content, str) else None
+        if shorter:
+            texts[name] = shorter[0]
+            notes += shorter[1]
+    return (texts, tuple(notes)) if notes else None
+
+
+def _refuse_page(adapter: Adapter, files: Files) -> None:
+    for name in ("stdout", "raw"):
+        content = files.get(name)
+        if isinstance(content, str) and _PAGE.match(content[:2000].lstrip()):
+            raise UnreadableOutput(
+                "web_page",
+                f"This is an HTML page, and not {adapter.title}'s output.",
+                "Look at the job that fetched it: a proxy or a login page has answered it.",
+            )
+
+
+def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, files: Files) -> None:
+    """Name the tool whose whole run it is; `lines` reads what anybody prints, and is no tool."""
+    if isinstance(outcome, Reading) and outcome.measurements:
+        return
+    for other in registry.every():
+        if other.name in (adapter.name, "lines"):
+            continue
+        reading = _outcome(other, files)
+        if isinstance(reading, Reading) and reading.status == "finished":
+            raise UnreadableOutput(
+                "other_tool",
+                f"This is {other.title}'s output, and not {adapter.title}'s.",
+                f"Send it with --tool {other.name} (or tool: {other.name}).",
+            )
+    text = "".join(content for content in files.values() if isinstance(content, str))
+    if comma := _COMMA.search(text):
+        raise UnreadableOutput(
+            "decimal_comma",
+            f"The figures are written with commas ({comma[0]}).",
+            "Run the tool with LC_ALL=C.",
+        )

@@ -1,0 +1,142 @@
+"""What others put around a tool's output changes no figure, whatever the tool."""
+
+import pytest
+
+from runs.tools import reader, registry
+from runs.tools.adapter import UnreadableOutput
+from tests.unit.tools.pgbench.samples import sample as pgbench_sample
+from tests.unit.tools.reading import sample
+
+PRINTED = {
+    "sysbench": "oltp_read_write.txt",
+    "go_tpc": "tpcc_run_plain.txt",
+    "hammerdb": "timed.log",
+    "fio": "seqwrite_json.txt",
+    "pg_test_fsync": "default.txt",
+    "pg_test_timing": "default.txt",
+    "google_benchmark": "plain.json",
+}
+
+
+def text_of(tool):
+    if tool == "pgbench":
+        return pgbench_sample("18.6/a_tpcb").stdout
+    return sample(tool, PRINTED[tool]).decode()
+
+
+def each_line(prefix):
+    """Before each line its prefix, with a time that goes on."""
+
+    def wrapped(text):
+        lines = text.splitlines()
+        return "".join(
+            prefix.replace("%S", f"{place % 60:02d}") + f"{line}\n"
+            for place, line in enumerate(lines)
+        )
+
+    return wrapped
+
+
+WRAPPINGS = {
+    "GitHub": each_line("2025-03-04T05:06:%S.1234567Z "),
+    "gh run view --log": each_line("bench\tRun pgbench\t2025-03-04T05:06:%S.1234567Z "),
+    "GitLab": each_line("2025-03-04T05:06:%S.123456Z 01O "),
+    "Jenkins": each_line("[2025-03-04T05:06:%S.123Z] "),
+    "Jenkins, hours": each_line("05:06:%S "),
+    "TeamCity": each_line("[05:06:%S] : "),
+    "kubectl --timestamps": each_line("2025-03-04T05:06:%S.123456789Z "),
+    "CRI": each_line("2025-03-04T05:06:%S.123456789+09:00 stdout F "),
+    "kubectl --prefix": each_line("[pod/bench-7d9/pgbench] "),
+    "compose": each_line("bench-1  | "),
+    "compose with times": each_line("bench-1  | 2025-03-04T05:06:%S.123456789Z "),
+    "Fabric": each_line("[localhost] out: "),
+    "journal": each_line("Mar 04 05:06:%S db1 pgbench[4711]: "),
+    "ts": each_line("Mar  4 05:06:%S "),
+    "Python's logging": each_line("2025-03-04 05:06:%S,123 INFO: "),
+    "Airflow": each_line("[2025-03-04, 05:06:%S UTC] {subprocess.py:93} INFO - "),
+    "a mail": each_line("> "),
+    "a mail twice": each_line("> > "),
+    "an unknown word": each_line("node7: "),
+    "colours": each_line("\x1b[36;1m\x1b[0m"),
+    "Buildkite": each_line("\x1b_bk;t=1741064767%S\x07"),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "mark": lambda text: f"\ufeff{text}",
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "UTF-16 without mark": lambda text: text.encode("utf-16-le"),
+    "script(1)": lambda text: (
+        'Script started on 2025-03-04 05:06:07+00:00 [TERM="xterm-256color"]\r\n\x1b[?2004l\r'
+        + text.replace("\n", "\r\n")
+        + "\x1b[?2004h\r\nScript done on 2025-03-04 05:06:40+00:00\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_a_wrapping_changes_no_figure(wrapping):
+    differing = []
+    for tool in ("pgbench", *PRINTED):
+        adapter, text = registry.find(tool), text_of(tool)
+        plain = reader.read(adapter, {"stdout": text})
+        read = _outcome(adapter, WRAPPINGS[wrapping](text))
+        if read != (plain.measurements, plain.series, plain.levels, plain.tool_version):
+            differing.append((tool, read))
+
+    assert plain.notes == ()
+    assert differing == []
+
+
+def _outcome(adapter, text):
+    try:
+        read = reader.read(adapter, {"stdout": text})
+    except UnreadableOutput as refused:
+        return refused.message
+    return read.measurements, read.series, read.levels, read.tool_version
+
+
+def test_a_note_says_what_was_left_out():
+    text = WRAPPINGS["Fabric"](text_of("pgbench"))
+
+    (note,) = reader.read(registry.find("pgbench"), {"stdout": text}).notes
+
+    assert note.message == "Most lines began with a name in brackets, which was left out."
+
+
+@pytest.mark.parametrize("tool", PRINTED)
+def test_the_tool_that_wrote_it_is_named(tool):
+    with pytest.raises(UnreadableOutput) as refused:
+        reader.read(registry.find("pgbench"), {"stdout": text_of(tool)})
+
+    assert refused.value.code == "other_tool"
+    assert f"--tool {tool}" in refused.value.remedy
+
+
+@pytest.mark.parametrize("tool", ["pgbench", *PRINTED])
+def test_a_page_of_a_proxy_is_named(tool):
+    page = "<!DOCTYPE html>\n<html>\n <body>502 Bad Gateway</body>\n</html>\n"
+
+    with pytest.raises(UnreadableOutput) as refused:
+        reader.read(registry.find(tool), {"stdout": page})
+
+    assert refused.value.code == "web_page"
+
+
+def test_decimal_commas_are_named():
+    text = "Durchschnittliche Zeit pro Schleife: 3,62 ns\n"
+
+    with pytest.raises(UnreadableOutput) as refused:
+        reader.read(registry.find("pgbench"), {"stdout": text})
+
+    assert "LC_ALL=C" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "a", "> ", "\x1b[", "\r\r\r", " " * 5000, "a b " * 9999]
+)
+def test_any_text_ends_in_a_reading_or_the_one_error(text):
+    for adapter in registry.every():
+        _outcome(adapter, text)
+
+
+def test_an_indented_text_is_not_pgbench():
+    with pytest.raises(UnreadableOutput):
+        reader.read(registry.find("pgbench"), {"stdout": 'Traceback:\n  File "x", line 1\n'})
