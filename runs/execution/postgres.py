@@ -16,7 +16,7 @@ from runs import foreign_json
 from runs.execution.cpus import pinned
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh import COMMAND_SECONDS, Commands
-from runs.postgresql_settings import names, ownership
+from runs.postgresql_settings import conf_file, names, ownership
 from runs.wording import gettext_noop as _
 
 CHECKSUMS_SINCE = 90300
@@ -246,8 +246,7 @@ def _line(name: str, value: str) -> str:
         raise _refused(f"{name} = {value} would run something on the server.")
     if not names.is_name(name) or "\n" in value or "\0" in value:
         raise _refused(f"{name!r} = {value!r} is no line of postgresql.conf.")
-    quoted = value.replace("\\", "\\\\").replace("'", "''")
-    return f"{name} = '{quoted}'"
+    return f"{name} = {conf_file.quoted(value)}"
 
 
 def _refused(message: str) -> TargetProblem:

@@ -8,28 +8,31 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.postgresql_settings import values
+from runs.postgresql_settings import pasted, values
 from runs.postgresql_settings.catalogue import canonical, setting
 from runs.wording import gettext_noop as _
 
+# No file of settings is longer; what is, is read as lines only.
+MOST_CHARACTERS = 1_000_000
 INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 
 _LETTER = r"A-Za-z_\u0080-\U0010ffff"
 _TOKEN = re.compile(
     rf"""
-      (?P<space>\s+)
+      (?P<space>[ \t\r]+)
     | (?P<comment>\#.*)
     | (?P<string>(?<!\\)'(?:[^'\\]|\\.|'')*')
-    | (?P<number>[+-]?(?:0x[0-9a-fA-F]++|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?)[a-zA-Z]*)
+    | (?P<number>[+-]?(?:\d*+\.\d*+(?:[eE][+-]?\d++)?|0x[0-9a-fA-F]++[a-zA-Z]*+|\d++[a-zA-Z]*+))
     | (?P<word>[{_LETTER}][{_LETTER}0-9$._:/-]*)
     | (?P<equals>=)
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _NAME = re.compile(rf"[{_LETTER}][{_LETTER}0-9$]*(?:\.[{_LETTER}][{_LETTER}0-9$]*)?")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
-_BARE = re.compile(rf"[+-]?\d+(?:\.\d+)?[a-zA-Z]*|[{_LETTER}][{_LETTER}0-9]*")
+# Units stand behind whole numbers only, exponents nowhere that all versions read.
+_BARE = re.compile(rf"[+-]?(?:\d+[a-zA-Z]*|\d+\.\d+)|[{_LETTER}][{_LETTER}0-9]*")
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,13 @@ class ConfFile:
 
 
 def read(text: str) -> ConfFile:
-    """Everything that a postgresql.conf sets, with names as PostgreSQL spells them."""
+    """Everything that a postgresql.conf sets, with names as PostgreSQL spells them.
+
+    The forms of `pasted` are read as well.
+    """
+    if len(text) <= MOST_CHARACTERS and (others := pasted.entries(_plain(text))) is not None:
+        listed = tuple(Entry(line, canonical(name), value) for line, name, value in others)
+        return ConfFile({each.name: each.value for each in listed}, listed, ())
     entries: list[Entry] = []
     faults: list[Fault] = []
     for number, line in enumerate(_lines(text), 1):
@@ -132,8 +141,13 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines end as PostgreSQL's do; a byte order mark of some editors goes."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+    """Lines end as PostgreSQL's do."""
+    return _plain(text).split("\n")
+
+
+def _plain(text: str) -> str:
+    """Without the byte order mark of some editors and Windows' line ends."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _line(number: int, line: str) -> Entry | Fault | None:
@@ -142,10 +156,14 @@ def _line(number: int, line: str) -> Entry | Fault | None:
         return None
     kind, name = tokens[0]
     rest = tokens[2:] if len(tokens) > 1 and tokens[1][0] == "equals" else tokens[1:]
+    if pasted.NO_SETTING.fullmatch(line):
+        return None
     if kind != "word" or _NAME.fullmatch(name) is None:
         return _syntax(number, line)
     if name.lower() in INCLUDES:
         return _not_followed(number, line)
+    if (statement := pasted.of_statement(line)) is not None:
+        return Entry(number, canonical(statement[0]), statement[1])
     if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
         return _syntax(number, line)
     value_kind, value = rest[0]

@@ -121,6 +121,16 @@ class Context:
         """A whole number in the source version. Raises BadValue."""
         return int(values.parse(value, self._setting(name)))
 
+    def switch(self, name: str, value: str) -> str:
+        """`on` or `off` of a switch's other words, where the other version has no switch."""
+        old, new = self._setting(name), setting(name, self.target)
+        if old.kind != "bool" or (new is not None and new.kind == "bool"):
+            return value
+        try:
+            return values.spelled(values.parse(value, old), old)
+        except values.BadValue:
+            return value
+
     def _setting(self, name: str) -> Setting:
         found = setting(name, self.source)
         if found is None:
@@ -161,13 +171,16 @@ def _renamed(at: str, older: str, newer: str) -> Rule:
 def _narrowed(
     at: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
 ) -> Rule:
-    """The new version takes more than the old one."""
+    """The new version takes more than the old one; only a switch has beginnings of words."""
+
+    def widen(value: str, context: Context) -> Carried:
+        return {name: context.switch(name, value)}
 
     def carry(value: str, _context: Context) -> Carried:
         older = backward(value)
         return None if older is None else {name: older}
 
-    return Rule(at, name, name, lambda value, _context: {name: value}, carry, reason, lost)
+    return Rule(at, name, name, widen, carry, reason, lost)
 
 
 def _segments_to_sizes(value: str, context: Context) -> Carried:
@@ -306,8 +319,10 @@ RULES: tuple[Rule, ...] = (
         "10",
         "password_encryption",
         "password_encryption",
-        lambda value, _context: (
-            None if value.lower() in {"off", "false", "no", "0"} else {"password_encryption": "md5"}
+        lambda value, context: (
+            None
+            if context.switch("password_encryption", value).lower() == "off"
+            else {"password_encryption": "md5"}
         ),
         lambda _value, _context: {"password_encryption": "on"},
         _("To 9.6 passwords are hashed by MD5 or not at all; 10 chooses the method."),

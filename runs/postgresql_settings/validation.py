@@ -10,19 +10,13 @@ from runs.postgresql_settings import (
     ownership,
     secrets,
     values,
+    word_lists,
 )
-from runs.postgresql_settings.catalogue import Setting, before, position
+from runs.postgresql_settings.catalogue import position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
 from runs.wording import gettext_noop as _
 
-# String settings whose value is a list of known words: (word, first version that has it).
-_LISTS: Mapping[str, Mapping[str, str]] = {
-    "log_destination": {
-        "stderr": "9.2", "csvlog": "9.2", "syslog": "9.2", "eventlog": "9.2", "jsonlog": "15",
-    },
-}  # fmt: skip
-_PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
 
@@ -106,44 +100,7 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
             "error", bad.code, setting.name, (major,), bad.message, parameters, bad.remedy
         )
     else:
-        yield from _words(value, setting)
-        yield from _standby_names(value, setting)
-
-
-def _words(value: str, setting: Setting) -> Iterator[Finding]:
-    since = _LISTS.get(setting.name)
-    if since is None:
-        return
-    allowed = [word for word, first in since.items() if not before(setting.major, first)]
-    for word in (part.strip().strip('"').lower() for part in value.split(",")):
-        if word and word not in allowed:
-            yield _error(
-                "invalid_choice",
-                setting.name,
-                setting.major,
-                _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s."),
-                _("Choose one of: %(allowed)s."),
-                value=word,
-                allowed=", ".join(allowed),
-            )
-
-
-def _standby_names(value: str, setting: Setting) -> Iterator[Finding]:
-    """Several synchronous standbys came with 9.6, FIRST and ANY with 10."""
-    match = _PRIORITY.match(value)
-    if setting.name != "synchronous_standby_names" or match is None:
-        return
-    since = "10" if match["method"] else "9.6"
-    if before(setting.major, since):
-        yield _error(
-            "syntax_too_new",
-            setting.name,
-            setting.major,
-            _("PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."),
-            _("Give the standbys as a plain list; its first connected one is synchronous."),
-            value=value,
-            since=since,
-        )
+        yield from word_lists.findings(value, setting)
 
 
 def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ Value = bool | int | float | str
 _HEXADECIMAL = r"0[xX][0-9a-fA-F]++"
 _INTEGER = re.compile(rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|\d++))\s*+(?P<unit>[^\s\d.eE].*)?")
 _REAL = re.compile(
-    rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+))"
+    rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?))"
     r"\s*+(?P<unit>\S.*)?"
 )
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
@@ -93,7 +93,7 @@ def in_bytes(text: str, setting: Setting) -> int | None:
 
 
 def _boolean(text: str, setting: Setting) -> bool:
-    word = text.strip().lower()
+    word = text.lower()
     if word in {"1", "0"}:
         return word == "1"
     # `o` could be on or off; any other beginning is enough.

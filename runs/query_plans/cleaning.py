@@ -18,13 +18,13 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}+[A-Za-z]")
 _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""})
 # A log's entry of auto_explain, of stderr, csvlog and jsonlog.
 LOGGED = re.compile(r"duration: (\d{1,15}\.\d{1,9}) ms  plan:(\\n|[ \t]*+\n|[ \t]*+)")
-_CSV_REST = re.compile(r'(?:[^"]|"")*+')
-_JSON_REST = re.compile(r'(?:[^"\\]|\\.)*+')
+_CSV_REST = re.compile(r'[^"]*+(?:""[^"]*+)*')
+_JSON_REST = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*')
 _CSV_CELL = re.compile(r'^"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULTILINE)
 
 # What logs, containers and mails put in front of each line.
 _PREFIXES = (
-    re.compile(r"\A>(?: ?>)*+ ?"),
+    re.compile(r"\A>(?: ?>)* ?"),
     re.compile(r"\A[\w.-]{1,60}+ {1,20}+\| ?"),
     re.compile(r"\A\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?: std(?:out|err) [FP])? "),
     re.compile(r"\A\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,99} \S{1,99}\[\d+\]: (?:\[\d+-\d+\] )?"),

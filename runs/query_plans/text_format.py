@@ -46,12 +46,12 @@ _FOOTER = re.compile(
     r"|\ATrigger\b[^:]*+(?:: time=|: calls=)"
 )
 _DETAIL = re.compile(
-    r"\A[A-Z][A-Za-z/-]*+(?: [A-Za-z/-]++)*+(?: \d++)?+:(?=\s|\Z)"
+    r"\A[A-Z][A-Za-z/-]*+(?: [A-Za-z/-]++)*(?: \d++)?:(?=\s|\Z)"
     r"|\A(?:Foreign )?(?:Insert|Update|Delete|Merge) on \S"
 )
 _WORKER = re.compile(r"\A(Worker \d++): ?(.*)")
 _KIND = re.compile(
-    r"\A(?:Parallel |Async |Partial |Finalize )*+(?:(?:Group|Hash|Mixed)?Aggregate"
+    r"\A(?:Parallel |Async |Partial |Finalize )*(?:(?:Group|Hash|Mixed)?Aggregate"
     r"|Append|Bitmap(?:And|Or)"
     r"|(?:CTE|Custom|Foreign|Function|Seq|Sample|Subquery|Table Function|T[iI][dD]|Tid Range"
     r"|Bitmap (?:Heap|Index)|Values|WorkTable|Named Tuplestore|Index(?: Only)?) Scan"
@@ -61,7 +61,7 @@ _KIND = re.compile(
     r"|Recursive Union|Result|(?:Hash)?SetOp \w+(?: All)?|Sort|Unique|WindowAgg)"
     r"(?: Backward)?(?: (?:on|using) \S.*| \([\w ]+\)(?: on \S.*)?)?\Z"
 )
-_QUOTED = re.compile(r'"((?:[^"]|"")*+)"')
+_QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*)"')
 _WITH_ONE = frozenset(
     ("Hash", "Sort", "Incremental Sort", "Limit", "Materialize", "Memoize", "Gather",
      "Gather Merge", "Unique", "WindowAgg", "LockRows", "Bitmap Heap Scan", "Aggregate",

@@ -1,10 +1,11 @@
 """What the check accepts, real servers take; what it refuses, they refuse."""
 
+# ruff: noqa: E501 - tables of lines are wide.
 import pytest
 
 from runs.postgresql_settings import values
 from runs.postgresql_settings.catalogue import MAJORS, catalogue
-from runs.postgresql_settings.conf_file import quoted, read
+from runs.postgresql_settings.conf_file import quoted, read, write
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
 from tests.unit.postgresql_settings.servers import (
@@ -178,3 +179,52 @@ def test_the_check_foresees_whether_the_server_starts(server: Server):
     expected = [not refused(given, server) for given in cases]
     answers = [server.starts(given) for given in cases]
     assert disagreements(cases, expected, answers) == []
+
+
+# As they stand in a file, without quotes where these have none.
+FILE_LINES = [
+    "work_mem = 1.5MB", "work_mem = '1.5MB'", "work_mem = .5GB", "work_mem = 2048kB", "work_mem=+4MB",
+    "work_mem 4MB", "work_mem = 0x1000", "work_mem = 010MB", "work_mem = 1e4", "work_mem = '1e4'",
+    "work_mem = 4 MB", "work_mem = '4 MB'", "work_mem = 4MB # x", "work_mem = 4MB, 5MB", "work_mem =",
+    "work_mem = 4MB\u00a0", "checkpoint_timeout = 0.1h", "checkpoint_timeout = '0.1h'",
+    "random_page_cost = 1e0", "random_page_cost = 1.0e0", "random_page_cost = 1.", "random_page_cost = .5",
+    "checkpoint_completion_target = 9e-1", "fsync = 'off '", "fsync = of", "fsync = ON", "fsync = ' on'",
+    "cluster_name = 'a # b'", "cluster_name = 'it''s'", "cluster_name = 'it\\'s'", "search_path = a-b",
+    "log_connections = t", "log_connections = tru", "log_connections = on", "log_connections = 'receipt'",
+    "log_connections = 'reciept'", "log_connections = 'on,receipt'", "log_connections = ''",
+    "debug_io_direct = 'dta'", "debug_io_direct = 'data, wal'", "createrole_self_grant = 'sett'",
+    "createrole_self_grant = 'set,inherit'", "client_encoding = utf99", "client_encoding = 'UTF-8'",
+    "client_encoding = latin1", "synchronous_standby_names = '(a'", "synchronous_standby_names = 'a b'",
+    "synchronous_standby_names = 'a, \"b c\", *'", "synchronous_standby_names = 'FIRST 1 (a, b)'",
+    "synchronous_standby_names = '2 (a, b)'", "synchronous_standby_names = 'ANY 0 (a)'",
+    "synchronous_standby_names = 'ANY (a)'", "synchronous_standby_names = ''", "work_mem = '4MB",
+    "1work_mem = 4MB", "work_mem = 4MB work_mem = 5MB", "log_destination = 'stderr,'",
+]  # fmt: skip
+
+
+@EACH_SERVER
+def test_lines_of_a_file_are_decided_as_by_the_server(server):
+    texts = [f"{line}\n" for line in FILE_LINES]
+    files = [read(text) for text in texts]
+    expected = [not file.faults and not refused(dict(file.settings), server) for file in files]
+    assert not disagreements(FILE_LINES, expected, server.reads_each(texts))
+
+
+# What versions write differently, with the version that it is for.
+CARRIED = [
+    ("18", {"shared_buffers": "0.5GB", "work_mem": "1.5MB", "checkpoint_timeout": "0.1h"}),
+    ("18", {"vacuum_cost_delay": "0.5ms", "effective_cache_size": "2.5TB", "jit_above_cost": "1e6"}),
+    ("17", {"log_connections": "t", "log_disconnections": "of"}),
+    ("9.6", {"log_connections": "tru", "password_encryption": "of"}),
+    ("14", {"wal_compression": "tr"}), ("9.4", {"archive_mode": "of"}),
+    ("18", {"log_connections": "receipt,authorization"}), ("18", {"random_page_cost": "11e-1"}),
+]  # fmt: skip
+
+
+@EACH_SERVER
+def test_a_written_file_is_read_by_the_server_that_it_is_for(server):
+    given = [translate(settings, major, server.major).settings for major, settings in CARRIED]
+    written = [write(settings, server.major) for settings in given]
+    expected = [not refused(settings, server) for settings in given]
+    assert all(expected)
+    assert not disagreements(CARRIED, expected, server.reads_each(written))

@@ -497,7 +497,7 @@ def test_the_versions_of_a_name_are_told_as_a_span(name, span):
         ("a.b = 'tab\\tback\\\\slash\\101'", {"a.b": "tab\tback\\slashA"}),
         ("checkpoint_completion_target = 0.9", {"checkpoint_completion_target": "0.9"}),
         ("autovacuum_work_mem = -1", {"autovacuum_work_mem": "-1"}),
-        ("work_mem = 1.5MB", {"work_mem": "1.5MB"}),
+        ("work_mem = '1.5MB'", {"work_mem": "1.5MB"}),
         ("log_timezone = Asia/Tokyo", {"log_timezone": "Asia/Tokyo"}),
         ("pg_stat_statements.max=10", {"pg_stat_statements.max": "10"}),
         ("# shared_buffers = 1GB", {}),

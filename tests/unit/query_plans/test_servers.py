@@ -17,6 +17,8 @@ MAJORS = (
 )
 SERVERS = [each for each in one_of_each_major() if each.major in MAJORS]
 SETUP = """
+DROP TABLE IF EXISTS "Order Line", item;
+DROP FUNCTION IF EXISTS nothing();
 CREATE TABLE item (id int PRIMARY KEY, shelf int, name text);
 CREATE TABLE "Order Line" (id int, item int REFERENCES item, pieces numeric);
 INSERT INTO item SELECT i, i % 12, 'item ' || i FROM generate_series(1, 1500) i;

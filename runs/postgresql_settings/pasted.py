@@ -1,0 +1,222 @@
+"""Settings in other forms than postgresql.conf, as its lines: statements, YAML, options, exports.
+
+What is read: ALTER SYSTEM, ALTER DATABASE and SET; YAML of Patroni, CloudNativePG, Helm and others;
+`-c name=value` of command lines and compositions; pg_settings and SHOW ALL as tables or CSV; JSON
+of cloud providers. Lines of a form that set nothing are left to the form; values that only the
+provider can compute come as they are, and are refused by the check.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runs import foreign_json
+from runs.postgresql_settings import units
+from runs.postgresql_settings.catalogue import MAJORS, existence, setting
+
+# Line, name and value.
+Pasted = tuple[int, str, str]
+
+_NAME = r"[A-Za-z_][\w$]*+(?:\.[A-Za-z_][\w$]*+)?"
+_VALUE = r"""(?:'[^']*+(?:''[^']*+)*'|"[^"]*+")"""
+STATEMENT = re.compile(
+    r"\s*+(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?"
+    r"(?:alter\s++(?:system|database\s++\S++|(?:role|user)\s++\S++(?:\s++in\s++database\s++\S++)?)\s++)?"
+    rf"set\s++(?:session\s++|local\s++|persist\s++)?(?P<name>\"?{_NAME}\"?)\s*+(?:=|to\b)\s*+"
+    rf"(?P<value>[^;]*?)\s*+;?\s*+(?:--.*)?",
+    re.IGNORECASE,
+)
+# Statements that pgtune and others print around the settings.
+NO_SETTING = re.compile(
+    r"\s*+(?:--.*|(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?select\s++pg_reload_conf\(\)\s*+;?"
+    r"|alter\s++system\s++reset\s++\S++)\s*+",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*(?:-\s)?\s*["']?|--)"""
+    rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|[^\s"',\]]*+)"""
+)
+_HAS_OPTIONS = re.compile(
+    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s)?\s*+["']?[a-z_]++(?:\.\w++)?=""", re.MULTILINE
+)
+_YAML = re.compile(
+    rf"""( *+)(?:- )?["']?(?P<name>{_NAME})["']?:(?:\s++(?P<value>{_VALUE}|[^#]*?))?\s*+(?:#.*)?"""
+)
+_NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
+_VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
+           "currentvalue", "values"}  # fmt: skip
+_SOURCES = {"source"}
+_NOT_SET = {"default", "override", "engine-default", "system-default"}
+MOST_COLUMNS = 40
+
+
+def entries(text: str) -> list[Pasted] | None:
+    """What a text in one of the other forms sets; None for a text that is none of them."""
+    lines = text.split("\n")
+    begin = text.lstrip()[:1]
+    if begin in {"{", "["} and (found := _of_json(text)) is not None:
+        return found
+    for read in (_of_table, _of_yaml):
+        if (found := read(lines)) is not None:
+            return found
+    if _HAS_OPTIONS.search(text):
+        return _of_options(text)
+    return None
+
+
+def of_statement(line: str) -> tuple[str, str] | None:
+    """The name and value of a statement that sets something."""
+    found = STATEMENT.fullmatch(line)
+    if found is None:
+        return None
+    parts = re.findall(rf"{_VALUE}|[^,']++", found["value"])
+    value = ", ".join(_literal(part.strip()) for part in parts if part.strip(" ,"))
+    return found["name"].strip('"'), value
+
+
+def _literal(text: str) -> str:
+    """The value of a literal of SQL; other words as they are."""
+    if len(text) > 1 and text[0] == "'" == text[-1]:
+        return text[1:-1].replace("''", "'")
+    return text
+
+
+def _is_known(name: str) -> bool:
+    return bool(existence(name)) or "." in name
+
+
+def _of_yaml(lines: list[str]) -> list[Pasted] | None:
+    """The settings below `parameters:`; anywhere, if there is no such block."""
+    found, blocks, inside = [], 0, -1
+    plain = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith(("#", "---", "- ")):
+            continue
+        entry = _YAML.fullmatch(line.expandtabs(2))
+        if entry is None:
+            plain += 1
+            continue
+        column, name, value = len(entry[1]), entry["name"], _yaml_value(entry["value"])
+        if inside >= 0 and column <= inside:
+            inside = -1
+        if value == "" and name in {"parameters", "postgresql.conf", "databaseFlags"}:
+            blocks, inside = blocks + 1, column
+        elif value and (inside >= 0 or _is_known(name)):
+            found.append((number, name, value, inside >= 0))
+    if not found or plain > len(found):
+        return None
+    return [(n, name, value) for n, name, value, within in found if within or not blocks]
+
+
+def _yaml_value(text: str | None) -> str:
+    value = (text or "").strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+        quote, value = value[0], value[1:-1]
+        return value.replace("''", "'") if quote == "'" else value.replace('\\"', '"')
+    return "" if value in {"|", ">", "{}", "null", "~"} else value
+
+
+def _of_options(text: str) -> list[Pasted]:
+    """What `-c name=value` and `--name=value` give a server."""
+    found = []
+    for each in _OPTION.finditer(text):
+        name = each["name"].replace("-", "_")
+        if each[0].startswith("-c") or _is_known(name):
+            value = each["value"].strip("\"'") if each["value"][:1] in "\"'" else each["value"]
+            found.append((text.count("\n", 0, each.start()) + 1, name, value))
+    return found
+
+
+def _of_table(lines: list[str]) -> list[Pasted] | None:
+    """Rows of pg_settings, SHOW ALL or a provider's export, below their heading."""
+    for at, line in enumerate(lines[:20]):
+        for separator in (",", "|", "\t", ";"):
+            if separator not in line:
+                continue
+            heading = [_cell(each) for each in _cells(line, separator)]
+            if _NAMES & set(heading) and _VALUES & set(heading):
+                return list(_rows(lines, at + 1, heading, separator))
+    return None
+
+
+def _cell(text: str) -> str:
+    return text.strip().strip("\ufeff").lower()
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    if separator == "|":
+        inner = line.strip()
+        inner = inner[1:-1] if inner[:1] == "|" == inner[-1:] else inner
+        return [each.strip() for each in inner.split("|")][:MOST_COLUMNS]
+    return next(csv.reader([line], delimiter=separator, strict=False), [])[:MOST_COLUMNS]
+
+
+def _rows(lines: list[str], begin: int, heading: list[str], separator: str) -> Iterator[Pasted]:
+    for number, line in enumerate(lines[begin:], start=begin + 1):
+        cells = _cells(line, separator)
+        row = dict(zip(heading, cells, strict=False))
+        if len(cells) > 1 and not set(line.strip()) <= set("-+|=: "):
+            yield from _row(number, row)
+
+
+def _row(number: int, row: Mapping[str, Any]) -> Iterator[Pasted]:
+    lowered = {str(name).lower(): value for name, value in row.items()}
+    name = next((str(lowered[key]).strip() for key in lowered if key in _NAMES), "")
+    value = next((lowered[key] for key in lowered if key in _VALUES), None)
+    source = next((str(lowered[key]).strip().lower() for key in lowered if key in _SOURCES), "")
+    if not re.fullmatch(_NAME, name) or value is None or source in _NOT_SET or _is_preset(name):
+        return
+    text = str(value).lower() if isinstance(value, bool) else str(value).strip()
+    if text or "unit" in lowered:
+        yield number, name, _with_unit(text, str(lowered.get("unit") or "").strip())
+
+
+def _is_preset(name: str) -> bool:
+    """Whether it only shows how a server was built: an export has these, too."""
+    found = [each for major in MAJORS if (each := setting(name, major)) is not None]
+    return bool(found) and found[-1].is_preset
+
+
+def _with_unit(value: str, unit: str) -> str:
+    """A number of pg_settings in a unit that a file can have (8kB is none)."""
+    blocks = re.fullmatch(r"(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d)", unit)
+    number = re.fullmatch(r"\d{1,18}(?:\.\d{1,18})?", value)
+    if blocks is None or number is None:
+        return value
+    if blocks[1] is None:
+        return f"{value}{unit}"
+    size = int(blocks[1]) * units.BYTES[blocks[2]]
+    return f"{int(float(value)) * size // units.BYTES['kB']}kB"
+
+
+def _of_json(text: str) -> list[Pasted] | None:
+    """Objects with a name and a value at any depth, or an object of settings."""
+    try:
+        whole = foreign_json.loads(text)
+    except ValueError:
+        return None
+    rows = list(_objects(whole))
+    found = [each for row in rows for each in _row(1, row)]
+    if found:
+        return [(_line_of(text, name), name, value) for _one, name, value in found]
+    return [
+        (_line_of(text, name), name, str(value).lower() if isinstance(value, bool) else str(value))
+        for row in rows
+        for name, value in row.items()
+        if _is_known(name) and isinstance(value, str | int | float)
+    ] or None
+
+
+def _objects(whole: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(whole, dict):
+        yield whole
+    for each in whole.values() if isinstance(whole, dict) else whole:
+        if isinstance(each, dict | list):
+            yield from _objects(each)
+
+
+def _line_of(text: str, name: str) -> int:
+    at = text.find(json.dumps(name))
+    return text.count("\n", 0, max(at, 0)) + 1

@@ -1,0 +1,110 @@
+"""Settings as people have them elsewhere: what each form sets."""
+# ruff: noqa: E501 - samples are wide.
+
+import pytest
+
+from runs.postgresql_settings import conf_file, values
+from runs.postgresql_settings.catalogue import setting
+from tests.patterns import min_of
+
+WANTED = {"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": "1.1", "jit": "off"}
+FORMS = {
+    "postgresql.conf": "include_dir = 'conf.d'\nshared_buffers = 2GB # memory\nwork_mem = 4MB\n"
+    "work_mem = '8MB'\nrandom_page_cost 1.1\njit = off",
+    "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n".replace("SET\n", "SET")
+    + "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
+    "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
+    "psql": "postgres=# ALTER SYSTEM SET shared_buffers = '2GB';\npostgres=# SET work_mem = '8MB';\n"
+    "postgres=# set random_page_cost to 1.1;\npostgres=# SET SESSION jit = off;",
+    "ALTER DATABASE and ROLE": "ALTER DATABASE shop SET shared_buffers = '2GB';\nALTER ROLE app SET work_mem = '8MB';\n"
+    "ALTER ROLE app IN DATABASE shop SET random_page_cost TO 1.1;\nALTER USER app SET jit TO off; -- slow",
+    "Patroni": "scope: shop\nbootstrap:\n  dcs:\n    ttl: 30\n    postgresql:\n      use_slots: true\n"
+    "      parameters:\n        shared_buffers: 2GB\n        work_mem: '8MB'  # more\n"
+    '        random_page_cost: 1.1\n        jit: "off"\n  initdb:\n  - encoding: UTF8\n  port: 5432\n',
+    "CloudNativePG": "apiVersion: postgresql.cnpg.io/v1\nkind: Cluster\nmetadata:\n  name: shop\nspec:\n"
+    '  instances: 3\n  postgresql:\n    parameters:\n      shared_buffers: "2GB"\n      work_mem: "8MB"\n'
+    '      random_page_cost: "1.1"\n      jit: "off"\n  storage:\n    size: 10Gi\n',
+    "plain YAML": "shared_buffers: 2GB\nwork_mem: 8MB\nrandom_page_cost: 1.1\njit: off\n",
+    "a command": "docker run -d postgres:18 -c shared_buffers=2GB -c 'work_mem=8MB' -c random_page_cost=1.1 --jit=off",
+    "postgres": "postgres -D /data -cshared_buffers=2GB --work-mem=8MB --random_page_cost=1.1 -c jit=off",
+    "a composition": "services:\n  db:\n    image: postgres:18\n    command: >\n      postgres -c shared_buffers=2GB\n"
+    '        -c work_mem=8MB\n        -c random_page_cost=1.1 -c jit=off\n    ports: ["5432:5432"]\n',
+    "a list of a composition": "command:\n  - postgres\n  - -c\n  - shared_buffers=2GB\n  - -c\n  - work_mem=8MB\n"
+    '  - "-c"\n  - "random_page_cost=1.1"\n  - -c\n  - jit=off\n',
+    "a list on one line": 'command: ["postgres", "-c", "shared_buffers=2GB", "-c", "work_mem=8MB", '
+    '"-c", "random_page_cost=1.1", "-c", "jit=off"]',
+    "CSV of pg_settings": "name,setting,unit\nshared_buffers,262144,8kB\nwork_mem,8192,kB\n"
+    "random_page_cost,1.1,\njit,off,\nblock_size,8192,\n",
+    "whole CSV of pg_settings": 'name,setting,unit,category,source\nshared_buffers,262144,8kB,"A / B, C",configuration file\n'
+    "work_mem,8192,kB,X,session\nrandom_page_cost,1.1,,X,user\njit,off,,X,database\nfsync,on,,X,default\n",
+    "psql's table": "      name       | setting | unit \n-----------------+---------+------\n"
+    " shared_buffers  | 262144  | 8kB\n work_mem        | 8192    | kB\n random_page_cost | 1.1 | \n jit | off | \n(4 rows)\n",
+    "SHOW ALL": "name | setting | description\n---+---+---\nshared_buffers | 2GB | Sets it.\nwork_mem | 8MB | x\n"
+    "random_page_cost | 1.1 | x\njit | off | x\n",
+    "a markdown table": "| Name | Value |\n|---|---|\n| shared_buffers | 2GB |\n| work_mem | 8MB |\n"
+    "| random_page_cost | 1.1 |\n| jit | off |\n",
+    "RDS": '{"Parameters": [{"ParameterName": "shared_buffers", "ParameterValue": "262144", "Source": "user"},'
+    '{"ParameterName": "work_mem", "ParameterValue": "8192", "Source": "user"},'
+    '{"ParameterName": "fsync", "ParameterValue": "on", "Source": "engine-default"},'
+    '{"ParameterName": "array_nulls", "Source": "user"},'
+    '{"ParameterName": "random_page_cost", "ParameterValue": "1.1"}, {"ParameterName": "jit", "ParameterValue": "0"}]}',
+    "RDS as CSV": "ParameterName,ParameterValue,AllowedValues\nshared_buffers,262144,16-1073741823\nwork_mem,8192,64-2147483647\n"
+    'random_page_cost,1.1,\njit,0,"0,1"\n',
+    "Cloud SQL": '{"settings": {"tier": "db-custom-4-15360", "databaseFlags": [{"name": "shared_buffers", "value": "262144"},'
+    '{"name": "work_mem", "value": "8192"}, {"name": "random_page_cost", "value": "1.1"}, {"name": "jit", "value": "off"}]}}',
+    "Azure": '[{"name": "shared_buffers", "value": "262144", "source": "user-override", "unit": "8kB"},'
+    '{"name": "work_mem", "value": "8192", "source": "user-override"}, {"name": "random_page_cost", "value": "1.1"},'
+    '{"name": "jit", "value": "off"}, {"name": "fsync", "value": "on", "source": "system-default"}]',
+    "an object": '{"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": 1.1, "jit": false}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_sets_the_same(form):
+    for text in (FORMS[form], "\ufeff" + FORMS[form].replace("\n", "\r\n")):
+        file = conf_file.read(text)
+        read = {
+            name: values.parse(value, setting(name, "18")) for name, value in file.settings.items()
+        }
+        assert read == {
+            name: values.parse(value, setting(name, "18")) for name, value in WANTED.items()
+        }
+        assert [fault.code for fault in file.faults] == (
+            ["include_not_followed"] if form == "postgresql.conf" else []
+        )
+
+
+def test_statements_have_sql_literals_and_lists():
+    text = "ALTER SYSTEM SET log_line_prefix = '%m ''a'' # ';\nALTER ROLE a SET search_path TO app, public;"
+    assert conf_file.read(text).settings == {
+        "log_line_prefix": "%m 'a' # ", "search_path": "app, public",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "log_line_prefix = '%m # not a comment '' '", "work_mem = '1.5MB'", "x.y = 'a: b'",
+        "primary_conninfo = 'host=a -c b=c'", "log_destination = 'stderr,csvlog'", "name = setting",
+    ],
+)  # fmt: skip
+def test_a_postgresql_conf_is_no_other_form(text):
+    file = conf_file.read(text)
+    assert not file.faults
+    assert len(file.settings) == 1
+
+
+def test_unknown_settings_of_a_block_and_formulas_are_left_to_the_check():
+    text = "parameters:\n  shared_bufers: 2GB\n  work_mem: '{DBInstanceClassMemory/32768}'\n"
+    assert conf_file.read(text).settings == {
+        "shared_bufers": "2GB", "work_mem": "{DBInstanceClassMemory/32768}",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["-c a=b ", "a: b\n", "a,b,", "name|setting|", "set x = ", "{", '[{"a":', "alter system set "],
+)
+def test_a_hostile_text_is_answered_soon(unit):
+    text = unit * (200_000 // len(unit))
+    assert min_of(lambda: conf_file.read(text)) < 3
