@@ -63,7 +63,7 @@ class WholeInstance:
     def _launch(self) -> None:
         others = {name: value for name, value in os.environ.items() if name not in OURS}
         own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self.port)}
-        own["BENCHLAB_FIRST_RUN_SECONDS"] = "0"
+        own |= {"BENCHLAB_FIRST_RUN_SECONDS": "0", "BENCHLAB_WORKERS": "1"}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchlab.embedded"],

@@ -269,7 +269,7 @@ class Instance:
         print(said, end="", file=sys.stderr, flush=True)
 
     def _start_programs(self) -> None:
-        for program in (self._web(), self._control(), self._worker()):
+        for program in (self._web(), self._control(), *self._workers()):
             say(f"starting {program.name}")
             self._services.append(program)
             self._programs.append(program)
@@ -297,8 +297,9 @@ class Instance:
     def _control(self) -> Program:
         return self._celery("control", queue="control", threads=8)
 
-    def _worker(self) -> Program:
-        return self._celery("worker", queue="runs", threads=HELD_RUNS)
+    def _workers(self) -> list[Program]:
+        names = ["worker", *(f"worker-{number}" for number in range(2, self.options.workers + 1))]
+        return [self._celery(name, queue="runs", threads=HELD_RUNS) for name in names]
 
     def _celery(self, name: str, *, queue: str, threads: int) -> Program:
         return self._program(

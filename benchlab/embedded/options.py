@@ -15,7 +15,7 @@ ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - recognised
 
 @dataclass(frozen=True)
 class Options:
-    """BENCHLAB_VAR, BENCHLAB_BIND, BENCHLAB_PORT, ALLOWED_HOSTS, BENCHLAB_URL and BENCHLAB_RESTORE.
+    """BENCHLAB_VAR, _BIND, _PORT, _URL, _RESTORE and _WORKERS, and ALLOWED_HOSTS.
 
     `restores` is a backup to bring into a new instance before it starts; `trusts_plain`
     (BENCHLAB_RESTORE_PLAIN=1): also one of 0.2 or before, which was not authenticated.
@@ -28,10 +28,11 @@ class Options:
     public_url: str
     restores: Path | None = None
     trusts_plain: bool = False
+    workers: int = 1
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read them. Raises StartError for a port that is none."""
+        """Read them. Raises StartError for a port, or a number of workers, that is none."""
         bind = environ.get("BENCHLAB_BIND") or "127.0.0.1"
         port = _port(environ.get("BENCHLAB_PORT") or "8000")
         # the local names stay allowed: the instance itself asks by them whether it is ready
@@ -45,6 +46,7 @@ class Options:
             public_url=environ.get("BENCHLAB_URL") or f"http://{_host(bind)}:{port}",
             restores=_file(environ.get("BENCHLAB_RESTORE", "")),
             trusts_plain=environ.get("BENCHLAB_RESTORE_PLAIN", "") == "1",
+            workers=_workers(environ.get("BENCHLAB_WORKERS", "")),
         )
 
     @property
@@ -56,6 +58,20 @@ class Options:
     def gunicorn_bind(self) -> str:
         """The address in gunicorn's words."""
         return f"[{self.bind}]:{self.port}" if ":" in self.bind else f"{self.bind}:{self.port}"
+
+
+# Of the machine, for a second worker: where one hangs, the other takes its runs.
+MEMORY_FOR_TWO = 3 * 2**30
+MOST_WORKERS = 16
+
+
+def _workers(text: str) -> int:
+    if not text:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return 2 if memory >= MEMORY_FOR_TWO else 1
+    if not (text.isdecimal() and 1 <= int(text) <= MOST_WORKERS):
+        raise StartError(f"BENCHLAB_WORKERS is {text!r}: give a number from 1 to {MOST_WORKERS}")
+    return int(text)
 
 
 def _port(text: str) -> int:

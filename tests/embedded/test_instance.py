@@ -273,3 +273,10 @@ def test_the_script_says_what_it_does_instead_of_starting(given, ends, refusal):
     assert (said.returncode, said.stderr) == (ends, refusal)
     assert said.stdout.startswith("Starts a complete BenchLab in the foreground")
     assert "BENCHLAB_PORT" in said.stdout
+
+
+@pytest.mark.parametrize("text", ["0", "17", "two", "-1", "1.5"])
+def test_a_number_of_workers_that_is_none_is_refused(text):
+    with pytest.raises(StartError, match="BENCHLAB_WORKERS"):
+        Options.from_environment({"BENCHLAB_WORKERS": text})
+    assert Options.from_environment({"BENCHLAB_WORKERS": "3"}).workers == 3

@@ -106,6 +106,7 @@ def test_nothing_of_the_instance_runs_as_root_but_who_starts_it(instance: Instan
         "target": "benchlab-target",
         "web": "benchlab-web",
         "worker": "benchlab-web",
+        "worker-2": "benchlab-web",
         "control": "benchlab-web",
     }
     roots = [pid for pid, uid in processes_of(instance).items() if uid == 0]
