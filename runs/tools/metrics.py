@@ -1,6 +1,8 @@
 """The metrics that tools share, and series: points in time as values at a fixed interval."""
 
+import hashlib
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -10,6 +12,8 @@ from runs.tools.output import slug
 from runs.wording import gettext_noop as _
 
 _LONGEST_NAME = 80
+_LONGEST_TITLE = 150
+_SIGN = re.compile(r"(?<![A-Za-z0-9_)\]])-(?=[0-9.])")
 _LARGEST = 1e18  # larger values are never measurements, only errors in the output
 
 
@@ -28,11 +32,19 @@ class Metric:
             return ()
         return (MetricValue(self.name, float(value), self.unit, self.direction, self.title),)
 
-    def part(self, name: str) -> "Metric":
-        """Return this metric of a part of the run: an operation, a job, a statement."""
-        prefix = slug(name)[: _LONGEST_NAME - len(self.name) - 1].strip("_")
+    def part(self, name: str, *, is_marked: bool = False) -> "Metric":
+        """Return this metric of a part of the run: an operation, a job, a statement.
+
+        What a slug cannot hold (the end of a long name, letters that are not ASCII) is a hash of
+        the name, so that no two parts become one; `is_marked` asks for it.
+        """
+        room = _LONGEST_NAME - len(self.name) - 1
+        prefix = slug(_SIGN.sub("minus ", name))
+        if is_marked or len(prefix) > room or any(c.isalnum() and c > "\x7f" for c in name):
+            mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+            prefix = f"{prefix[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
         full = f"{prefix}_{self.name}" if prefix else self.name
-        return replace(self, name=full, title=f"{name[:60]}: {self.title}")
+        return replace(self, name=full, title=f"{name[:_LONGEST_TITLE]}: {self.title}")
 
 
 TPS = Metric("tps", _("Transactions per second"), "tps", "higher")

@@ -9,6 +9,7 @@ from runs.tools.adapter import Files, MetricValue, Reading, Reason, UnreadableOu
 from runs.tools.metrics import Metric
 from runs.tools.output import documents_in, output_of, shown
 
+_ANY = Metric("real_time", "", "ms", "lower")
 MOST = 900  # measurements: an upload takes 1,000
 
 
@@ -29,14 +30,20 @@ def read_document(
     if not found:
         raise otherwise
     reading = read(found[0])
-    reasons = (*_several(found), *reading.reasons)
+    reasons = (*_several(found), *_too_many(reading), *reading.reasons)
     return replace(
         reading,
         status="failed" if reasons else reading.status,
         reasons=reasons,
-        measurements=() if reasons else distinct(reading.measurements),
+        measurements=() if reasons else reading.measurements,
         unknown_lines=shown(documents.other_text.split("\n")),
     )
+
+
+def _too_many(reading: Reading) -> tuple[Reason, ...]:
+    count = len(reading.measurements)
+    message = f"There are {count} figures, and at most {MOST} in a run: send them in several."
+    return (Reason("too_many", message),) if count > MOST else ()
 
 
 def _several(found: Sequence[Any]) -> tuple[Reason, ...]:
@@ -45,12 +52,12 @@ def _several(found: Sequence[Any]) -> tuple[Reason, ...]:
     return (Reason("several_results", "The output holds more than one run: send each by itself."),)
 
 
-def distinct(values: Iterable[MetricValue]) -> tuple[MetricValue, ...]:
-    """The values, each metric once. Names that differ by signs alone would be one metric."""
-    found: dict[str, MetricValue] = {}
-    for each in values:
-        found.setdefault(each.metric, each)
-    return tuple(found.values())[:MOST]
+def marked(names: Iterable[str]) -> frozenset[str]:
+    """The names that would be one metric with another, and so need a mark: a/b and a-b."""
+    slugs: dict[str, set[str]] = {}
+    for name in names:
+        slugs.setdefault(_ANY.part(name).name, set()).add(name)
+    return frozenset(name for alike in slugs.values() if len(alike) > 1 for name in alike)
 
 
 def doubled(names: Sequence[str]) -> tuple[Reason, ...]:

@@ -105,7 +105,11 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
         yield Reason("run_aborted", "The final state of the run is ERROR.")
     elif state and state.lower() not in _STATES_OF_AN_END:
         yield Reason("ended_early", f"The final state of the run is {state[:40]}.")
-    if not number(summary.get(_GOODPUT_KEY)) or number(summary.get("Measured Requests")) == 0:
+    throughput, goodput = (number(summary.get(key)) for key in (_THROUGHPUT_KEY, _GOODPUT_KEY))
+    if throughput and goodput and goodput > throughput * 1.001:
+        message = f"The goodput ({goodput:g}) is above the throughput ({throughput:g})."
+        yield Reason("contradiction", message)
+    if not goodput or number(summary.get("Measured Requests")) == 0:
         yield Reason("nothing_processed", "No request was committed.")
 
 

@@ -1,5 +1,6 @@
 """fio's output with --output-format=json or json+, which may have messages as text before it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +99,12 @@ _MS = {"_ns": 1e-6, "": 1e-3}
 _PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
 _OPTIONS = {"numjobs": "clients", "iodepth": "iodepth", "runtime": "duration"}
 _LABELS = ("rw", "bs", "ioengine", "direct", "fsync", "fdatasync")
+# What fio says of a platform or of options that it takes all the same.
+_NOTICE = re.compile(
+    r"\Afio: (?:this platform does(?: not|n't)|file hash not empty on exit|note: |warning"
+    r"|clock setaffinity|method=cpuclock|any use of blockalign|job size set to"
+    r"|.{0,100}(?:deprecated|forcing |has no effect|ignored|ignoring|falling back))"
+)
 _JOBS = 50  # more are not reported one by one
 
 
@@ -119,7 +126,9 @@ class FioAdapter:
             found for found in output.found if isinstance(found, dict) and "fio version" in found
         ]
         messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
-        errors = tuple(line for line in messages if line.startswith("fio: "))
+        errors = tuple(
+            line for line in messages if line.startswith("fio: ") and not _NOTICE.match(line)
+        )
         if not reports and not errors:
             raise _unreadable(output.other_text)
         report = reports[0] if len(reports) == 1 else {}
@@ -158,6 +167,8 @@ def _reasons(
         yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
     if len(reports) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    elif rows(report, "client_stats"):
+        yield Reason("of_clients", "These are results of fio --client: send each client's own.")
     elif not rows(report, "jobs"):
         yield Reason("no_result", "fio ended without a job's result.")
     for job in rows(report, "jobs"):
@@ -197,7 +208,9 @@ def _of_direction(name: str, values: dict[str, Any]) -> Iterator[MetricValue]:
     if not number(values.get("iops")):
         return
     yield from _IOPS.part(name).of(number(values.get("iops")))
-    bandwidth = number(values.get("bw_bytes"))
+    bandwidth, kib = number(values.get("bw_bytes")), number(values.get("bw"))
+    if bandwidth is None and kib is not None:  # to 3.0 there was KiB/s alone
+        bandwidth = kib * KIB
     yield from _BANDWIDTH.part(name).of(bandwidth and bandwidth / _BYTES_PER_MIB)
     yield from _latency(name, values, "clat")
 
@@ -211,7 +224,10 @@ def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator
         yield from metrics.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
         yield from metrics.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
         for key, percent in _PERCENTILES.items():
-            found = part(values, f"{percentiles_of}{suffix}", "percentile").get(key)
+            rows_of = [  # the second with --lat_percentiles=1
+                part(values, f"{kind}{suffix}", "percentile") for kind in (percentiles_of, "lat")
+            ]
+            found = next((row[key] for row in rows_of if key in row), None)
             yield from metrics.latency_percentile(percent).part(name).of(_times(found, factor))
 
 

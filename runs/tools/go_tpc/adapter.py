@@ -36,12 +36,11 @@ _PLAIN = re.compile(r"\[(?P<when>Current|Summary)\] (?P<operation>[A-Z_]{1,40}) 
 _COLUMN = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<name>[A-Za-z0-9.]{{1,12}}(?:\(m?s\))?): (?P<value>{_NUMBER}|[0-9]+)"
 )
-_COLUMNS = frozenset(
-    {
-        *("takes(s)", "count", "tpm", "sum(ms)", "avg(ms)", "max(ms)"),
-        *("50th(ms)", "90th(ms)", "95th(ms)", "99th(ms)", "99.9th(ms)"),
-    }
+# To 2021 there were these alone, of whole milliseconds.
+_FIRST_COLUMNS = frozenset(
+    {"takes(s)", "count", "tpm", "sum(ms)", "avg(ms)", "90th(ms)", "99th(ms)"}
 )
+_COLUMNS = _FIRST_COLUMNS | {"50th(ms)", "95th(ms)", "99.9th(ms)", "max(ms)"}
 _PLAIN_RESULT = re.compile(
     rf"tpmC: (?P<tpmc>{_NUMBER})(?:, tpmTotal: (?P<tpmtotal>{_NUMBER}))?"
     rf"(?:, efficiency: (?P<efficiency>{_NUMBER})%)?"
@@ -117,7 +116,7 @@ def _refuse(line: str, report: Report) -> None:
 def _take_plain(match: re.Match[str], report: Report) -> None:
     cells = _COLUMN.finditer(match["columns"])
     columns = {cell["name"].lower(): cell["value"] for cell in cells}
-    if set(columns) == _COLUMNS:
+    if _FIRST_COLUMNS <= columns.keys() <= _COLUMNS:
         _keep(match["when"], match["operation"], columns, report)
     else:
         _refuse(match[0], report)
@@ -155,7 +154,8 @@ def _take_json(line: str, report: Report) -> None:
 
 def _keep(when: str, operation: str, columns: dict[str, Any], report: Report) -> None:
     found = Operation(operation, _finite({name: columns.get(name) for name in _COLUMNS}))
-    if len(found.values) < len(_COLUMNS) or not _OPERATION.fullmatch(operation):
+    is_whole = found.values.keys() >= _FIRST_COLUMNS | (columns.keys() & _COLUMNS)
+    if not is_whole or not _OPERATION.fullmatch(operation):
         _refuse(f"{when} {operation}: a column is missing or no number", report)
     elif when == "Current":
         report.current.setdefault(operation, []).append(found)
@@ -255,7 +255,7 @@ def _of_operation(operation: Operation) -> Iterator[MetricValue]:
         *((metrics.latency_percentile(p), f"{p}th(ms)") for p in ("50", "90", "95", "99", "99.9")),
         (metrics.LATENCY_MAXIMUM, "max(ms)"),
     ):
-        yield from metric.part(operation.name).of(operation.values[column])
+        yield from metric.part(operation.name).of(operation.values.get(column))
 
 
 def _series(report: Report) -> Iterator[SeriesReading]:

@@ -1,16 +1,27 @@
 """Google Benchmark's JSON (`--benchmark_format=json`). Source: its user guide, JSON schema 1.
 
-Of repetitions the median counts; the aggregates that it computes itself are left out.
+Of repetitions the median counts. Of a file of aggregates alone
+(`--benchmark_report_aggregates_only`) its own median does; versions before 1.5 name the aggregate
+at the end of the benchmark's name.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.adapter import (
+    Direction,
+    Files,
+    MetricValue,
+    Reading,
+    Reason,
+    TakenFile,
+    UnreadableOutput,
+)
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, median_of, read_document
-from runs.tools.output import number, part, rows, words
+from runs.tools.named_values import doubled, marked, median_of, read_document
+from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
@@ -18,6 +29,15 @@ _TIMES = {
     "real_time": Metric("real_time", _("Time of an iteration"), "ms", "lower"),
     "cpu_time": Metric("cpu_time", _("Processor time of an iteration"), "ms", "lower"),
 }
+_AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max"})
+# What the tool itself writes of an iteration; all else is the benchmark's own.
+_FIELDS = frozenset(
+    {
+        *("family_index", "per_family_instance_index", "repetitions", "repetition_index"),
+        *("threads", "iterations", "real_time", "cpu_time", "allocs_per_iter", "max_bytes_used"),
+        *("total_allocated_bytes", "net_heap_growth", "error_occurred", "skipped"),
+    }
+)
 _RATES = {
     "items_per_second": Metric("items_per_second", _("Items per second"), "items/s", "higher"),
     "bytes_per_second": Metric("bytes_per_second", _("Bytes per second"), "B/s", "higher"),
@@ -65,13 +85,26 @@ def _is_one(document: Any) -> bool:
 
 
 def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
-    """The iterations of each benchmark; aggregates are not among them."""
+    """The iterations of each benchmark, or its median where the file has aggregates alone."""
     found: dict[str, list[dict[str, Any]]] = {}
+    medians: dict[str, list[dict[str, Any]]] = {}
     for row in rows(document, "benchmarks"):
-        name = words(row.get("run_name")) or words(row.get("name"))
-        if name and row.get("run_type", "iteration") == "iteration":
-            found.setdefault(name, []).append(row)
-    return found
+        name, aggregate = _name(row)
+        if name and not row.get("skipped"):
+            {"": found, "median": medians}.get(aggregate, {}).setdefault(name, []).append(row)
+    return {**{name: each for name, each in medians.items() if name not in found}, **found}
+
+
+def _name(row: dict[str, Any]) -> tuple[str, str]:
+    """The benchmark's name, and which aggregate it is of; empty for an iteration."""
+    full, run = (str(row.get(key) or "") for key in ("name", "run_name"))
+    if row.get("run_type") == "aggregate":
+        aggregate = words(row.get("aggregate_name")) or "?"
+        return run or full.removesuffix(f"_{aggregate}"), aggregate
+    stem, _mark, aggregate = full.rpartition("_")
+    if "run_type" not in row and aggregate in _AGGREGATES:
+        return stem, aggregate
+    return run or full, ""
 
 
 def _reasons(runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
@@ -85,13 +118,36 @@ def _reasons(runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
 
 
 def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
+    alike = marked(runs)
     for name, each in runs.items():
+        of = partial(_of, name, is_marked=name in alike)
         for field, metric in _TIMES.items():
-            times = [_ms(row, field) for row in each]
-            yield from median_of(metric.part(name), [time for time in times if time is not None])
-        for field, metric in _RATES.items():
-            rates = [number(row.get(field)) for row in each]
-            yield from median_of(metric.part(name), [rate for rate in rates if rate is not None])
+            yield from of(metric, [_ms(row, field) for row in each])
+        for field, metric in {**_RATES, **_counters(each)}.items():
+            yield from of(metric, [number(row.get(field)) for row in each])
+
+
+def _of(
+    name: str, metric: Metric, values: list[float | None], *, is_marked: bool
+) -> tuple[MetricValue, ...]:
+    found = [value for value in values if value is not None]
+    return median_of(metric.part(name, is_marked=is_marked), found)
+
+
+def _counters(each: list[dict[str, Any]]) -> dict[str, Metric]:
+    """The benchmark's own counters. A rate is better higher; of others nobody knows."""
+    found = {}
+    for field, value in each[0].items():
+        if field not in _FIELDS and field not in _RATES and slug(field) and _is_number(value):
+            is_rate = field.endswith(("_per_second", "/s"))
+            unit = "1/s" if is_rate else ""
+            direction: Direction = "higher" if is_rate else "neutral"
+            found[field] = Metric(slug(field)[:40], field[:40], unit, direction)
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _ms(row: dict[str, Any], field: str) -> float | None:

@@ -95,8 +95,10 @@ def _reasons(log: Log) -> Iterator[Reason]:
     if log.failed_users:
         yield Reason("users_failed", f"{len(log.failed_users)} virtual users FINISHED FAILED.")
     different = {(result["nopm"], result["tpm"]) for result in log.results}
-    if log.values.get("benchmark", "TPROC-C") != "TPROC-C":
-        yield Reason("other_benchmark", "Only TPROC-C runs are read, not this benchmark's.")
+    benchmark = log.values.get("benchmark", "TPROC-C")
+    if benchmark != "TPROC-C":
+        message = f"Only TPROC-C runs are read, and this is one of {benchmark[:40]}."
+        yield Reason("other_benchmark", message)
     elif not log.results:
         yield Reason("no_result", "There is no TEST RESULT: the run did not end, or was not timed.")
     elif len(different) > 1:

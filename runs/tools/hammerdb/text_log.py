@@ -33,6 +33,10 @@ _SUMMARY = re.compile(r">>>>> SUMMARY OF [0-9]{1,9} ACTIVE VIRTUAL USERS : .*")
 _USER_PROFILE = re.compile(r">>>>> VIRTUAL USER [0-9]{1,9} : .*")
 _PROCEDURE = re.compile(r">>>>> PROC: (?P<name>[A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20})?)")
 _PROFILE_VALUE = re.compile(rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?")
+_QUERIES = re.compile(
+    r"\A(?:Executing Query [0-9]{1,3} |query [0-9]{1,3} completed in "
+    r"|Completed [0-9]{1,6} query set|Geometric mean of query times)"
+)
 _SILENT = re.compile(
     r"\A(?:RUNNING|FINISHED SUCCESS|ALL VIRTUAL USERS COMPLETE|Processing .*|Rampup .*"
     r"|[0-9]+ *\.\.\.,|Test complete, .*|Timer: .*|Logging activated|to /.*|.* tpm"
@@ -87,6 +91,8 @@ def _take(line: str, log: Log) -> None:
         log.values.update({k: v for k, v in setting.groupdict().items() if v is not None})
     elif said == "FINISHED FAILED" or _ERROR.fullmatch(said):
         _take_failure(line, said, log)
+    elif _QUERIES.match(said):
+        log.values.setdefault("benchmark", "TPROC-H")
     elif not _take_profile(said, log) and not _SILENT.fullmatch(said):
         log.known_lines -= 1
         log.unknown_lines.append(line)

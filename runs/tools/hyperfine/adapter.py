@@ -9,7 +9,7 @@ from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, read_document
+from runs.tools.named_values import doubled, marked, read_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -64,8 +64,9 @@ def _name(row: dict[str, Any]) -> str:
     """The command; with parameters those, as what parts the commands."""
     given = part(row, "parameters")
     if given:
-        return " ".join(f"{name} {value}" for name, value in given.items())[:200]
-    return words(row.get("command")) or ""
+        return " ".join(f"{name} {value}" for name, value in given.items())
+    command = row.get("command")
+    return command.strip() if isinstance(command, str) else ""
 
 
 def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
@@ -79,9 +80,11 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
 
 
 def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
+    alike = marked(_name(row) for row in commands)
     for row in commands:
+        name = _name(row)
         for field, metric in _FIELDS.items():
-            of = metric if len(commands) == 1 else metric.part(_name(row))
+            of = metric if len(commands) == 1 else metric.part(name, is_marked=name in alike)
             yield from of.of(number(row.get(field)))
 
 

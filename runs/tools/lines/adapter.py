@@ -25,6 +25,8 @@ _LINE = re.compile(
     r"\A(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79})=(?P<value>[-+0-9.eE]{1,40})"
     r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
 )
+# A figure that was meant: a name, and what begins as a number or is one of floating point's words.
+_MEANT = re.compile(r"\A[A-Za-z][A-Za-z0-9_.-]{0,79}=(?:[-+]?[0-9]|[-+]?(?i:nan|inf)|\s{0,9}$)")
 _TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
 
 
@@ -50,6 +52,11 @@ class LinesAdapter:
                 "Print lines such as tps=14203.5 tps or wal_size=81 MiB lower.",
             )
         values, reasons = _values(matches)
+        reasons += [
+            Reason("not_a_number", f"No number: {line.strip()[:100]} (write 1203.5, no comma)")
+            for line, match in found
+            if match is None and _MEANT.match(line.strip())
+        ][:5]
         reasons += [Reason("cut", "The last line has no end.")] if lines.cut else []
         return Reading(
             status="failed" if reasons else "finished",

@@ -1,6 +1,6 @@
 """pg_test_fsync's output: operations a second of each way to bring a write to the disk.
 
-Source: src/bin/pg_test_fsync of PostgreSQL 9.2 to 18; the tool prints neither its version nor an
+Source: src/bin/pg_test_fsync of PostgreSQL 9.2 to 19; the tool prints neither its version nor an
 end, which is why the last of its tests is looked for.
 """
 
@@ -30,11 +30,11 @@ _SECTIONS = (
         "other_descriptor",
         _("Another descriptor"),
     ),
-    (re.compile(r"\ANon-sync'ed .*writes:"), "unsynced", _("Not synced")),
+    (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), "unsynced", _("Not synced")),
 )
 _LAST_SECTION = "unsynced"
 _RATE = re.compile(
-    r"\A(?P<method>\S.{0,60}?)\s{1,40}(?P<rate>[0-9]{1,12}\.[0-9]{3}) ops/sec"
+    r"\A(?P<method>\S.{0,60}?)\s{1,40}(?P<rate>[0-9]{1,12}[.,][0-9]{3}) ops/sec"
     r"(?:\s{1,40}[0-9]{1,12} usecs/op)?"
 )
 _UNAVAILABLE = re.compile(r"\A\S.*\sn/a\*?")
@@ -122,7 +122,7 @@ def _keep_rate(section: tuple[str, str], rate: re.Match[str], tests: _Tests) -> 
     metric = Metric(f"{name}_{slug(method)}"[:80], f"{title}: {method}", "ops/s", "higher")
     tests.repeated |= metric.name in tests.names
     tests.names.add(metric.name)
-    tests.rates[metric] = float(rate["rate"])
+    tests.rates[metric] = float(rate["rate"].replace(",", "."))
 
 
 def _take_section(line: str, tests: _Tests) -> bool:

@@ -1,6 +1,7 @@
-"""pg_test_timing's output: what reading the clock costs. Source: PostgreSQL 9.2 to 18, its manual.
+"""pg_test_timing's output: what reading the clock costs. Source: PostgreSQL 9.2 to 19, its manual.
 
-To 17 the histogram is of microseconds, from 18 on of nanoseconds; only the cost is taken.
+To 17 the histogram is of microseconds, from 18 on of nanoseconds; only the cost is taken. 19 times
+each clock that the machine has: the system's is the one of before, the others have their names.
 """
 
 import re
@@ -15,13 +16,16 @@ from runs.wording import gettext_noop as _
 _COST = Metric("clock_read_time", _("Time to read the clock"), "ns", "lower")
 _SECONDS = re.compile(r"Testing timing overhead for (?P<seconds>[0-9]{1,9}) seconds?\.")
 _PER_LOOP = re.compile(
-    r"(?:Per loop time|Average loop time) including overhead: (?P<time>[0-9]{1,9}\.[0-9]{1,3}) "
+    r"(?:Per loop time|Average loop time) including overhead: (?P<time>[0-9]{1,9}[.,][0-9]{1,3}) "
     r"(?P<unit>ns|nsec|us|usec)"
+)
+_CLOCK = re.compile(
+    r"(?P<kind>System clock|Clock|Fast clock) source: (?P<name>[A-Za-z0-9_]{1,40})(?: .{0,80})?"
 )
 _NS = {"ns": 1, "nsec": 1, "us": 1000, "usec": 1000}
 _SILENT = re.compile(
     r"Histogram of timing durations:|Observed timing durations .*|\.\.\."
-    r"|\s*<(?:= (?:us|ns)| us)\s+% of total .*|[\s0-9.]+"
+    r"|\s*<(?:= (?:us|ns)| us)\s+% of total .*|[\s0-9.,]+|TSC .*"
 )
 
 
@@ -38,7 +42,7 @@ class PgTestTimingAdapter:
     def read(self, files: Files) -> Reading:
         """Read a run. Raises UnreadableOutput where nothing in it is pg_test_timing's."""
         lines = [line.strip() for line in lines_of(output_of(files)).whole]
-        costs = [match for line in lines if (match := _PER_LOOP.fullmatch(line))]
+        costs = list(_costs(lines))
         seconds = [match for line in lines if (match := _SECONDS.fullmatch(line))]
         if not costs and not seconds:
             raise UnreadableOutput(
@@ -46,30 +50,43 @@ class PgTestTimingAdapter:
                 "No line of the output is pg_test_timing's.",
                 "Send all that pg_test_timing printed, unchanged, run with LC_ALL=C.",
             )
-        reasons = tuple(_reasons(len(costs)))
+        reasons = tuple(_reasons([clock for clock, _match in costs]))
         return Reading(
             status="failed" if reasons else "finished",
             tool_name=self.name,
             reasons=reasons,
-            measurements=() if reasons else _cost(costs[0]),
+            measurements=()
+            if reasons
+            else tuple(value for clock, match in costs for value in _cost(clock, match)),
             levels={"duration": int(seconds[0]["seconds"])} if seconds else {},
             unknown_lines=shown(line for line in lines if not _known(line)),
         )
 
 
-def _reasons(results: int) -> Iterator[Reason]:
-    if results > 1:
+def _costs(lines: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
+    """Each result with its clock; empty for the system's."""
+    clock = ""
+    for line in lines:
+        if heading := _CLOCK.fullmatch(line):
+            clock = "" if heading["kind"] == "System clock" else heading["name"]
+        elif match := _PER_LOOP.fullmatch(line):
+            yield clock, match
+
+
+def _reasons(clocks: list[str]) -> Iterator[Reason]:
+    if len(set(clocks)) < len(clocks):
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
-    elif not results:
+    elif not clocks:
         yield Reason("no_result", "The output ends without the time per loop.")
 
 
-def _cost(match: re.Match[str]) -> tuple[MetricValue, ...]:
-    return _COST.of(float(match["time"]) * _NS[match["unit"]])
+def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:
+    metric = _COST.part(clock) if clock else _COST
+    return metric.of(float(match["time"].replace(",", ".")) * _NS[match["unit"]])
 
 
 def _known(line: str) -> bool:
-    return any(pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _SILENT))
+    return any(pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _CLOCK, _SILENT))
 
 
 ADAPTER = PgTestTimingAdapter()

@@ -12,6 +12,7 @@ from runs.tools.adapter import (
     Reading,
     Reason,
     SeriesReading,
+    Status,
     TakenFile,
     UnreadableOutput,
 )
@@ -199,11 +200,11 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
     progress = progress_series(result.progress)
     names = {series.name for series in progress}
     return Reading(
-        status="finished" if result.status == "complete" else result.status,
+        status=_status(result, logs),
         tool_name="pgbench",
         tool_version=result.tool_version,
         server_version=result.server_version,
-        reasons=tuple(_told(item) for item in result.problems if not item.note),
+        reasons=(*(_told(item) for item in result.problems if not item.note), *logs.reasons),
         notes=(
             *(_told(item) for item in result.problems if item.note),
             *logs.notes,
@@ -215,6 +216,12 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         workload=workload.of_result(result),
         unknown_lines=shown((*result.unknown_lines, *logs.unknown_lines)),
     )
+
+
+def _status(result: PgbenchResult, logs: LogReading) -> Status:
+    if result.status == "complete":
+        return "partial" if logs.reasons else "finished"
+    return result.status
 
 
 def _is_other_use(result: PgbenchResult, text: str) -> bool:

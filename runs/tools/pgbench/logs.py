@@ -13,7 +13,7 @@ the run, not with a second. Source: the manual's page of each version, and its r
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runs.tools import metrics
 from runs.tools.adapter import MetricValue, Reason, SeriesReading
@@ -111,6 +111,7 @@ class LogReading:
     measurements: tuple[MetricValue, ...] = ()
     series: tuple[SeriesReading, ...] = ()
     notes: tuple[Reason, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     unknown_lines: tuple[str, ...] = ()
 
 
@@ -130,13 +131,7 @@ def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
         reading = _of_intervals(read_aggregated_log(aggregated), result)
     else:
         reading = LogReading()
-    return LogReading(
-        reading.found,
-        reading.measurements,
-        reading.series,
-        strange + reading.notes,
-        reading.unknown_lines,
-    )
+    return replace(reading, notes=strange + reading.notes)
 
 
 def _kind(content: bytes) -> str | None:
@@ -155,6 +150,11 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
         for value in metrics.latency_percentile(percent).of(_ms(log, float(percent)))
     ]
     differs = _difference(log, result)
+    if (result.transactions_processed or log.latencies.count) < log.latencies.count:
+        contradiction = (
+            f"{differs} It is that of another run, too: send the logs of this run alone."
+        )
+        return LogReading(True, reasons=(Reason("log_of_another_run", contradiction),))
     if log.latencies.count and not differs:
         measurements += metrics.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
     return LogReading(
@@ -162,7 +162,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
         tuple(measurements),
         () if differs else _per_second(log),
         (Reason("log_differs", differs),) if differs else (),
-        tuple(log.unknown_lines),
+        unknown_lines=tuple(log.unknown_lines),
     )
 
 

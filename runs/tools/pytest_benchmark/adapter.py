@@ -9,7 +9,7 @@ from typing import Any
 
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, read_document
+from runs.tools.named_values import doubled, marked, read_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -57,17 +57,26 @@ def _is_one(document: Any) -> bool:
 
 
 def _reasons(tests: list[dict[str, Any]]) -> Iterator[Reason]:
-    yield from doubled([words(row.get("fullname")) or "" for row in tests])
+    yield from doubled([_named(row, "fullname") for row in tests])
     if not any(True for _value in _values(tests)):
         yield Reason("no_result", "No test has a median.")
 
 
 def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
-    for row in tests:
+    names = [_named(row, "name") for row in tests]
+    alike = {name for name in names if names.count(name) > 1} | marked(names)
+    for row, name in zip(tests, names, strict=True):
         seconds = number(part(row, "stats").get("median"))
-        name = words(row.get("name"))
         if seconds is not None and name:
-            yield from _TIME.part(name).of(seconds * 1000)
+            is_alike = name in alike
+            own = (_named(row, "fullname") or name) if is_alike else name
+            yield from _TIME.part(own, is_marked=is_alike).of(seconds * 1000)
+
+
+def _named(row: dict[str, Any], key: str) -> str:
+    """A name of a test, whole: its parameters may be at the end."""
+    name = row.get(key)
+    return name.strip() if isinstance(name, str) else ""
 
 
 ADAPTER = PytestBenchmarkAdapter()

@@ -1,4 +1,7 @@
-"""sysbench's raw output: oltp_* and cpu runs, with intermediate reports and histogram."""
+"""sysbench's raw output, 0.4 to 1.1: databases, cpu, memory, files; with intermediate reports.
+
+Of reports at checkpoints (`--report-checkpoints`) the last, of the whole run, counts.
+"""
 
 import re
 from collections.abc import Iterator
@@ -22,10 +25,14 @@ from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]{1,6}"
 _COUNT = r"[0-9]{1,15}"
+_VERSION = (
+    r"sysbench (?P<version>[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}[^\s:]{0,40}):?"
+    r"(?: \(.*\)|\s+multi-threaded .*)?"
+)
 _VALUES = re.compile(
     "|".join(
         (
-            r"sysbench (?P<version>[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}\S{0,40})(?: \(.*\))?",
+            _VERSION,
             rf"Number of threads: (?P<threads>{_COUNT})",
             rf"Report intermediate results every (?P<interval>{_COUNT}) second\(s\)",
             rf"Target transaction rate: (?P<rate>{_NUMBER})/sec",
@@ -39,12 +46,26 @@ _VALUES = re.compile(
             rf"ignored errors:\s+(?P<errors>{_COUNT})\s+\({_NUMBER} per sec\.\)",
             rf"reconnects:\s+(?P<reconnects>{_COUNT})\s+\({_NUMBER} per sec\.\)",
             rf"events per second:\s+(?P<events_per_second>{_NUMBER})",
-            rf"total time:\s+(?P<time>{_NUMBER})s",
+            rf"(?:total time|time elapsed):\s+(?P<time>{_NUMBER})s",
             rf"total number of events:\s+(?P<events>{_COUNT})",
-            rf"min:\s+(?P<min>{_NUMBER})",
-            rf"avg:\s+(?P<avg>{_NUMBER})",
-            rf"max:\s+(?P<max>{_NUMBER})",
+            rf"min:\s+(?P<min>{_NUMBER})(?:ms)?",
+            rf"avg:\s+(?P<avg>{_NUMBER})(?:ms)?",
+            rf"max:\s+(?P<max>{_NUMBER})(?:ms)?",
             rf"(?P<percent>[0-9]{{1,3}})th percentile:\s+(?P<percentile>{_NUMBER})",
+            rf"approx\.\s+(?P<percent_0>[0-9]{{1,3}}) percentile:\s+(?P<percentile_0>{_NUMBER})ms",
+            rf"deadlocks:\s+(?P<deadlocks>{_COUNT})\s+\({_NUMBER} per sec\.\)",
+            rf"read/write requests:\s+(?P<requests>{_COUNT})\s+\({_NUMBER} per sec\.\)",
+            rf"other operations:\s+(?P<others>{_COUNT})\s+\({_NUMBER} per sec\.\)",
+            rf"events/s \(eps\):\s+(?P<eps>{_NUMBER})",
+            rf"reads/s:\s+(?P<reads>{_NUMBER})",
+            rf"writes/s:\s+(?P<writes>{_NUMBER})",
+            rf"fsyncs/s:\s+(?P<fsyncs>{_NUMBER})",
+            rf"read, MiB/s:\s+(?P<read_mib>{_NUMBER})",
+            rf"written, MiB/s:\s+(?P<write_mib>{_NUMBER})",
+            rf"read:\s+IOPS=(?P<reads_1>{_NUMBER}) (?P<read_mib_1>{_NUMBER}) MiB/s.*",
+            rf"write:\s+IOPS=(?P<writes_1>{_NUMBER}) (?P<write_mib_1>{_NUMBER}) MiB/s.*",
+            rf"fsync:\s+IOPS=(?P<fsyncs_1>{_NUMBER})",
+            rf"{_NUMBER} MiB transferred \((?P<memory_mib>{_NUMBER}) MiB/sec\)",
             rf"sum:\s+(?P<sum>{_NUMBER})",
             rf"events \(avg/stddev\):\s+(?P<fairness>{_NUMBER}/{_NUMBER})",
             rf"execution time \(avg/stddev\):\s+(?P<end>{_NUMBER}/{_NUMBER})",
@@ -55,7 +76,12 @@ _LAST_LINE = re.compile(rf"execution time \(avg/stddev\):\s+{_NUMBER}/{_NUMBER}"
 _REPORT = re.compile(
     rf"\[ (?P<second>{_COUNT})s \] thds: {_COUNT} tps: (?P<tps>{_NUMBER}) qps: (?P<qps>{_NUMBER}) "
     rf"\(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) lat \(ms,(?P<percent>[0-9]{{1,3}})%\): "
-    rf"(?P<latency>{_NUMBER}) err/s: (?P<errors>{_NUMBER}) reconn/s: {_NUMBER}"
+    rf"(?P<latency>{_NUMBER}) err/s:? (?P<errors>{_NUMBER}) reconn/s:? {_NUMBER}"
+)
+_REPORT_0_5 = re.compile(
+    rf"\[ {{1,6}}(?P<second>{_COUNT})s\] threads: {_COUNT}, tps: (?P<tps>{_NUMBER}), .{{1,80}}, "
+    rf"response time: (?P<latency>{_NUMBER})ms \((?P<percent>[0-9]{{1,3}})%\), "
+    rf"errors: (?P<errors>{_NUMBER}), reconnects: .*"
 )
 _EVENTS_REPORT = re.compile(
     rf"\[ (?P<second>{_COUNT})s \] thds: {_COUNT} eps: (?P<eps>{_NUMBER}) "
@@ -68,7 +94,15 @@ _SILENT = re.compile(
     r"|General statistics:|Latency \(ms\):|Threads fairness:|CPU speed:|Creating table .*"
     r"|Latency histogram \(values are in milliseconds\)|value\s+-+ distribution -+ count"
     r"|Inserting [0-9]+ records into .*|Creating a secondary index on .*"
+    r"|Throughput:|File operations:|OLTP test statistics:|Test execution summary:"
+    r"|per-request statistics:|Doing .* test\.?|Running .* test|Using .*|Done\.|response time:"
+    r"|Random number generator seed .*"
+    r"|Time limit exceeded, exiting\.\.\.|\(last message repeated .*|Maximum number of requests .*"
+    r"|total time taken by event execution: .*"
 )
+_CHECKPOINT = re.compile(r"\[ [0-9]{1,9}s \] Checkpoint report:")
+_STATISTICS = frozenset({"SQL statistics:", "CPU speed:", "File operations:", "Throughput:"})
+_HEAD = frozenset({"version", "threads", "interval", "rate", "primes"})
 _ERROR = re.compile(r"(?:FATAL|ALERT): .*")
 
 
@@ -83,6 +117,7 @@ class Summary:
     known_lines: int = 0
     unknown_lines: list[str] = field(default_factory=list)
     repeated: bool = False
+    at_checkpoint: bool = False
 
 
 def read_summary(lines: tuple[str, ...], cut: str) -> Summary:
@@ -94,6 +129,8 @@ def read_summary(lines: tuple[str, ...], cut: str) -> Summary:
         _take(cut.strip(), summary)
     elif cut.strip():
         summary.unknown_lines.append(cut)
+    if summary.at_checkpoint:  # the report of the whole run never came
+        _forget_statistics(summary)
     return summary
 
 
@@ -101,22 +138,42 @@ def _take(line: str, summary: Summary) -> None:
     if not line:
         return
     summary.known_lines += 1
-    if report := _REPORT.fullmatch(line) or _EVENTS_REPORT.fullmatch(line):
+    if line in _STATISTICS and summary.at_checkpoint and "events" in summary.values:
+        _forget_statistics(summary)
+        summary.at_checkpoint = False
+    if (
+        report := _REPORT.fullmatch(line)
+        or _REPORT_0_5.fullmatch(line)
+        or _EVENTS_REPORT.fullmatch(line)
+    ):
         summary.reports.append(report.groupdict())
     elif bar := _BAR.fullmatch(line):
         summary.histogram.append((float(bar["value"]), int(bar["count"])))
     elif _ERROR.fullmatch(line):
         summary.errors.append(line)
+    elif _CHECKPOINT.fullmatch(line):
+        _forget_statistics(summary)
+        summary.at_checkpoint = True
     elif not _SILENT.fullmatch(line) and not _take_value(line, summary):
         summary.known_lines -= 1
         summary.unknown_lines.append(line)
+
+
+def _forget_statistics(summary: Summary) -> None:
+    """Those of a checkpoint are of a part of the run."""
+    summary.values = {name: value for name, value in summary.values.items() if name in _HEAD}
+    summary.histogram.clear()
 
 
 def _take_value(line: str, summary: Summary) -> bool:
     match = _VALUES.fullmatch(line)
     if match is None:
         return False
-    values = {name: value for name, value in match.groupdict().items() if value is not None}
+    values = {
+        re.sub(r"_[01]$", "", name): value
+        for name, value in match.groupdict().items()
+        if value is not None
+    }
     summary.repeated |= not summary.values.keys().isdisjoint(values)
     summary.values.update(values)
     return True
@@ -126,12 +183,19 @@ _QUERIES = Metric("queries", _("Queries"), "queries", "neutral")
 _EVENTS = Metric("events", _("Events executed"), "events", "neutral")
 _EVENT_RATE = Metric("events_per_second", _("Events per second"), "events/s", "higher")
 _RECONNECTS = Metric("reconnects", _("Reconnections"), "connections", "lower")
+_DEADLOCKS = Metric("deadlocks", _("Deadlocks"), "deadlocks", "lower")
+_READS = Metric("read_iops", _("Operations per second"), "ops/s", "higher")
+_WRITES = Metric("write_iops", _("Operations per second"), "ops/s", "higher")
+_FSYNCS = Metric("fsync_iops", _("Operations per second"), "ops/s", "higher")
+_READ_MIB = Metric("read_bandwidth", _("Throughput"), "MiB/s", "higher")
+_WRITE_MIB = Metric("write_bandwidth", _("Throughput"), "MiB/s", "higher")
+_MEMORY_MIB = Metric("memory_bandwidth", _("Throughput"), "MiB/s", "higher")
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 
 
 @dataclass(frozen=True)
 class SysbenchAdapter:
-    """Reads sysbench 1.0 and later."""
+    """Reads sysbench 0.4 to 1.1."""
 
     name: str = "sysbench"
     title: str = "sysbench"
@@ -195,16 +259,28 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         (_QUERIES, "queries"),
         (metrics.ERRORS, "errors"),
         (_RECONNECTS, "reconnects"),
-        (_EVENT_RATE, "events_per_second"),
+        (_EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
+        (_DEADLOCKS, "deadlocks"),
+        (_MEMORY_MIB, "memory_mib"),
         (_EVENTS, "events"),
+    ):
+        yield from metric.of(values.get(name))
+    for metric, name in (
         (metrics.LATENCY_MINIMUM, "min"),
         (metrics.LATENCY_AVERAGE, "avg"),
         (metrics.LATENCY_MAXIMUM, "max"),
+        (_READS, "reads"),
+        (_WRITES, "writes"),
+        (_FSYNCS, "fsyncs"),
+        (_READ_MIB, "read_mib"),
+        (_WRITE_MIB, "write_mib"),
     ):
-        yield from metric.of(values.get(name))
+        yield from metric.of(
+            values.get(name) or None
+        )  # 0.00 is of what was not tested, or too short to print
     printed = summary.values.get("percent")
     if printed and int(printed):  # --percentile=0 prints 0.00
-        yield from metrics.latency_percentile(str(int(printed))).of(values["percentile"])
+        yield from metrics.latency_percentile(str(int(printed))).of(values["percentile"] or None)
     for percent in _PERCENTILES:
         if percent != printed:
             yield from metrics.latency_percentile(percent).of(_percentile(summary, percent))

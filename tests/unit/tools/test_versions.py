@@ -1,0 +1,190 @@
+"""Each version that an adapter reads, by a sample: the table of docs/adding-a-tool.md."""
+
+import json
+import re
+
+import pytest
+
+from runs.tools import registry
+from tests.unit.tools.pgbench.samples import sample as pgbench_sample
+from tests.unit.tools.reading import figures, read, sample, series
+
+# Of each sample: figures that a person reads in it.
+VERSIONS = [
+    (
+        "sysbench",
+        "0.4.12_oltp.txt",
+        {"tps": 166.72, "latency_average": 23.98, "latency_p95": 41.07},
+    ),
+    ("sysbench", "0.5_oltp.txt", {"tps": 166.68, "latency_max": 201.55, "errors": 1}),
+    ("sysbench", "1.0.20_fileio.txt", {"read_iops": 2160.36, "write_bandwidth": 22.5}),
+    ("sysbench", "1.0.20_memory.txt", {"memory_bandwidth": 1381.57, "latency_max": 20.06}),
+    ("sysbench", "1.0.20_checkpoint.txt", {"events_per_second": 1329.25}),
+    ("sysbench", "1.1.0_oltp.txt", {"tps": 1013.24, "events": 15207, "latency_p95": 8.58}),
+    ("fio", "2.2.json", {"read_bandwidth": 15.0, "read_iops": 1920.0, "read_latency_p99": 2.0}),
+    ("go_tpc", "2021_plain.txt", {"tpmc": 1204.0, "new_order_latency_p99": 192, "errors": 2}),
+    ("pg_test_timing", "9.2.txt", {"clock_read_time": 41.27}),
+    ("pg_test_timing", "18.txt", {"clock_read_time": 85.07}),
+    (
+        "pg_test_timing",
+        "19.txt",
+        {
+            "clock_read_time": 51.02,
+            "rdtscp_clock_read_time": 35.5,
+            "rdtsc_clock_read_time": 25.25,
+        },
+    ),
+    ("pg_test_fsync", "9.2.txt", {"unsynced_write": 988723.373}),
+    ("pg_test_fsync", "german.txt", {"unsynced_write": 988723.373}),
+    ("google_benchmark", "1.4_repeated.json", {"bm_x_8_real_time": 0.0025}),
+    ("google_benchmark", "1.4_aggregates_only.json", {"bm_x_8_real_time": 0.0025}),
+    ("google_benchmark", "1.9_aggregates_only.json", {"bm_x_8_real_time": 0.0025}),
+    ("google_benchmark", "1.8_skipped.json", {"bm_x_8_rows_per_second": 50000.0}),
+]
+REAL = [
+    ("pg_test_timing", "15.txt"),
+    ("pg_test_timing", "16.txt"),
+    ("pg_test_fsync", "15.txt"),
+    ("fio", "3_lat_percentiles.json"),
+    ("pytest_benchmark", "4.0.0.json"),
+    ("pytest_benchmark", "5.3.1.json"),
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "expected"), VERSIONS)
+def test_a_versions_figures_are_read(tool, name, expected):
+    reading = read(tool, name)
+
+    assert reading.status == "finished", reading.reasons
+    assert {metric: figures(reading).get(metric) for metric in expected} == expected
+
+
+@pytest.mark.parametrize(("tool", "name"), REAL)
+def test_a_version_that_ran_here_is_read(tool, name):
+    reading = read(tool, name)
+
+    assert (reading.status, reading.reasons) == ("finished", ())
+
+
+def test_aggregates_are_no_benchmarks():
+    for name in ("1.4_repeated.json", "1.4_aggregates_only.json", "1.9_aggregates_only.json"):
+        assert set(figures(read("google_benchmark", name))) == {
+            "bm_x_8_real_time",
+            "bm_x_8_cpu_time",
+        }
+
+
+def test_a_skipped_benchmark_has_no_time():
+    assert not [
+        name for name in figures(read("google_benchmark", "1.8_skipped.json")) if "bm_y" in name
+    ]
+
+
+def test_intervals_of_0_5_are_series():
+    assert series(read("sysbench", "0.5_oltp.txt"))["tps"] == (170.1, 163.3)
+
+
+def test_percentiles_of_the_whole_latency_are_taken_where_there_are_no_others():
+    name = "3_lat_percentiles.json"
+    percentiles = json.loads(sample("fio", name))["jobs"][0]["read"]["lat_ns"]["percentile"]
+
+    assert figures(read("fio", name))["read_latency_p99"] == percentiles["99.000000"] / 1e6
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["4.0.0.json", "5.3.1.json"])
+def test_names_that_differ_by_a_sign_or_in_japanese_stay_apart(name):
+    found = figures(read("pytest_benchmark", name))
+
+    assert len(found) == 3
+    assert {"test_shift_1_time", "test_shift_minus_1_time"} < found.keys()
+
+
+def pytest_file(*names):
+    tests = [
+        {"name": name.partition("::")[2], "fullname": name, "stats": {"median": place + 1}}
+        for place, name in enumerate(names)
+    ]
+    return json.dumps({"version": "5.3.1", "benchmarks": tests})
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a.py::test_insert", "b.py::test_insert"),
+        ("a.py::test_挿入", "a.py::test_検索"),
+        (f"a.py::test_{'x' * 90}[1]", f"a.py::test_{'x' * 90}[2]"),
+        ("a.py::test[a/b]", "a.py::test[a-b]", "a.py::test[a_b]"),
+        ("a.py::test[1.5]", "a.py::test[-1.5]"),
+    ],
+)
+def test_no_two_become_one(names):
+    reading = registry.find("pytest_benchmark").read({"stdout": pytest_file(*names)})
+
+    assert sorted(figures(reading).values()) == [1000.0 * (n + 1) for n in range(len(names))]
+
+
+def test_a_name_does_not_depend_on_the_others():
+    adapter = registry.find("pytest_benchmark")
+    one = adapter.read({"stdout": pytest_file("a.py::test_挿入")})
+    two = adapter.read({"stdout": pytest_file("a.py::test_挿入", "a.py::test_検索")})
+
+    assert figures(one).keys() < figures(two).keys()
+
+
+def test_commands_that_differ_by_a_sign_stay_apart():
+    assert sorted(set(figures(read("hyperfine", "1.15_signs.json")).values())) == [
+        0.1,
+        0.5,
+        1.0,
+        2.0,
+    ]
+
+
+# What contradicts itself
+
+
+@pytest.mark.parametrize(("extra", "status"), [(0, "finished"), (1, "partial")])
+def test_a_log_of_more_transactions_than_the_run_is_not_its_own(extra, status):
+    stdout = pgbench_sample("18.6/a_tpcb").stdout
+    count = int(re.search(r"actually processed: (\d+)", stdout)[1]) + extra
+    log = "".join(f"0 {n} 1000 0 {1741060800 + n // 1000} {n % 1000}\n" for n in range(count))
+
+    reading = registry.find("pgbench").read({"stdout": stdout, "pgbench_log.1": log})
+
+    assert reading.status == status
+    assert [each.code for each in reading.reasons] == ["log_of_another_run"] * extra
+
+
+def test_a_goodput_above_the_throughput_is_no_result():
+    text = sample("benchbase", "tpcc.summary.json").decode()
+    goodput = json.loads(text)["Goodput (requests/second)"]
+
+    reading = registry.find("benchbase").read({"summary": text.replace(str(goodput), "99999.5")})
+
+    assert (reading.status, reading.reasons[0].code) == ("failed", "contradiction")
+
+
+@pytest.mark.parametrize(
+    "figure",
+    ["tps=NaN tps", "tps=1203,5 tps", "tps=1,203.5 tps", "tps=", "tps=-inf tps", "tps=12x"],
+)
+def test_a_line_that_was_meant_as_a_figure_is_one_or_fails_the_run(figure):
+    reading = registry.find("lines").read({"stdout": f"{figure}\nlatency_p99=12.5 ms\n"})
+
+    assert (reading.status, reading.reasons[0].code) == ("failed", "not_a_number")
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "fio: this platform does not support process shared mutexes, forcing use of threads.",
+        "fio: file hash not empty on exit",
+    ],
+)
+def test_a_notice_is_no_error(notice):
+    text = f"{notice}\n{sample('fio', 'seqwrite_json.txt').decode()}"
+
+    assert registry.find("fio").read({"stdout": text}).status == "finished"
