@@ -10,6 +10,7 @@ of a processor with 2,000 repetitions.
 
 import argparse
 import csv
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, critical, judge
+from runs.analysis.inference.jobs import BASELINE, Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.noise import needs_more
 from runs.analysis.summary import summarise
@@ -32,6 +34,8 @@ SD = 0.02
 # Recorded runs are drawn in stretches of this many consecutive ones.
 STRETCH = 20
 FALSE = ("faster", "slower")
+# (n, standard deviation) of base and head.
+UNLIKE = (((10, 0.02), (3, 0.02)), ((10, 0.01), (3, 0.05)), ((3, 0.01), (3, 0.05)))
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
@@ -77,6 +81,8 @@ def report(random: Random, repetitions: int) -> Iterator[str]:
     )
     yield ""
     yield from _of_tables(random, repetitions)
+    yield from _of_jobs(random, _of_look(repetitions))
+    yield from _of_unlike(random, repetitions)
     yield from _of_looks(random, repetitions)
     yield from _of_power(random, repetitions)
     yield from _of_lines(random, repetitions)
@@ -109,6 +115,38 @@ def _of_tables(random: Random, repetitions: int) -> Iterator[str]:
             for n in ROUNDS
         ]
         yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+    yield ""
+
+
+def _of_jobs(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**Jobs after jobs**: a job measures each commit, and a run scatters by 1 %. Any *slower*"
+    yield "of an unchanged commit against its parent / the last points of the branch; and how often"
+    yield "the latter find a loss of 10 % of a row. AR: jobs resemble the one before."
+    yield ""
+    yield "| rows | n | points | 0 % between jobs | 1 % | 2 % | 5 % | 2 %, AR 0.5 | -10 % at 2 % |"
+    yield "|---" * 9 + "|"
+    for rows, n, count in itertools.product((1, 8), (3, 5), (5, 30)):
+        rates = [
+            " / ".join(
+                f"{after_jobs(random, rows, n, count, of_job, repetitions, of=of, ar=ar):.1%}"
+                for of in (1, BASELINE)
+            )
+            for of_job, ar in ((0.0, 0.0), (0.01, 0.0), (0.02, 0.0), (0.05, 0.0), (0.02, 0.5))
+        ]
+        hits = after_jobs(random, rows, n, count, 0.02, repetitions, loss=math.log(0.9))
+        yield f"| {rows} | {n} | {count} | {' | '.join(rates)} | {hits:.1%} |"
+    yield ""
+
+
+def _of_unlike(random: Random, repetitions: int) -> Iterator[str]:
+    yield "**Sides that are not alike**: any wrong word in a table of which nothing differs."
+    yield ""
+    yield "| base | head | 1 row | 8 rows |"
+    yield "|---|---|---|---|"
+    for base, head in UNLIKE:
+        rates = [unlike(random, rows, base, head, repetitions) for rows in (1, 8)]
+        sides = (f"n = {n}, {sd:.0%}" for n, sd in (base, head))
+        yield f"| {' | '.join(sides)} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
     yield ""
 
 
@@ -226,6 +264,71 @@ def any_false(random: Random, source: Source, rows: int, n: int, repetitions: in
     """The share of tables without any difference in which a row reports one."""
     found = (table(random, source, rows, n).judged() for _ in range(repetitions))
     return sum(map(is_false, found)) / repetitions
+
+
+def after_jobs(
+    random: Random,
+    rows: int,
+    n: int,
+    count: int,
+    of_job: float,
+    repetitions: int,
+    *,
+    of: int = BASELINE,
+    ar: float = 0.0,
+    loss: float = 0.0,
+) -> float:
+    """The share of heads that are called slower after `count` jobs; with a loss the first row's.
+
+    A job moves all rows by `of_job`; `of` of the points are the baseline, one is the parent.
+    """
+    slower = 0
+    for _ in range(repetitions):
+        jobs: Floats = random.normal(0, 1, count + 1)
+        for place in range(1, count + 1):
+            jobs[place] = ar * jobs[place - 1] + math.sqrt(1 - ar**2) * jobs[place]
+        logs = of_job * jobs[:, None, None] + random.normal(0, SD / 2, (count + 1, rows, n))
+        logs[-1, 0] += loss
+        words = _words_after_jobs(logs, of)
+        slower += words[0] == "slower" if loss else "slower" in words
+    return slower / repetitions
+
+
+def _words_after_jobs(logs: Floats, of: int) -> list[str]:
+    means, variances = logs.mean(axis=2).tolist(), logs.var(axis=2, ddof=1).tolist()
+    points = [
+        [Point(logs.shape[2], *each) for each in zip(*row, strict=True)]
+        for row in zip(means, variances, strict=True)
+    ]
+    rows = {str(row): [point[row] for point in points] for row in range(logs.shape[1])}
+    begins = {row: begins_of(made[:-1]) for row, made in rows.items()}
+    known = learn({row: dict(enumerate(made[:-1])) for row, made in rows.items()}, begins)
+    if known is None:
+        return ["undecided"] * len(rows)
+    level = known.level(len(rows), 0.05)
+    return [
+        judge_jobs(
+            made[begins[row][-1] : -1][-of:],
+            made[-1],
+            known.conditions[row],
+            direction="higher",
+            effect=0.03,
+            level=level,
+        ).verdict
+        for row, made in rows.items()
+    ]
+
+
+def unlike(
+    random: Random, rows: int, base: tuple[int, float], head: tuple[int, float], repetitions: int
+) -> float:
+    """The share of tables with a wrong word whose sides have other n or another scatter."""
+    wrong = 0
+    for _ in range(repetitions):
+        sides = [cells(random.normal(0, sd, (rows, n))) for n, sd in (base, head)]
+        asked = [Pair(row, rows + row) for row in range(rows)]
+        wrong += is_false(judge(Model([*sides[0], *sides[1]]), asked, direction="higher"))
+    return wrong / repetitions
 
 
 def is_false(answers: Sequence[Inference]) -> bool:

@@ -28,8 +28,10 @@ def given(metric, value):
     return GivenMeasurement(metric, float(value), unit=unit, direction=direction)
 
 
-def repeats(revision=None, *, campaign="nightly", at=START, levels=None, hardware="", **values):
-    """A run for each value: repeats(commit(1), tps=[990, 1000, 1010])."""
+def repeats(
+    revision=None, *, campaign="nightly", at=START, levels=None, hardware="", job="one", **values
+):
+    """A run for each value: repeats(commit(1), tps=[990, 1000, 1010]); all in one job."""
     number = max(len(found) for found in values.values())
     return [
         GivenRun(
@@ -42,6 +44,7 @@ def repeats(revision=None, *, campaign="nightly", at=START, levels=None, hardwar
             levels={"clients": 8} if levels is None else levels,
             hardware=GivenProfile(fields={"cpu_model": hardware}) if hardware else None,
             revision=revision,
+            labels={"job": job} if job else {},
             measurements=tuple(
                 given(metric, found[place])
                 for metric, found in values.items()

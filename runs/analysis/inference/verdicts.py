@@ -7,8 +7,9 @@ from typing import Literal, get_args
 
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
 
-RULES = 2
-"""The version of the rules, stored with every answer. Version 1 was Welch and Holm."""
+RULES = 3
+"""The version of the rules, stored with every answer. Version 1 was Welch and Holm, and 2 knew
+nothing of jobs."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
@@ -17,7 +18,13 @@ Verdict = Literal[
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
 Without = Literal[
-    "not_positive", "not_measured", "single_run", "repeats_unknown", "spread_unknown", "few_points"
+    "not_positive",
+    "not_measured",
+    "single_run",
+    "repeats_unknown",
+    "spread_unknown",
+    "jobs_unknown",
+    "two_jobs",
 ]
 Reason = Literal[Difference, Without]
 

@@ -120,10 +120,18 @@ class UploadedRunSerializer(Shape):
     revision = UploadedRevisionSerializer(required=False)
     labels = serializers.DictField(child=serializers.CharField(), required=False)
     external_id = serializers.CharField(required=False, help_text="Unique within the campaign.")
+    job = serializers.CharField(
+        required=False,
+        max_length=200,
+        help_text=(
+            "The job that measured: runs with the same text share what it did to all of them. "
+            "Without it, that is a job for each revision. It becomes the label `job`."
+        ),
+    )
     round = serializers.IntegerField(
         required=False,
         min_value=0,
-        help_text="Runs of one campaign with the same round were made together, in any order.",
+        help_text="Runs of one job with the same round were made together, in any order.",
     )
     raw = serializers.CharField(
         required=False,

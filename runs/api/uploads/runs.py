@@ -36,7 +36,7 @@ FIELDS = frozenset(
         *("campaign", "campaign_title", "scenario", "levels", "started_at", "finished_at"),
         *("status", "reason", "server", "hardware", "environment", "postgresql"),
         *("configuration", "tool", "measurements", "series", "revision", "labels"),
-        *("external_id", "round", "raw", "workload"),
+        *("external_id", "job", "round", "raw", "workload"),
     }
 )
 STATUSES = ("finished", "failed", "partial")
@@ -152,7 +152,10 @@ def _said(
         "tool_name": tool_name,
         "tool_version": tool_version,
         "revision": read(circumstances.revision, given, at, faults),
-        "labels": strings(given, "labels", at, faults, most=50, most_characters=500),
+        "labels": {
+            **strings(given, "labels", at, faults, most=50, most_characters=500),
+            **({"job": job} if (job := text(given, "job", at, faults, most=200)) else {}),
+        },
         "external_id": text(given, "external_id", at, faults, most=200),
         "round": whole(given, "round", at, faults, least=0, most=MOST_ROUND),
     }

@@ -1,21 +1,25 @@
 """The last points of a branch as one baseline: `base=history:main`."""
 
+import math
+import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
-from runs.analysis.inference.against_history import LEAST_POINTS, Point, judge_against
+from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.summary import Summary, summarise
-from runs.models import Cell, CellSummary, Change, Measurement, Metric, Run
+from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability
+from runs.selectors.compare import cell_runs, comparability, jobs
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
+from runs.selectors.compare.jobs import JobHistory
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow, primary_of
+from runs.selectors.histories import revisions
 
 Summaries = Mapping[tuple[Metric, int], Summary]
 
@@ -25,25 +29,29 @@ class _Known:
     """What is known of all cells of both sides."""
 
     summaries: Summaries
+    history: JobHistory
     counts: Mapping[tuple[int, int], list[float]]
     runs: Mapping[int, CellRuns]
     under: Comparability
-    steps: frozenset[tuple[int, int]]
     asked: Asked
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
-    ids = [cell.pk for side in (base, head) for cell in side.cells]
-    summaries = _summaries(ids, asked.metrics)
+    summaries = _summaries([cell.pk for cell in head.cells], asked.metrics)
     found = metrics.by_use({metric for metric, _cell in summaries})
+    until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
+    history = _history(base, head, found, asked, until)
+    ids = {cell.pk for cell in head.cells}.union(
+        *history.cells.values(), [c.pk for c in base.cells]
+    )
     runs = cell_runs.of_cells(ids)
     known = _Known(
         summaries,
-        _counts(ids, found),
+        history,
+        _counts(ids, found, until),
         runs,
         comparability.of_cells(ids, runs),
-        _steps(base),
         asked,
     )
     points: dict[str, list[Cell]] = defaultdict(list)
@@ -54,7 +62,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     rows = []
     for metric in found:
         measured = [cell for cell in heads if (metric, cell.pk) in summaries]
-        tables = len(measured) * (1 if metric.name in primary else max(1, len(found) - 1))
+        tables = (len(measured), 1 if metric.name in primary else max(1, len(found) - 1))
         for cell in measured:
             row = _row(metric, points[cell.series_key], cell, known, tables)
             rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
@@ -62,34 +70,39 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
 
 
 def _row(
-    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, tables: int
+    metric: Metric,
+    points: Sequence[Cell],
+    head: Cell,
+    known: _Known,
+    tables: tuple[int, int],
 ) -> VerdictRow:
     """A metric of a condition. The points are those since the last step, the newest first."""
     ignore = [f"{name}_differs" for name in known.asked.ignore]
-    newest = next((cell for cell in points if (metric, cell.pk) in known.summaries), None)
-    judged = known.under.judgement(newest.pk if newest else None, head.pk, ignore=ignore)
-    kept: list[Cell] = []
-    for cell in points:
-        is_alike = not known.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
-        if (metric, cell.pk) in known.summaries and is_alike:
-            kept.append(cell)
-        if (metric.pk, cell.pk) in known.steps:
-            break
-    found = known.summaries[metric, head.pk]
-    if newest is None:
-        answer = Inference("not_comparable", reasons=("not_measured",))
-    elif judged.reasons:
+    base, cells = known.history.baseline(metric.pk, head.series_key)
+    values = [math.exp(point.mean) for point in base]
+    if metrics.is_count(metric):
+        alike = [
+            cell.pk
+            for cell in points
+            if not known.under.judgement(cell.pk, head.pk, ignore=ignore).reasons
+        ]
+        cells = [cell for cell in alike if (metric.pk, cell) in known.counts]
+        values = [statistics.median(known.counts[metric.pk, cell]) for cell in cells]
+    newest = cells[0] if cells else next((cell.pk for cell in points), None)
+    judged = known.under.judgement(newest, head.pk, ignore=ignore)
+    if judged.reasons:
         answer = Inference("not_comparable", reasons=judged.reasons)
+    elif not cells:
+        answer = Inference("not_comparable", reasons=("not_measured",))
     else:
-        answer = _answer(metric, kept, head, known, 1 - (1 - SIGNIFICANCE) ** (1 / max(tables, 1)))
+        answer = _answer(metric, base, cells, head, known, tables)
     answer = replace(answer, despite=judged.despite, differing=judged.differing)
-    medians = [known.summaries[metric, cell.pk].median for cell in kept]
     return VerdictRow(
         {},
         metric,
-        summarise(medians) if medians else None,
-        found,
-        known.runs.get(kept[0].pk, CellRuns()) if kept else CellRuns(),
+        summarise(values) if values else None,
+        known.summaries[metric, head.pk],
+        known.runs.get(cells[0], CellRuns()) if cells else CellRuns(),
         known.runs.get(head.pk, CellRuns()),
         answer,
         head_cell=head.pk,
@@ -97,31 +110,36 @@ def _row(
 
 
 def _answer(
-    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, level: float
+    metric: Metric,
+    base: Sequence[Point],
+    cells: Sequence[int],
+    head: Cell,
+    known: _Known,
+    tables: tuple[int, int],
 ) -> Inference:
-    effect = known.asked.effect / 100
+    effect, (rows, share) = known.asked.effect / 100, tables
     if metrics.is_count(metric):
-        return _of_counts(metric, points, head, known, effect, level)
-    made = [_point(known.summaries[metric, cell.pk]) for cell in points]
+        level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
+        return _of_counts(metric, cells, head, known, effect, level)
     of_head = _point(known.summaries[metric, head.pk])
-    if of_head is None or None in made:
+    if of_head is None:
         return Inference("not_comparable", reasons=("not_positive",))
-    if len(made) < LEAST_POINTS:
-        return Inference("too_few_runs", reasons=("few_points",))
-    return judge_against(
-        [point for point in made if point is not None],
+    scatter = known.history.jobs(metric.pk)
+    return judge_jobs(
+        base,
         of_head,
+        scatter.conditions.get(head.series_key) if scatter else None,
         direction=metric.direction,  # type: ignore[arg-type]
         effect=effect,
-        level=level,
+        level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
     )
 
 
 def _of_counts(
-    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, effect: float, level: float
+    metric: Metric, points: Sequence[int], head: Cell, known: _Known, effect: float, level: float
 ) -> Inference:
     """Counts of all points together: they are compared as counts."""
-    base = [value for cell in points for value in known.counts.get((metric.pk, cell.pk), ())]
+    base = [value for cell in points for value in known.counts.get((metric.pk, cell), ())]
     of_head = known.counts.get((metric.pk, head.pk), [])
     cells = [Counted(len(each), None, None, counted=tuple(each)) for each in (base, of_head)]
     (found,) = judge(
@@ -139,7 +157,7 @@ def _point(found: Summary) -> Point | None:
     if found.log_mean is None:
         return None
     n = found.n or 1
-    return Point(n, found.log_mean, found.log_variance if n > 1 else None)
+    return Point(n, found.log_mean, found.log_variance or 0.0)
 
 
 def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:
@@ -152,10 +170,13 @@ def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric,
     return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
 
 
-def _counts(cells: Sequence[int], found: Sequence[Metric]) -> dict[tuple[int, int], list[float]]:
+def _counts(
+    cells: Collection[int], found: Sequence[Metric], until: int
+) -> dict[tuple[int, int], list[float]]:
     """The runs' values of metrics that are counts, by (metric, cell)."""
     rows = Measurement.objects.filter(
         run__cell__in=cells,
+        run__lte=until,
         run__state=Run.State.FINISHED,
         metric__in=[metric.pk for metric in found if metrics.is_count(metric)],
     )
@@ -165,11 +186,20 @@ def _counts(cells: Sequence[int], found: Sequence[Metric]) -> dict[tuple[int, in
     return counts
 
 
-def _steps(base: Side) -> frozenset[tuple[int, int]]:
-    """(metric, cell) where the history changed its level: earlier points are not a baseline."""
-    found = Change.objects.filter(cell__in=[cell.pk for cell in base.cells], kind=Change.Kind.STEP)
-    gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
-    return frozenset(found.exclude(decision__in=gone).values_list("metric_id", "cell_id"))
+def _history(
+    base: Side, head: Side, found: Sequence[Metric], asked: Asked, until: int
+) -> JobHistory:
+    if head.revision is None:
+        return JobHistory()
+    return jobs.before(
+        head.campaign,
+        head.revision,
+        {cell.series_key: cell.pk for cell in head.cells},
+        {metric.pk: metric.pk for metric in found},
+        ref=base.text.partition(":")[2],
+        until=until,
+        ignore=[f"{name}_differs" for name in asked.ignore],
+    )
 
 
 def _is_asked_for(head: Side, cell: Cell, asked: Asked) -> bool:

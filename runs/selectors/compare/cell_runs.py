@@ -19,7 +19,8 @@ class CellRuns:
     """The finished runs of a cell: their conditions, keys and programs.
 
     `hardware`, `environment` and `settings` are keys of stored rows, ascending; usually one each.
-    `doubtful` runs are included in the count.
+    `doubtful` runs are included in the count. `jobs` are those that uploads state; empty is a run
+    whose job is not known.
     """
 
     count: int = 0
@@ -30,6 +31,7 @@ class CellRuns:
     servers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     doubtful: int = 0
+    jobs: tuple[str, ...] = ()
 
 
 # In PostgreSQL's words: to write it from a query set takes five times as long as to read its rows.
@@ -43,7 +45,8 @@ SELECT cell_id,
         for each in _CONDITIONS
     )
 },
-    count(*) FILTER (WHERE validity = ANY(%s))
+    count(*) FILTER (WHERE validity = ANY(%s)),
+    array_agg(DISTINCT coalesce(labels->>'job', ''))
 FROM runs_run WHERE cell_id = ANY(%s) AND state = %s GROUP BY cell_id
 """  # noqa: S608 - of constants
 
@@ -67,6 +70,7 @@ def _read(
     numbers: list[str],
     names: list[str],
     doubtful: int,
+    jobs: list[str],
 ) -> CellRuns:
     return CellRuns(
         count=count,
@@ -77,6 +81,7 @@ def _read(
         servers=tuple(filter(None, servers)),
         tools=_tools(names, numbers),
         doubtful=doubtful,
+        jobs=tuple(jobs),
     )
 
 

@@ -131,7 +131,8 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
     if within is None or head.revision is None or not name:
         message = _("history:<branch> takes a campaign and a commit as head.")
         raise BadSide("base", "not_a_side", message)
-    before = revisions.last(within, head.revision, name, POINTS)
+    arrived = revisions.arrived(within, [head.revision])
+    before = revisions.last(within, head.revision, name, POINTS, arrived=arrived)
     if not before:
         raise NoBaseline(head)
     place = {revision.pk: number for number, revision in enumerate(before)}

@@ -25,16 +25,20 @@ from runs.analysis.inference import (
     judge,
     judge_together,
 )
+from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Metric
+from runs.models import Campaign, Metric, Revision
 from runs.models import Cell as StoredCell
+from runs.models.campaigns import Origin
 from runs.selectors.campaigns.metrics import is_count, primary_name
-from runs.selectors.compare import cell_runs, comparability, known_noise, stored_cells
+from runs.selectors.compare import cell_runs, comparability, jobs, known_noise, stored_cells
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.jobs import JobHistory
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.histories import revisions
 
 CellPair = tuple[int | None, int | None]
 
@@ -51,7 +55,9 @@ class Judge:
     stored: Mapping[tuple[int, int], Cell]
     noise: Mapping[tuple[int, int], Noise]
     summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(default_factory=dict)
+    keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
     _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
+    _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
 
     def judge(
         self,
@@ -79,6 +85,10 @@ class Judge:
                 metric, model, rows, family, campaign, pairs[numbers[0]], effect
             )
             found.update(zip(numbers, answers, strict=True))
+        if not is_count(metric):
+            for number, pair in enumerate(pairs):
+                if found[number].ratio is not None and self._in_two_jobs(pair):
+                    found[number] = self._over_jobs(metric, pair, effect, ignore)
         return [
             self._under_conditions(found[number], pair, ignore) for number, pair in enumerate(pairs)
         ]
@@ -103,6 +113,8 @@ class Judge:
         sides = [(base, head) for base, head in pairs if base and head]
         found = [self.comparability.judgement(*pair, ignore=ignore) for pair in sides]
         if len(sides) < len(pairs) or any(each.reasons for each in found):
+            return None
+        if any(self._in_two_jobs(pair) for pair in sides):
             return None
         places, model = self._model(metric)
         share = self._share(metric, campaign, pairs[0]) * self._tables[campaign].effects
@@ -144,6 +156,83 @@ class Judge:
             significance=self._significance(campaign),
             other_metrics=self._share(metric, campaign, first),
             as_counts=is_count(metric),
+        )
+
+    def _in_two_jobs(self, pair: CellPair) -> bool:
+        """Whether one job measured the base and another one the head, of an uploaded campaign.
+
+        Runs that do not state their job are those of their commit's. A job for each run needs no
+        scatter of its own: that of the runs has it.
+        """
+        campaign = self._campaign_of(pair)
+        if campaign is None or self.campaigns[campaign].origin != Origin.UPLOADED:
+            return False
+        sides = [(self.cells[side], self.runs.get(side, CellRuns())) for side in pair if side]
+        made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
+        is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
+        return made[0] != made[1] and not is_single
+
+    def _over_jobs(
+        self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str]
+    ) -> Inference:
+        """The answer of two jobs, by how the jobs of the history before them scatter."""
+        base, head = (self.cells[side] for side in pair if side)
+        points = [_point(self.stored[side.pk, metric.pk]) for side in (base, head)]
+        if None in points:
+            return Inference("not_comparable", reasons=("not_positive",))
+        scatter = self._history(base, head, ignore).jobs(metric.pk)
+        rows = len(self._common(base, head, metric))
+        share = self._share(metric, head.campaign_id, pair)
+        return judge_jobs(
+            [point for point in points[:1] if point],
+            points[1] or Point(0, 0.0),
+            scatter.conditions.get(head.series_key) if scatter else None,
+            direction=metric.direction,  # type: ignore[arg-type]
+            effect=effect,
+            level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
+        )
+
+    def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
+        """The conditions of which both commits have the metric."""
+        keys: list[set[str]] = [
+            {
+                cell.series_key
+                for cell in self._cells_of[side.campaign_id]
+                if cell.revision_id == side.revision_id and (cell.pk, metric.pk) in self.stored
+            }
+            for side in (base, head)
+        ]
+        return keys[0] & keys[1]
+
+    def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
+        """The points before the later of both commits; without commits there are none."""
+        asked = (base.revision_id, head.revision_id, tuple(ignore))
+        if asked not in self._histories:
+            self._histories[asked] = self._loaded_history(base, head, ignore)
+        return self._histories[asked]
+
+    def _loaded_history(
+        self, base: StoredCell, head: StoredCell, ignore: Collection[str]
+    ) -> JobHistory:
+        wanted = [key for key in (base.revision_id, head.revision_id) if key]
+        of = Revision.objects.in_bulk(wanted)
+        if len(of) < len(set(wanted)) or len(wanted) < 2:
+            return JobHistory()
+        campaign = self.campaigns[head.campaign_id]
+        later = max((of[key] for key in reversed(wanted)), key=revisions.moment_of)
+        own = {
+            cell.series_key: cell.pk
+            for cell in self._cells_of[campaign.pk]
+            if cell.revision_id == later.pk and cell.series_key
+        }
+        return jobs.before(
+            campaign,
+            later,
+            own,
+            {key: metric for metric, keys in self.keys.items() for key in keys},
+            ref=campaign.tracked_ref or of[wanted[0]].ref,
+            until=revisions.arrived(campaign, of.values()),
+            ignore=ignore,
         )
 
     def _model(self, metric: Metric) -> tuple[dict[int, int], Model]:
@@ -274,7 +363,13 @@ def of_cells(
         stored=stored_cells.of_model(found, chosen.values()),
         noise=known_noise.of_scopes(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},
+        keys={key: metric.keys for key, metric in chosen.items()},
     )
+
+
+def _point(cell: Cell) -> Point | None:
+    """None for a value that is not positive."""
+    return None if cell.mean is None else Point(cell.n, cell.mean, cell.variance or 0.0)
 
 
 def looks_of(campaign: Campaign) -> tuple[int, ...]:

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
 
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
-from runs.models import Campaign, CellSummary, Revision, Run
+from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
 
 # So many of the newest campaigns that have ended say how their machines scatter.
 NOISE_CAMPAIGNS = 20
-# The newest revisions, and how many cells of them or of the newest campaigns are used.
-NOISE_REVISIONS, NOISE_CELLS = 30, 300
+# How many cells of them are used.
+NOISE_CELLS = 300
 # Cells of campaigns on other servers are read as well, and passed over.
 MOST_READ = 2300
 
@@ -117,19 +116,11 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
 
     For executed campaigns: how others that have ended scatter on the same servers and hardware, by
     their cells without a run in doubt. A campaign that has doubtful runs itself gets none: what the
-    machine is like while nobody disturbs it says nothing about it. For uploads: how the campaign's
-    other newest revisions scatter. `metrics` have the `keys` of their rows. Three queries at most.
+    machine is like while nobody disturbs it says nothing about it. Uploads get none: what comes
+    later would change their answers. One query at most.
     """
-    found: dict[tuple[int, int], Noise] = {}
     executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
-    if executed:
-        found |= _noise_of_servers(executed, list(metrics))
-    uploaded = [each for each in scopes if each.campaign.origin == Origin.UPLOADED]
-    if uploaded:
-        found |= _noise_of_revisions(
-            uploaded, {key: metric for metric, each in metrics.items() for key in each.keys}
-        )
-    return found
+    return _noise_of_servers(executed, list(metrics)) if executed else {}
 
 
 def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
@@ -175,32 +166,3 @@ def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
         cursor.execute(_ON_SERVERS, values)
         found: list[Row] = cursor.fetchall()
     return found
-
-
-def _noise_of_revisions(
-    scopes: Sequence[Scope], metrics: Mapping[int, int]
-) -> dict[tuple[int, int], Noise]:
-    asked = [revision for scope in scopes for revision in scope.revisions if revision is not None]
-    if not asked:
-        return {}
-    rows = (
-        CellSummary.objects.filter(
-            cell__campaign__in=[scope.campaign.pk for scope in scopes],
-            cell__revision__in=_newest_revisions(scopes, asked),
-            metric__in=list(metrics),
-            log_variance__isnull=False,
-        )
-        .order_by("-cell_id")
-        .values_list("cell__campaign_id", "metric_id", "n", "log_variance")[: 4 * NOISE_CELLS]
-    )
-    scatter: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
-    for campaign, metric, n, variance in rows:
-        scatter[campaign, metrics[metric]].append((n or 1, variance or 0.0))
-    known = {key: noise_of(each[:NOISE_CELLS]) for key, each in scatter.items()}
-    return {key: each for key, each in known.items() if each is not None}
-
-
-def _newest_revisions(scopes: Sequence[Scope], but: Sequence[int]) -> QuerySet[Revision, Any]:
-    projects = {scope.campaign.project_id for scope in scopes}
-    newest = Revision.objects.filter(project__in=projects).exclude(pk__in=but)
-    return newest.order_by("-pk").values("pk")[:NOISE_REVISIONS]

@@ -41,13 +41,13 @@ ORDER BY metric.id
 # same numbers in another order differ in the last digit.
 _VALUES = """
 WITH run AS MATERIALIZED (
-    SELECT id, cell_id, server_id, origin, repeat, round FROM runs_run
+    SELECT id, cell_id, server_id, origin, repeat, round, labels->>'job' AS job FROM runs_run
     WHERE cell_id = ANY(%(cells)s) AND state = %(finished)s AND repeat <> %(summary)s
 ), found AS MATERIALIZED (
     SELECT run_id, metric_id, value FROM runs_measurement
     WHERE run_id = ANY(ARRAY(SELECT id FROM run)) AND metric_id = ANY(%(metrics)s)
 )
-SELECT cell_id, metric_id, value, server_id, origin, repeat, round
+SELECT cell_id, metric_id, value, server_id, origin, repeat, round, job
 FROM found JOIN run ON run.id = run_id
 ORDER BY run_id
 """
@@ -181,8 +181,10 @@ def _values(
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, values)
-        for cell, metric, value, server, origin, repeat, made_in in cursor.fetchall():
+        for cell, metric, value, server, origin, repeat, made_in, job in cursor.fetchall():
             number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
-            block = None if number is None else (server, number)
+            # A round is one of its job: what two jobs call round 1 was not measured together.
+            made_by = cells[cell].revision_id if job is None else job
+            block = None if number is None else (server, made_by, number)
             found[cell, metrics[metric]].append((value, block))
     return found

@@ -26,7 +26,13 @@ REASONS = {
     "not_measured": _("a side was not measured"),
     "single_run": _("a side has a single run"),
     "repeats_unknown": _("number of runs not printed"),
-    "few_points": _("the branch has fewer than 5 such points since its last step"),
+    "jobs_unknown": _(
+        "two jobs measured the sides, and fewer than 5 commits say how jobs scatter here: measure "
+        "both in one job, in turn"
+    ),
+    "two_jobs": _(
+        "two jobs may differ by as much without any change: measure both in one job, in turn"
+    ),
     "spread_unknown": _("spread not printed"),
 }
 VERDICTS = {

@@ -1,8 +1,9 @@
 """Revisions of a campaign's history, in the order in which they were made."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from runs.models import Campaign, Cell, Project, Revision, RevisionRef, Run
@@ -114,13 +115,25 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     return _first(on_branch, campaign, until=moment_of(head))
 
 
-def last(campaign: Campaign, head: Revision, ref: str, number: int) -> list[Revision]:
+def last(
+    campaign: Campaign, head: Revision, ref: str, number: int, *, arrived: int | None = None
+) -> list[Revision]:
     """The last revisions before a commit, the newest first; never the commit itself.
 
-    They are those of the branch, of all branches where none is named.
+    They are those of the branch, of all branches where none is named; if a run is given, those of
+    which that one or an earlier one was stored.
     """
     on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
+    if arrived is not None:
+        stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
+        on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
     return _newest(on_branch, campaign, number, until=moment_of(head))
+
+
+def arrived(campaign: Campaign, of: Iterable[Revision]) -> int:
+    """The last run of these commits: what was stored after it is later than they are. One query."""
+    found = Run.objects.filter(campaign=campaign, cell__revision__in=list(of))
+    return int(found.aggregate(last=Max("pk"))["last"] or 0)
 
 
 def ancestors(head: Revision) -> list[str]:

@@ -1,17 +1,21 @@
 """A baseline with its comparisons, and the bisection that follows a loss."""
 
+import math
+from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runs.models import Bisection, Build, Campaign, Cell, Change, Metric, Revision, Run
+from runs.selectors.compare import stored_cells
 from runs.services.access import projects
 from runs.services.campaigns import bisections, scenarios
 from runs.services.servers import builds
 from tests import factories
-from tests.histories import UNITS, commit, history, repeats, sha, store
+from tests.histories import UNITS, commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
 
@@ -143,11 +147,99 @@ def test_few_points_say_so_and_none_make_a_baseline(of_history):
     store(repeats(commit(50, "topic"), tps=STEADY))
     assert of_history(50)["overall"] == "baseline_made"
     main(3)
+    store(repeats(commit(51, "topic"), tps=STEADY))
 
-    body = of_history(50)
+    body = of_history(51)
 
-    assert (body["overall"], body["exit_code"]) == ("too_few_runs", 2)
-    assert body["rows"][0]["reasons"][0]["code"] == "few_points"
+    assert (body["overall"], body["exit_code"]) == ("undecided", 2)
+    assert body["rows"][0]["reasons"][0]["code"] == "jobs_unknown"
+    assert of_history(50)["overall"] == "baseline_made"
+
+
+# Two jobs: what a job does to all of its runs is part of what they differ by.
+
+
+def job(number, ref="main", *, at=1000.0, seed=0, conditions=1):
+    """A commit that a job of its own measures, which moves all of its runs by about 2 %."""
+    random = Random(1000 * seed + number)
+    level = at * math.exp(random.gauss(0, 0.02))
+    for clients in range(1, conditions + 1):
+        values = noisy(level, random=random)
+        store(repeats(commit(number, ref), tps=values, levels={"clients": clients}, job=""))
+
+
+def test_two_jobs_of_which_nothing_is_known_are_undecided(get, base_of):
+    job(1)
+    job(2, at=500.0)
+
+    assert base_of(2) == (sha(1), "undecided")
+    body = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
+    (reason,) = body["rows"][0]["reasons"]
+    assert reason["code"] == "jobs_unknown"
+    assert "measure both in one job" in reason["message"]
+
+
+def test_unchanged_commits_of_jobs_of_their_own_are_not_slower_than_their_parents(base_of):
+    """With 2 % between jobs it was 25 of 30."""
+    for number in range(20):
+        job(number, conditions=8)
+
+    words = [base_of(number)[1] for number in range(1, 20)]
+
+    assert words.count("slower") <= 1
+
+
+def test_a_loss_of_a_tenth_is_found_against_five_jobs(get):
+    hits = 0
+    for seed in range(6):
+        for number in range(5):
+            job(100 * seed + number, f"main{seed}", seed=seed)
+        job(100 * seed + 50, "topic", at=900.0, seed=seed)
+        query = {"base": f"history:main{seed}", "head": f"revision:{sha(100 * seed + 50)}"}
+        hits += get("compare/", campaign="nightly", **query)["overall"] == "slower"
+
+    assert hits >= 5
+
+
+def test_both_sides_in_one_job_keep_their_power(base_of):
+    for number, level in ((1, 1000.0), (2, 950.0)):
+        values = [level * each for each in (0.995, 1.0, 1.004, 1.002, 0.998)]
+        store(repeats(commit(number), tps=values, job="github/1"))
+
+    assert base_of(2) == (sha(1), "slower")
+
+
+def test_rounds_of_two_jobs_are_not_the_same_rounds():
+    for number in (1, 2):
+        runs = repeats(commit(number), tps=STEADY, job=f"job {number}")
+        store([replace(run, round=at) for at, run in enumerate(runs)])
+    metric = Metric.objects.get(name="tps")
+    cells = {cell.pk: cell for cell in Cell.objects.all()}
+    found = stored_cells.of_model(cells, stored_cells.metrics(cells, ["tps"], whole=False))
+
+    blocks = [set(found[cell, metric.pk].blocks) for cell in cells]
+
+    assert not blocks[0] & blocks[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_answer_changes_by_what_is_uploaded_later_or_elsewhere(get, seed):
+    for number in range(0, 16, 2):
+        job(number, seed=seed)
+    questions = [
+        {"base": base, "head": f"revision:{sha(14)}"}
+        for base in (f"revision:{sha(12)}", "history:main")
+    ]
+    answers = [get("compare/", campaign="nightly", **each) for each in questions]
+
+    random = Random(seed)
+    for number in random.sample([*range(1, 14, 2), *range(20, 32)], 15):
+        job(number, at=random.choice([1000.0, 700.0]), seed=seed + 9)
+        values = noisy(1000, noise=0.1, random=random)
+        store(repeats(commit(number), campaign="other", latency=values, job=""))
+    store(repeats(commit(2), tps=[400.0], levels={"clients": 1}, job=""))
+
+    assert [get("compare/", campaign="nightly", **each) for each in questions] == answers
 
 
 def test_another_machine_in_the_history_is_left_out(of_history):

@@ -11,7 +11,7 @@ import pytest
 from benchmarks import verdicts
 from runs.analysis import change_points
 from runs.analysis.inference import Model, Pair, cell_of
-from runs.analysis.inference.against_history import Point, judge_against
+from runs.analysis.inference.jobs import Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.kernel import judge
 from runs.analysis.monitoring import Known, expected_range, news, single_run_alarm
 from runs.analysis.noise import estimate
@@ -397,8 +397,17 @@ def point(random, level, *, runs, noise, of_job):
     job = random.gauss(math.log(level), of_job)
     logs = [random.gauss(job, noise) for _run in range(runs)]
     mean = sum(logs) / runs
-    spread = sum((log - mean) ** 2 for log in logs) / (runs - 1) if runs > 1 else None
+    spread = sum((log - mean) ** 2 for log in logs) / (runs - 1) if runs > 1 else 0.0
     return Point(runs, mean, spread)
+
+
+def against(points, head):
+    """The answer for a head against the points before it."""
+    begins = begins_of(points)
+    jobs = learn({"tps": dict(enumerate(points))}, {"tps": begins})
+    scatter = jobs and jobs.conditions["tps"]
+    last = points[begins[-1] :][-10:]
+    return judge_jobs(last, head, scatter, direction="higher", effect=0.03, level=0.05)
 
 
 def found(change, *, runs=3, noise=0.02, of_job=0.0, points=10):
@@ -409,7 +418,7 @@ def found(change, *, runs=3, noise=0.02, of_job=0.0, points=10):
         of = {"runs": runs, "noise": noise, "of_job": of_job}
         before = [point(random, 1000, **of) for _point in range(points)]
         head = point(random, 1000 * change, **of)
-        answer = judge_against(before, head, direction="higher", effect=0.03, level=0.05)
+        answer = against(before, head)
         slower += answer.verdict == "slower"
     return slower / HISTORIES
 
@@ -445,10 +454,7 @@ def test_one_run_a_commit_is_judged_as_well():
 
 def test_points_without_spread_leave_no_doubt():
     points = [Point(3, math.log(1000), 0.0)] * 6
-    answer = judge_against(points, points[0], direction="higher", effect=0.03, level=0.05)
-    other = judge_against(
-        points, Point(3, math.log(900), 0.0), direction="higher", effect=0.03, level=0.05
-    )
+    answer, other = against(points, points[0]), against(points, Point(3, math.log(900), 0.0))
 
     assert (answer.verdict, other.verdict) == ("same", "slower")
 
