@@ -9,6 +9,7 @@ found gets its likeliest place, and those that are likely as well.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -186,23 +187,47 @@ def _refined(history: _History, places: Sequence[int]) -> list[int]:
 
 
 def _pruned(history: _History, places: list[int], minimum: float) -> tuple[ChangePoint, ...]:
-    """Remove the weakest change until all are significant and large enough."""
+    """Remove the weakest change until all are significant and large enough, then place them.
+
+    What is placed has other sides than before: it is computed, tested and pruned again.
+    """
     kept = places
-    while True:
-        bounds = [0, *kept, len(history.logs)]
-        changes = tuple(
-            _change(history, before, place, after)
-            for before, place, after in zip(bounds, bounds[1:], bounds[2:], strict=False)
-        )
-        weak = [
-            (abs(math.log(change.ratio)), change.position)
-            for change in changes
-            if change.p_value >= SIGNIFICANCE or abs(math.log(change.ratio)) < minimum
-        ]
-        if not weak:
-            return _in_order(history, changes, bounds)
-        weakest = min(weak)[1]
+    while (weakest := _weakest(_changes(history, kept), minimum)) is not None:
         kept = _refined(history, [place for place in kept if place != weakest])
+    placed = _placed_in_order(history, kept)
+    while (weakest := _weakest(placed, minimum, history.shortest)) is not None:
+        kept = [change.position for change in placed if change.position != weakest]
+        placed = _placed_in_order(history, kept)
+    return tuple(placed)
+
+
+def _weakest(changes: Sequence[ChangePoint], minimum: float, shortest: int = 0) -> int | None:
+    """The place of the smallest change that does not count: too small, by chance, or too near.
+
+    Between two changes there are `shortest` points, as an excursion is none.
+    """
+    near = {
+        place
+        for one, other in itertools.pairwise(change.position for change in changes)
+        if other - one < shortest
+        for place in (one, other)
+    }
+    weak = [
+        (abs(math.log(change.ratio)), change.position)
+        for change in changes
+        if change.p_value >= SIGNIFICANCE
+        or abs(math.log(change.ratio)) < minimum
+        or change.position in near
+    ]
+    return min(weak)[1] if weak else None
+
+
+def _changes(history: _History, places: Sequence[int]) -> list[ChangePoint]:
+    """The changes at these places, each with the figures of its own two sides."""
+    bounds = [0, *places, len(history.logs)]
+    return [
+        _change(history, *around) for around in zip(bounds, bounds[1:], bounds[2:], strict=False)
+    ]
 
 
 def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
@@ -214,23 +239,25 @@ def _change(history: _History, start: int, place: int, end: int) -> ChangePoint:
     return ChangePoint(place, math.exp(before), math.exp(after), math.exp(after - before), p_value)
 
 
-def _in_order(
-    history: _History, changes: Iterable[ChangePoint], bounds: Sequence[int]
-) -> tuple[ChangePoint, ...]:
+def _placed_in_order(history: _History, places: Sequence[int]) -> list[ChangePoint]:
     """Each at its likeliest place, which is after that of the one before: no two have the same."""
     placed: list[ChangePoint] = []
-    for change, end in zip(changes, bounds[2:], strict=True):
+    for place, end in zip(places, [*places, len(history.logs)][1:], strict=True):
         start = placed[-1].position if placed else 0
-        placed.append(_placed(history, change, start, end))
-    return tuple(placed)
+        placed.append(_placed(history, _change(history, start, place, end), start, end))
+    figures = _changes(history, [change.position for change in placed])
+    return [
+        replace(change, earliest=each.earliest, latest=each.latest)
+        for change, each in zip(figures, placed, strict=True)
+    ]
 
 
 def _placed(history: _History, change: ChangePoint, start: int, end: int) -> ChangePoint:
     """The change at its likeliest place between its neighbours, with the interval of places.
 
-    Nothing is tested here: that there is a change is known. So the place may be nearer to an end
-    than the shortest segment (a step of single runs is found when fewer than six follow it), and
-    the points count as they were measured, beyond HUBER by their direction alone.
+    The place may be nearer to the end than the shortest segment (a step of single runs is found
+    when fewer than six follow it), and the points count as they were measured, beyond HUBER by
+    their direction alone.
     """
     logs, place = history.logs[start:end], change.position - start
     for _ in range(5):

@@ -89,16 +89,17 @@ def single_run_alarm(
 
 Values = Sequence[float]
 
-RULES = 2
+RULES = 3
 """The version of the rules, stored with each change. Version 1 placed a step where it was found
-first, and knew no interval of places."""
+first, and knew no interval of places; 2 had figures from before a step was placed."""
 
 
 @dataclass(frozen=True)
 class Known:
     """Something that was reported before. `position` counts in the history being analysed.
 
-    `settled` says whether a person, or later runs, have decided; `refuted` how.
+    `settled` says whether a person, or later runs, have decided; `refuted` how, and `by_person`
+    who: what later points refuted, further ones may show again.
     """
 
     id: int
@@ -107,13 +108,15 @@ class Known:
     ratio: float
     settled: bool = False
     refuted: bool = False
+    by_person: bool = False
 
 
 @dataclass(frozen=True)
 class News:
     """What to report: `steps`, and an `alarm` for the last point. The rest updates known news.
 
-    `moved` has open steps with what is known of them now; `confirmed` and `refuted` open alarms.
+    `moved` has steps that nobody decided on with what is known of them now, and `reopened` those of
+    them that had been refuted; `confirmed` open alarms; `refuted` open alarms and steps.
     """
 
     steps: tuple[ChangePoint, ...] = ()
@@ -121,6 +124,7 @@ class News:
     moved: tuple[tuple[int, ChangePoint], ...] = ()
     confirmed: tuple[int, ...] = ()
     refuted: tuple[int, ...] = ()
+    reopened: tuple[int, ...] = ()
 
 
 def news(
@@ -139,21 +143,61 @@ def news(
     steps = [each for each in known if each.kind == "step"]
     alarms = [each for each in known if each.kind == "alarm" and not each.settled]
     confirmed = [each for each in alarms if _match(found, each)]
+    places = _matched(found, steps)
+    # A refuted one is free for what is found near its place.
+    free = [each for each in steps if each.refuted and not each.by_person]
+    fixed = [each for each in steps if each not in free]
+    decided = [(each.position, each.ratio) for each in fixed if each.settled]
+    lost = [
+        each
+        for each in fixed
+        if not each.settled and each.id not in places and _is_inside(history, each)
+    ]
     return News(
-        steps=change_points.unreported(found, [(each.position, each.ratio) for each in steps]),
+        steps=tuple(
+            each for each in change_points.unreported(found, decided) if each not in places.values()
+        ),
         alarm=_alarm(history, known, found, minimum_effect) if last_is_new else None,
         moved=tuple(
-            (each.id, place)
+            (each.id, places[each.id])
             for each in steps
-            if not each.settled and (place := _match(found, each)) is not None
+            if each.id in places and (each in free or not each.settled)
         ),
         confirmed=tuple(each.id for each in confirmed),
         refuted=tuple(
             each.id
             for each in alarms
             if each not in confirmed and _is_refuted(history, each, minimum_effect)
+        )
+        + tuple(each.id for each in lost),
+        reopened=tuple(each.id for each in free if each.id in places),
+    )
+
+
+def _matched(found: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, ChangePoint]:
+    """The change that each known step is, no change being two of them: the nearest pairs first.
+
+    Steps that were refuted come last.
+    """
+    pairs = sorted(
+        (
+            (each.refuted, abs(change.position - each.position), each.id, number)
+            for each in steps
+            for number, change in enumerate(found)
+            if abs(change.position - each.position) <= SAME_PLACE
+            and (change.ratio > 1) == (each.ratio > 1)
         ),
     )
+    matched: dict[int, int] = {}
+    for _refuted, _distance, key, number in pairs:
+        if key not in matched and number not in matched.values():
+            matched[key] = number
+    return {key: found[number] for key, number in matched.items()}
+
+
+def _is_inside(history: Sequence[Values], step: Known) -> bool:
+    """Whether the analysed points can show the step: near the start of a window they cannot."""
+    return len(history) <= change_points.WINDOW or step.position >= 2 * SAME_PLACE
 
 
 def again(

@@ -137,6 +137,7 @@ def _known(
             ratio=change.ratio,
             settled=change.decision != Change.Decision.OPEN,
             refuted=change.decision == Change.Decision.REFUTED,
+            by_person=change.decided_at is not None,
         )
         for change in histories.changes(campaign, metric, [key])
         if (position := histories.place(change, points)) is not None

@@ -117,10 +117,12 @@ def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
 def _news(each: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new)
+    # Before steps move, so that none is in the way of another one.
+    _settle(news.refuted, Change.Decision.REFUTED)
+    _settle(news.reopened, Change.Decision.OPEN, before=Change.Decision.REFUTED)
     for key, step in news.moved:
         move(key=key, step=step, points=each.points)
     _settle(news.confirmed, Change.Decision.CONFIRMED)
-    _settle(news.refuted, Change.Decision.REFUTED)
     made = [
         (
             step.position,
@@ -186,11 +188,10 @@ def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
     return [change for _point, change in made]
 
 
-def _settle(alarms: Iterable[int], decision: str) -> None:
-    """What later runs say about alarms that nobody has decided on."""
-    Change.objects.filter(pk__in=list(alarms), decision=Change.Decision.OPEN).update(
-        decision=decision
-    )
+def _settle(changes: Iterable[int], decision: str, *, before: str = Change.Decision.OPEN) -> None:
+    """What later runs say about changes that nobody has decided on."""
+    undecided = Change.objects.filter(pk__in=list(changes), decision=before, decided_at=None)
+    undecided.update(decision=decision)
 
 
 # Of one turn of control: each change takes some ms, each bisection ten queries.

@@ -1,6 +1,8 @@
 """Changes: found on write, reported once, decided on; and missing uploads."""
 
+from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 import pytest
 from django.core import mail
@@ -68,6 +70,47 @@ def test_a_step_is_found_as_revisions_arrive_one_by_one():
     ((_kind, number),) = [each for each in told if each[0] == "step"]
     assert number <= 72
     assert Change.objects.filter(kind="step").get().cell.revision.sha == sha(60)
+
+
+def of_steps():
+    """(commit, ratio) of the steps that are not refuted, as a list tells them."""
+    steps = Change.objects.filter(kind="step").exclude(decision="refuted")
+    found = steps.values_list("cell__revision__sha", "ratio")
+    return sorted((int(number, 16), round(ratio, 6)) for number, ratio in found)
+
+
+def test_one_by_one_in_one_batch_and_at_random_end_with_the_same_steps():
+    levels = [1000] * 14 + [920] * 14 + [1010] * 14 + [930] * 14
+    runs = history(levels, runs=1, noise=0.005, seed=3)
+    lists = []
+    for name, order, size in (
+        ("batch", runs, len(runs)),
+        ("one-by-one", runs, 1),
+        ("random", Random(4).sample(runs, len(runs)), 1),
+    ):
+        for first in range(0, len(order), size):
+            own = [replace(run, campaign=name) for run in order[first : first + size]]
+            store(own)
+            changes.find(campaign_id=Campaign.objects.get(slug=name).pk)
+        lists.append(of_steps())
+        Change.objects.all().delete()
+
+    assert len(lists[0]) == 3
+    assert lists[1:] == [lists[0], lists[0]]
+
+
+def test_a_step_that_later_points_do_not_show_is_refuted(stepped):
+    store(history([1000] * 20, first=100))
+    wrong = Change.objects.create(
+        cell=stepped.cell.campaign.cells.order_by("pk")[15],
+        run=stepped.cell.campaign.cells.order_by("pk")[15].runs.first(),
+        metric=stepped.metric, kind="step", ratio=1.1, before=900, after=990,
+    )  # fmt: skip
+
+    find()
+
+    wrong.refresh_from_db()
+    assert (wrong.decision, wrong.decided_at) == ("refuted", None)
 
 
 def test_the_place_of_an_open_step_follows_what_later_revisions_say():

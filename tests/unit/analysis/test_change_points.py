@@ -1,5 +1,6 @@
 """Change points of histories, alarms for single runs, and the rates of both."""
 
+import itertools
 import math
 import random
 from itertools import pairwise
@@ -41,6 +42,24 @@ def test_a_step_is_found_in_its_place_with_both_levels():
     assert change.after == pytest.approx(108, rel=0.01)
     assert change.ratio == pytest.approx(1.08, rel=0.01)
     assert change.p_value < 0.001
+
+
+def test_one_step_is_one_and_every_size_is_that_of_its_own_sides():
+    random = np.random.default_rng(5)
+    several = 0
+    for _history in range(150):
+        place = int(random.integers(20, 80))
+        logs = random.normal(0, 0.01, 100)
+        logs[place:] += math.log(0.9)
+        values = np.exp(logs)
+        found = change_points.find(values.tolist())
+        several += len(found) > 1
+        bounds = [0, *places(found), len(values)]
+        medians = [np.median(values[one:other]) for one, other in itertools.pairwise(bounds)]
+        sizes = [after / before for before, after in itertools.pairwise(medians)]
+        assert [change.ratio for change in found] == pytest.approx(sizes, rel=1e-3)
+
+    assert several <= 1
 
 
 def test_a_history_that_does_not_change_has_none():
