@@ -23,7 +23,7 @@ CI = {
     "github": {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md"},
     "gitlab": {"GITLAB_CI": "true"},
     "jenkins": {"JENKINS_URL": "https://j.example.org/"},
-    "curl": {},
+    "curl": {"CI_JOB_ID": "1"},
 }
 COMMIT = {
     "github": ("GITHUB_SHA", "GITHUB_REF_NAME"),

@@ -261,7 +261,7 @@ def test_the_verdict_is_printed_kept_and_is_the_exit_status(upload, tmp_path):
     assert "**slower**: tps -7 %" in done.out
     assert (tmp_path / "verdict.md").read_text() == "**slower**: tps -7 %\n"
     asked = [path for path, _headers, _body in proxy.asked]
-    query = "campaign=nightly&base=revision%3Amain&head=revision%3Aabcdef0"
+    query = "campaign=nightly&base=history%3Amain&head=revision%3Aabcdef0"
     assert asked[1:] == [
         f"/api/v1/compare/?{query}",
         f"/api/v1/compare/?{query}&format=md",

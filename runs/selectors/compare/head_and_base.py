@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference.jobs import LEAST_POINTS
 from runs.models import Campaign, Cell, Revision, Run, Token
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
@@ -126,15 +127,15 @@ def _both(base: str, head: str, campaign: str, reader: Reader) -> tuple[Side, Si
 
 
 def _history(text: str, within: Campaign | None, head: Side) -> Side:
-    """The last points of a branch before the head, the newest first."""
+    """The last points of a branch before the head, the newest first; the parent if they are few."""
     name = text.partition(":")[2]
     if within is None or head.revision is None or not name:
         message = _("history:<branch> takes a campaign and a commit as head.")
         raise BadSide("base", "not_a_side", message)
     arrived = revisions.arrived(within, [head.revision])
     before = revisions.last(within, head.revision, name, POINTS, arrived=arrived)
-    if not before:
-        raise NoBaseline(head)
+    if len(before) < LEAST_POINTS:
+        return _baseline(f"revision:{name}", within, head, head.revision)
     place = {revision.pk: number for number, revision in enumerate(before)}
     # Of the head's conditions only: those of ten commits together may be many.
     keys = {cell.series_key for cell in head.cells}

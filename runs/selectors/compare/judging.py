@@ -305,7 +305,8 @@ class Judge:
             return found
         judged = self.comparability.judgement(base, head, ignore=ignore)
         if judged.reasons:
-            reasons = (*judged.reasons, *found.reasons)
+            further = () if found.verdict == "undecided" else found.reasons
+            reasons = (*judged.reasons, *further)
             found = Inference("not_comparable", reasons=reasons)
         doubtful = sum(self.runs[side].doubtful for side in (base, head) if side in self.runs)
         if not (judged.despite or judged.differing or doubtful):

@@ -741,6 +741,7 @@ def test_an_upgraded_sysstat_and_a_new_fact_are_compared_as_before(stored, get, 
                 run(
                     revision={"sha": f"{number + 1:040x}", "ref": "main"},
                     environment=system,
+                    job="one",
                     measurements=[tps | {"value": value * (1 - number / 10)}],
                     round=place,
                 )

@@ -358,5 +358,6 @@ def test_a_wish_that_cannot_be_met_says_what_is_wrong_and_queues_nothing(lab, ni
     for run in base.runs.all():
         run.measurements.update(value=1000 + run.repeat)
     factories.summary(base, "tps")
+    Run.objects.filter(campaign=nightly).update(labels={"job": "one"})
     with pytest.raises(ServiceError, match="nothing to settle"):
         started(lab, boss)
