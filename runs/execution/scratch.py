@@ -20,7 +20,7 @@ from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.ssh import Answer, Host
 from runs.tools import pgbench
 from runs.tools.pgbench import command
-from runs.tools.pgbench.script_check import line_of_command
+from runs.tools.pgbench.script_tokens import has_pipeline, line_of_command
 from runs.wording import gettext_noop as _
 
 FOLDER = "scratch"
@@ -180,6 +180,11 @@ class _Trial:
                 found.append(_of_script(place, text, path, answer, said))
         return found
 
+    def _mode(self) -> tuple[str, ...]:
+        """Pipelines run in the extended protocol only, as a campaign with them has to."""
+        texts = [each.text for each in self.workload.scripts]
+        return ("-M", "extended") if any(map(has_pipeline, texts)) else ()
+
     def _one_transaction(self, path: str) -> tuple[str, ...]:
         variables = [
             word
@@ -188,7 +193,7 @@ class _Trial:
         ]
         return (
             f"{self.programs.client_bindir}/pgbench", "-n", "-c", "1", "-t", "1", "-s", "1",
-            *variables, "-f", path, *self.connection.arguments(),
+            *self._mode(), *variables, "-f", path, *self.connection.arguments(),
             self.connection.target(self.programs.client_version_num),
         )  # fmt: skip
 

@@ -20,29 +20,30 @@ from runs.postgresql_settings.catalogue import MAJORS, existence, setting
 Pasted = tuple[int, str, str]
 
 _NAME = r"[A-Za-z_][\w$]*+(?:\.[A-Za-z_][\w$]*+)?"
-_VALUE = r"""(?:'[^']*+(?:''[^']*+)*'|"[^"]*+")"""
+_VALUE = r"""(?:(?:'[^']*+')+|"[^"]*+")"""
 STATEMENT = re.compile(
-    r"\s*+(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?"
+    r"\A\s*+(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?"
     r"(?:alter\s++(?:system|database\s++\S++|(?:role|user)\s++\S++(?:\s++in\s++database\s++\S++)?)\s++)?"
     rf"set\s++(?:session\s++|local\s++|persist\s++)?(?P<name>\"?{_NAME}\"?)\s*+(?:=|to\b)\s*+"
-    rf"(?P<value>[^;]*?)\s*+;?\s*+(?:--.*)?",
+    rf"(?P<value>[^;]*+);?\s*+(?:--.*)?",
     re.IGNORECASE,
 )
 # Statements that pgtune and others print around the settings.
 NO_SETTING = re.compile(
-    r"\s*+(?:--.*|(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?select\s++pg_reload_conf\(\)\s*+;?"
+    r"\A\s*+(?:--.*+|(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?select\s++pg_reload_conf\(\)\s*+;?"
     r"|alter\s++system\s++reset\s++\S++)\s*+",
     re.IGNORECASE,
 )
 _OPTION = re.compile(
-    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*(?:-\s)?\s*["']?|--)"""
+    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*+(?:-\s++)?["']?|--)"""
     rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|[^\s"',\]]*+)"""
 )
 _HAS_OPTIONS = re.compile(
-    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s)?\s*+["']?[a-z_]++(?:\.\w++)?=""", re.MULTILINE
+    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s++)?["']?[a-z_]++(?:\.\w++)?=""", re.MULTILINE
 )
 _YAML = re.compile(
-    rf"""( *+)(?:- )?["']?(?P<name>{_NAME})["']?:(?:\s++(?P<value>{_VALUE}|[^#]*?))?\s*+(?:#.*)?"""
+    rf"""\A( *+)(?:- )?["']?(?P<name>{_NAME})["']?:"""
+    rf"""(?:\s++(?P<value>{_VALUE}(?=\s*+(?:#|\Z))|[^#]*+))?\s*+(?:#.*+)?"""
 )
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",

@@ -44,7 +44,7 @@ _ENCODINGS = frozenset(
     )
 )
 _STANDBYS = re.compile(
-    r"""\s*+(?:(?P<name>"[^"]++(?:""[^"]*+)*"|[A-Za-z_\u0080-\U0010ffff][\w$]*+|\*)"""
+    r"""(?:(?P<name>(?:"[^"]++")+|[A-Za-z_\u0080-\U0010ffff][\w$]*+|\*)"""
     r"""|(?P<number>\d++)|(?P<mark>[(),]))\s*+"""
 )
 _PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
@@ -107,7 +107,7 @@ def _is_standby_list(value: str, *, is_plain: bool) -> bool:
     if is_plain:
         # Before 9.6 it is a list of identifiers, in which other marks are letters.
         return all(len(part.split()) == 1 or '"' in part for part in value.split(","))
-    kinds, at = "", 0
+    kinds, at = "", len(value) - len(value.lstrip())
     while at < len(value):
         found = _STANDBYS.match(value, at)
         if found is None:

@@ -44,8 +44,8 @@ _KILOBYTES = frozenset(
     )
 )
 _HIDDEN_ZEROS = re.compile(
-    r"Rows Removed by .*|Planned Partitions|(?:Original )?Hash\w* (?:Buckets|Batches)|Disk Usage"
-    r"|.* (?:Blocks|Time|Pages)|WAL .*"
+    r"\A(?:Rows Removed by .*+|Planned Partitions|(?:Original )?Hash\w*+ (?:Buckets|Batches)"
+    r"|Disk Usage|WAL .*+|.* (?:Blocks|Time|Pages))"
 )
 _JOINED = re.compile(
     r"(?:Shared|Local|Temp) (?:Hit|Read|Dirtied|Written) Blocks"

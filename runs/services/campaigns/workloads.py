@@ -37,7 +37,7 @@ _SENTENCES = {
     ),
     "too_long": gettext_lazy("It has more than %(word)s characters."),
     "no_sql": gettext_lazy("It has no SQL."),
-    "quote_open": gettext_lazy("A quote (') is opened and not closed."),
+    "quote_open": gettext_lazy("A quote is opened and not closed: %(word)s"),
     "variable_missing": gettext_lazy(
         "The variable :%(word)s is not set. Set it above by \\set, or among the variables."
     ),
@@ -48,7 +48,9 @@ _SENTENCES = {
         "(BENCHLAB_ALLOW_SHELL_SCRIPTS)."
     ),
     "bad_set": gettext_lazy("\\set needs a name and an expression, not “%(word)s”."),
-    "brackets": gettext_lazy("The brackets of “%(word)s” do not match."),
+    "bad_expression": gettext_lazy("pgbench cannot read the expression from “%(word)s” on."),
+    "unexpected_words": gettext_lazy("“%(word)s” is too much: the command takes no such words."),
+    "no_statement": gettext_lazy("%(word)s has no statement before it."),
     "bad_sleep": gettext_lazy("\\sleep needs a number and us, ms or s, not “%(word)s”."),
     "no_condition": gettext_lazy("%(word)s has no condition."),
     "condition_open": gettext_lazy("This \\if has no \\endif."),

@@ -1,58 +1,20 @@
-"""Checking scripts before they are run: meta commands, variables and weights, line by line.
+"""Checking scripts before they are run: meta commands, variables and weights, by token.
 
 What only a server can check (SQL) is left to it. Scripts have the syntax of pgbench 9.6 and later.
-Source: the pgbench page of PostgreSQL 18's manual.
-
-The lines of a script at which its commands begin, in the numbers of pgbench's messages.
-
-pgbench counts meta commands and statements from 0. A statement ends at a semicolon that is not in a
-literal, a comment or brackets; `\\;` joins statements, and `\\gset` and `\aset` end one and are no
-command of their own. Source: the pgbench page of PostgreSQL 18's manual, and psqlscan.l.
+Source: the pgbench page of PostgreSQL 18's manual, pgbench.c.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-# What is never closed goes to the end, as in psql: otherwise each beginning would look for its end.
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+)|(?P<newline>\n)|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))"""
-    r"""|(?P<literal>'(?:[^']|'')*+(?:'|(?P<open>\Z))|"[^"]*(?:"|\Z)"""
-    r"""|(?P<tag>\$\w*+\$).*?(?:(?P=tag)|\Z))"""
-    r"""|(?P<joined>\\;)|(?P<meta>\\[A-Za-z]\w*(?:\\\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)|(?P<other>.)""",
-    re.DOTALL,
+from runs.tools.pgbench.script_tokens import (
+    NAME,
+    BadExpressionError,
+    Token,
+    check_expression,
+    tokens,
 )
-_ENDING = re.compile(r"\\[ag]set\b")
-
-
-def line_of_command(text: str, number: int) -> int:
-    """The line, from 1, at which that command begins; 0 if there is no such command."""
-    lines = list(command_lines(text))
-    return lines[number] if 0 <= number < len(lines) else 0
-
-
-def command_lines(text: str) -> Iterator[int]:
-    """The line at which each command begins."""
-    line, begun, depth = 1, 0, 0
-    for token in _TOKEN.finditer(text):
-        kind = "literal" if token["literal"] is not None else token.lastgroup
-        if kind == "meta":
-            if begun:
-                yield begun
-                begun, depth = 0, 0
-            if not _ENDING.match(token[0]):
-                yield line
-        elif kind == "end" and depth <= 0:
-            if begun:
-                yield begun
-            begun, depth = 0, 0
-        elif kind not in {"space", "newline", "comment"}:
-            begun = begun or line
-            depth += {"(": 1, ")": -1}.get(token[0], 0)
-        line += token[0].count("\n")
-    if begun:
-        yield begun
-
 
 # Always defined by pgbench itself.
 AUTOMATIC = frozenset(("client_id", "default_seed", "random_seed", "scale"))
@@ -63,16 +25,18 @@ _COMMANDS = frozenset(
     ("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS)
 )  # fmt: skip
 MOST_SCRIPTS, MOST_CHARACTERS, MOST_WEIGHT = 20, 100_000, 1_000_000
+_MOST_WORDS = dict.fromkeys(_WITHOUT_WORDS, 0) | {"gset": 1, "aset": 1}
 _SETTING = frozenset(("set", "setshell"))
 # A backslash may be anywhere in front of the command among these.
 _BLANKS = "\\" + "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 _SHELL = re.compile(r"(?:set)?shell", re.IGNORECASE)
-_META = re.compile(r"\A\s*\\(?P<command>\S*+)(?P<rest>.*)")
-_SET = re.compile(r"\A\s++(?P<name>[A-Za-z_]\w*+)\s++(?P<expression>\S.*)", re.ASCII)
-_SLEEP = re.compile(r"\A\s+(?::\w+|\d+)\s*+(?:us|ms|s)?\s*", re.ASCII)
+_FIRST_NAME = re.compile(rf"\A\s*+({NAME})")
+_META = re.compile(r"\A\\(?:\s|\\\r?\n)*(?P<command>\S*+)(?P<rest>.*)", re.DOTALL)
+_SET = re.compile(rf"\A\s*+(?P<name>{NAME})(?=\s|\\)(?P<expression>.*)", re.DOTALL)
+_SLEEP = re.compile(r"(?::\S+|[+-]?[0-9]++)(?:\s*+(?:us|ms|s))?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_USED = re.compile(r"(?<![:\w]):([A-Za-z_]\w*)", re.ASCII)
-_QUOTED = re.compile(r"'(?:[^']|'')*'|--.*")
+_USED = re.compile(rf"(?<![:\w]):({NAME})")
+_CONTINUED = re.compile(r"\\\r?\n")
 
 
 @dataclass(frozen=True)
@@ -144,65 +108,139 @@ def _shells(script: GivenScript) -> Iterator[Fault]:
 
 
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
-    open_conditions: list[int] = []
-    has_sql = False
-    # \gset and \\aset define what the server's columns are called.
-    knows_names = "\\gset" not in script.text and "\\aset" not in script.text
-    for number, line in enumerate(script.text.splitlines(), start=1):
-        meta = _META.fullmatch(line)
-        if meta:
-            for code, word in _meta(meta, open_conditions, number):
-                yield Fault(script.name, number, code, word)
+    """What is wrong with the commands, and with variables that nothing has set above."""
+    conditions, has_sql = _Conditions(), False
+    # \\gset and \\aset define what the server's columns are called.
+    knows_names = not re.search(r"\\\s*+[ag]set", script.text, re.IGNORECASE)
+    for run in _runs(script.text):
+        first = run[0]
+        faults: Iterator[tuple[str, str]] = iter(())
+        if first.kind == "meta":
+            faults = _meta(first, conditions, has_sql=has_sql)
+        elif first.is_open:
+            faults = iter((("quote_open", first.text[:20]),))
         else:
-            has_sql = has_sql or bool(_bare(line).strip(" ;\t"))
-        for name in _used(line) if knows_names else ():
+            has_sql = has_sql or any(token.kind not in {"end", "joined"} for token in run)
+        for code, word in faults:
+            yield Fault(script.name, first.line, code, word)
+        for line, name in _used(run) if knows_names else ():
             if name not in defined | AUTOMATIC:
-                yield Fault(script.name, number, "variable_missing", name)
-        if meta and meta["command"] in _SETTING and (found := _NAME.search(meta["rest"])):
-            defined.add(found[0])
-    yield from (Fault(script.name, number, "condition_open") for number in open_conditions)
+                yield Fault(script.name, line, "variable_missing", name)
+        if first.kind == "meta" and (name := _set_by(first)):
+            defined.add(name)
+    yield from (Fault(script.name, line, "condition_open") for line in conditions.open_lines)
     if not has_sql:
         yield Fault(script.name, 0, "no_sql")
-    yield from _quotes(script)
 
 
-def _meta(meta: re.Match[str], conditions: list[int], number: int) -> Iterator[tuple[str, str]]:
-    command, rest = meta["command"], meta["rest"]
+def _runs(text: str) -> Iterator[list[Token]]:
+    """Each command of pgbench and each literal by itself, and what is between them together."""
+    run: list[Token] = []
+    for token in tokens(text):
+        if token.kind == "comment":
+            continue
+        if token.kind in {"meta", "literal"}:
+            if _is_written(run):
+                yield run
+            yield [token]
+            run = []
+        else:
+            run.append(token)
+    if _is_written(run):
+        yield run
+
+
+def _is_written(run: Sequence[Token]) -> bool:
+    return any(token.kind not in {"space", "newline"} for token in run)
+
+
+def _used(run: Sequence[Token]) -> Iterator[tuple[int, str]]:
+    """(line, name) of each variable; in a literal pgbench leaves what it does not know."""
+    if run[0].kind == "literal":
+        return
+    text = "".join(token.text for token in run)
+    line, at = run[0].line, 0
+    for found in _USED.finditer(text):
+        line, at = line + text.count("\n", at, found.start()), found.start()
+        yield line, found[1]
+
+
+def _set_by(meta: Token) -> str:
+    found = _META.fullmatch(meta.text)
+    if found is None or found["command"].lower() not in _SETTING:
+        return ""
+    name = _FIRST_NAME.match(found["rest"])
+    return name[1] if name else ""
+
+
+@dataclass
+class _Condition:
+    """A \\if that is not closed yet."""
+
+    line: int
+    has_else: bool = False
+
+
+class _Conditions:
+    """The \\if around a command."""
+
+    def __init__(self) -> None:
+        self._open: list[_Condition] = []
+
+    @property
+    def open_lines(self) -> list[int]:
+        return [each.line for each in self._open]
+
+    def takes(self, command: str, line: int) -> bool:
+        """Whether the command may stand here."""
+        if command == "if":
+            self._open.append(_Condition(line))
+            return True
+        if not self._open or (command != "endif" and self._open[-1].has_else):
+            return False
+        if command == "endif":
+            self._open.pop()
+        elif command == "else":
+            self._open[-1].has_else = True
+        return True
+
+
+def _meta(token: Token, conditions: _Conditions, *, has_sql: bool) -> Iterator[tuple[str, str]]:
+    found = _META.fullmatch(token.text)
+    command = found["command"].lower() if found else ""
+    rest = found["rest"] if found else ""
+    words = _CONTINUED.sub(" ", rest).split()
+    shown = " ".join(words)
+    if not command:
+        return
     if command == "setrandom":
-        yield "setrandom", rest.strip()
+        yield "setrandom", shown
     elif command not in _COMMANDS:
-        yield "unknown_command", f"\\{command}"
-    elif command == "set" and not _SET.fullmatch(rest):
-        yield "bad_set", rest.strip()
-    elif command == "set" and rest.count("(") != rest.count(")"):
-        yield "brackets", rest.strip()
-    elif command == "sleep" and not _SLEEP.fullmatch(rest):
-        yield "bad_sleep", rest.strip()
-    elif command in {"if", "elif"} and not rest.strip():
-        yield "no_condition", f"\\{command}"
-    yield from _nesting(command, conditions, number)
-
-
-def _nesting(command: str, conditions: list[int], number: int) -> Iterator[tuple[str, str]]:
-    if command == "if":
-        conditions.append(number)
-    elif command in _CONDITIONS and not conditions:
+        yield "unknown_command", f"\\{found['command'] if found else ''}"
+    elif command == "set":
+        yield from _set(rest, shown)
+    elif command == "sleep" and not _SLEEP.fullmatch(shown):
+        yield "bad_sleep", shown
+    elif command in {"if", "elif"}:
+        yield from [("no_condition", f"\\{command}")] if not words else _expression(rest)
+    elif command in {"gset", "aset"} and not has_sql:
+        yield "no_statement", f"\\{command}"
+    elif len(words) > _MOST_WORDS.get(command, len(words)):
+        yield "unexpected_words", shown
+    if command in _CONDITIONS and not conditions.takes(command, token.line):
         yield "condition_without_if", f"\\{command}"
-    elif command == "endif":
-        conditions.pop()
 
 
-def _quotes(script: GivenScript) -> Iterator[Fault]:
-    """A quote that is not closed takes the rest of the script with it."""
-    lines = [line for line in script.text.splitlines() if not _META.fullmatch(line)]
-    if any(token["open"] is not None for token in _TOKEN.finditer("\n".join(lines))):
-        yield Fault(script.name, 0, "quote_open")
+def _set(rest: str, shown: str) -> Iterator[tuple[str, str]]:
+    found = _SET.fullmatch(rest)
+    if found is None or not _CONTINUED.sub(" ", found["expression"]).strip():
+        yield "bad_set", shown
+    else:
+        yield from _expression(found["expression"])
 
 
-def _used(text: str) -> list[str]:
-    return _USED.findall(_bare(text))
-
-
-def _bare(text: str) -> str:
-    """Without literals and comments: pgbench leaves there what it does not know."""
-    return _QUOTED.sub("", text)
+def _expression(text: str) -> Iterator[tuple[str, str]]:
+    try:
+        check_expression(text)
+    except BadExpressionError as error:
+        yield "bad_expression", str(error)

@@ -19,7 +19,8 @@ from runs.tools.pgbench import (
     threads_for,
 )
 from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
-from runs.tools.pgbench.script_check import GivenScript, check, command_lines, line_of_command
+from runs.tools.pgbench.script_check import GivenScript, check
+from runs.tools.pgbench.script_tokens import command_lines, line_of_command
 from runs.tools.pgbench.versions import UnsupportedByToolError
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, sample
@@ -355,7 +356,7 @@ def codes(text, variables=None, **options):
         ("SELECT :a;", [(1, "variable_missing")]),
         ("\\set a :a + 1\nSELECT 1;", [(1, "variable_missing")]),
         ("\\set a\nSELECT 1;", [(1, "bad_set")]),
-        ("\\set a random(1, 2\nSELECT 1;", [(1, "brackets")]),
+        ("\\set a random(1, 2\nSELECT 1;", [(1, "bad_expression")]),
         ("\\sett a 1\nSELECT 1;", [(1, "unknown_command")]),
         ("\\setrandom a 1 2\nSELECT 1;", [(1, "setrandom")]),
         ("\\sleep a\nSELECT 1;", [(1, "bad_sleep")]),
@@ -364,7 +365,7 @@ def codes(text, variables=None, **options):
         ("SELECT 1;\n\\endif", [(2, "condition_without_if")]),
         ("\\if\nSELECT 1;\n\\endif", [(1, "no_condition")]),
         ("\\set a 1\n-- nothing\n", [(0, "no_sql")]),
-        ("SELECT 'a;", [(0, "quote_open")]),
+        ("SELECT 'a;", [(1, "quote_open")]),
         ("DO $a$ BEGIN PERFORM 'x'; END $a$;", []),
         ("SELECT 1 AS b \\gset\nSELECT :b;", []),
         ("\\shell rm x\nSELECT 1;", [(1, "shell")]),

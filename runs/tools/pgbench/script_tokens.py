@@ -1,0 +1,233 @@
+r"""The words of a pgbench script, as pgbench itself cuts it up.
+
+A backslash outside of literals and comments begins a command of pgbench, which goes to the end of
+its line, behind SQL as well. Source: psqlscan.l and exprscan.l of PostgreSQL 18.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LETTER = r"A-Za-z_\u0080-\U0010ffff"
+NAME = rf"[{LETTER}][{LETTER}0-9]*+"
+# What is never closed goes to the end, as in psql: otherwise each beginning would look for its end.
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\f\v]+)|(?P<newline>\n)|(?P<comment>--[^\n]*|/\*)"""
+    r"""|(?P<literal>[eE]'(?:[^'\\]|\\.|'')*(?:'|(?P<open_escaped>\\?\Z))"""
+    r"""|'(?:[^']|'')*(?:'|(?P<open>\Z))|"[^"]*(?:"|(?P<open_name>\Z))"""
+    rf"""|(?P<tag>\$(?:{NAME})?\$).*?(?:(?P=tag)|(?P<open_dollar>\Z)))"""
+    rf"""|(?P<joined>\\[;:])|(?P<meta>\\(?:\\\r?\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)"""
+    rf"""|(?P<word>{NAME}[$\w]*|.)""",
+    re.DOTALL,
+)
+_COMMENT = re.compile(r"/\*|\*/")
+_OPEN = ("open", "open_escaped", "open_name", "open_dollar")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a script, with the line at which it begins. `is_open` is a literal without end."""
+
+    kind: str
+    text: str
+    line: int
+    is_open: bool = False
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """All of a script: its kinds are the groups of `_TOKEN`."""
+    at, line = 0, 1
+    while (found := _TOKEN.match(text, at)) is not None:
+        kind = "literal" if found["literal"] is not None else str(found.lastgroup)
+        at = found.end()
+        if found["comment"] == "/*":
+            at = _end_of_comment(text, at)
+        whole = text[found.start() : at]
+        yield Token(kind, whole, line, any(found[name] is not None for name in _OPEN))
+        line += whole.count("\n")
+
+
+def _end_of_comment(text: str, begin: int) -> int:
+    """Where a comment ends; comments of SQL contain comments."""
+    depth = 1
+    for found in _COMMENT.finditer(text, begin):
+        depth += 1 if found[0] == "/*" else -1
+        if depth == 0:
+            return found.end()
+    return len(text)
+
+
+_ENDING = re.compile(r"\\\s*+[ag]set(?:\s|\Z)", re.IGNORECASE)
+
+
+def line_of_command(text: str, number: int) -> int:
+    """The line, from 1, at which that command begins; 0 if there is no such command."""
+    lines = list(command_lines(text))
+    return lines[number] if 0 <= number < len(lines) else 0
+
+
+def command_lines(text: str) -> Iterator[int]:
+    r"""The line at which each command begins, in the numbers of pgbench's messages.
+
+    pgbench counts meta commands and statements from 0. A statement ends at a semicolon that is in
+    no literal, comment or brackets; `\;` joins statements, and `\gset` and `\aset` end one and are
+    no command of their own.
+    """
+    begun, depth = 0, 0
+    for token in tokens(text):
+        if token.kind == "meta":
+            if begun:
+                yield begun
+                begun, depth = 0, 0
+            if not _ENDING.match(token.text):
+                yield token.line
+        elif token.kind == "end" and depth <= 0:
+            if begun:
+                yield begun
+            begun, depth = 0, 0
+        elif token.kind not in {"space", "newline", "comment"}:
+            begun = begun or token.line
+            depth += {"(": 1, ")": -1}.get(token.text, 0)
+    if begun:
+        yield begun
+
+
+_PIPELINE = re.compile(r"\\\s*+startpipeline\b", re.IGNORECASE)
+
+
+def has_pipeline(text: str) -> bool:
+    """Whether the script has a pipeline, which the simple protocol has not."""
+    return any(each.kind == "meta" and _PIPELINE.match(each.text) for each in tokens(text))
+
+
+# Expressions of \set and \if.
+
+_BLANKS = re.compile(r"(?:[ \t\r\f\v]++|\\\r?\n)*")
+_WORD = re.compile(
+    rf"""(?:(?P<variable>:[{LETTER}0-9]++)"""
+    r"""|(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?|\.[0-9]++(?:[eE][-+]?[0-9]++)?)"""
+    rf"""|(?P<name>{NAME})|(?P<mark><<|>>|<=|>=|<>|!=|[-+*/%<>=&|\#~(),])|(?P<end>\Z))"""
+)
+_BETWEEN = frozenset(("<<", ">>", "<=", ">=", "<>", "!=", *"-+*/%<>=&|#"))
+_MOST = 2**63
+# (fewest, most) arguments; None is any number.
+_FUNCTIONS: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("abs", "debug", "double", "exp", "int", "ln", "sqrt"), (1, 1)),
+    **dict.fromkeys(("mod", "pow", "power", "random"), (2, 2)),
+    **dict.fromkeys(("random_exponential", "random_gaussian", "random_zipfian"), (3, 3)),
+    **dict.fromkeys(("greatest", "least"), (1, None)),
+    **dict.fromkeys(("hash", "hash_fnv1a", "hash_murmur2"), (1, 2)),
+    "permute": (2, 3),
+    "pi": (0, 0),
+}
+MOST_DEPTH = 100
+
+
+class BadExpressionError(ValueError):
+    """pgbench would refuse the expression; the text is where it stops."""
+
+
+class _Expression:
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.depth = text, 0, 0
+        self.kind = self.word = ""
+        self._next()
+
+    def whole(self) -> None:
+        self._value()
+        if self.kind != "end":
+            self._refuse()
+
+    def _next(self) -> None:
+        blanks = _BLANKS.match(self.text, self.at)
+        found = _WORD.match(self.text, blanks.end() if blanks else self.at)
+        if found is None:
+            raise BadExpressionError(self.text[self.at :].strip() or self.text.strip())
+        self.begin, self.at = self.at, found.end()
+        self.kind = str(found.lastgroup)
+        self.word = found[self.kind]
+        if self.kind == "name":
+            self.word = self.word.lower()
+        elif self.kind == "number" and self.word.isdigit() and int(self.word[:30]) > _MOST:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        raise BadExpressionError(self.text[self.begin :].strip() or self.text.strip())
+
+    def _take(self, *words: str) -> bool:
+        if self.kind in {"name", "mark"} and self.word in words:
+            self._next()
+            return True
+        return False
+
+    def _need(self, word: str) -> None:
+        if not self._take(word):
+            self._refuse()
+
+    def _value(self) -> None:
+        """Operands and what is between them; which of them binds first does not matter here."""
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            self._refuse()
+        while True:
+            while self._take("-", "+", "~", "not"):
+                pass
+            self._operand()
+            while self._take("isnull", "notnull") or self._is():
+                pass
+            if not self._take(*_BETWEEN, "and", "or"):
+                break
+        self.depth -= 1
+
+    def _is(self) -> bool:
+        if not self._take("is"):
+            return False
+        self._take("not")
+        if not self._take("null", "true", "false", "on", "off"):
+            self._refuse()
+        return True
+
+    def _operand(self) -> None:
+        if self.kind in {"variable", "number"}:
+            self._next()
+        elif self._take("("):
+            self._value()
+            self._need(")")
+        elif self._take("case"):
+            self._cases()
+        elif self._take("null", "true", "false", "on", "off"):
+            pass
+        elif self.kind == "name" and self.word in _FUNCTIONS:
+            self._call()
+        else:
+            self._refuse()
+
+    def _cases(self) -> None:
+        self._need("when")
+        while True:
+            self._value()
+            self._need("then")
+            self._value()
+            if not self._take("when"):
+                break
+        if self._take("else"):
+            self._value()
+        self._need("end")
+
+    def _call(self) -> None:
+        begin, (fewest, most) = self.begin, _FUNCTIONS[self.word]
+        self._next()
+        self._need("(")
+        count = 0
+        while not self._take(")"):
+            if count:
+                self._need(",")
+            self._value()
+            count += 1
+        if count < fewest or (most is not None and count > most):
+            raise BadExpressionError(self.text[begin:].strip())
+
+
+def check_expression(text: str) -> None:
+    r"""Whether pgbench reads the expression of a \set or \if. Raises BadExpressionError."""
+    _Expression(text).whole()
