@@ -52,7 +52,7 @@ HEADLINES = {
     "undecided": _("Undecided: the runs do not show yet whether a condition has lost."),
     "too_few_runs": _("Undecided: a condition has too few runs; measure at least three a side."),
     "not_comparable": _(
-        "Not comparable: a condition of the base was not measured in the same way."
+        "Not comparable: for a condition of the base there is no like figure; its row says why."
     ),
     "baseline_made": _("Baseline made: there is nothing yet to compare this with."),
 }
@@ -86,13 +86,15 @@ def size(found: Inference) -> str:
     if found.low is None:
         return ""
     if found.high is None:
+        if found.low <= 1:
+            return gettext("%(low)s times and more") % {"low": f"{found.low:.3g}"}
         return gettext("at least %(times)s times") % {"times": f"{found.low:.3g}"}
     if found.verdict == "same":
         most = max(found.high - 1, 1 - found.low)
         return gettext("within %(most)s %%") % {"most": _percent(most)}
-    if found.low <= 1 <= found.high:
-        parts = {"less": _percent(1 - found.low), "more": _more(found.high)}
-        return gettext("between %(less)s %% less and %(more)s more") % parts
+    if 1 / TIMES < found.low <= 1 <= found.high < TIMES:
+        parts = {"less": _percent(1 - found.low), "more": _percent(found.high - 1)}
+        return gettext("between %(less)s %% less and %(more)s %% more") % parts
     return _sized(found, found.low, found.high)
 
 
@@ -125,22 +127,24 @@ def missing(found: Inference) -> str:
 
 def _sized(found: Inference, low: float, high: float) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""
-    if low >= TIMES or high <= 1 / TIMES:
-        parts = {"low": f"{low:.3g}", "high": f"{high:.3g}"}
-        return gettext("%(low)s to %(high)s times") % parts
-    ends = (low - 1, high - 1) if low > 1 else (1 - high, 1 - low)
-    parts = {"low": _percent(ends[0]), "high": _percent(ends[1])}
-    if found.verdict == "faster" and low > 1:
-        return gettext("%(low)s to %(high)s %% faster") % parts
-    if found.verdict == "slower" and high < 1:
-        return gettext("%(low)s to %(high)s %% slower") % parts
-    if low > 1:
-        return gettext("%(low)s to %(high)s %% more") % parts
-    return gettext("%(low)s to %(high)s %% less") % parts
-
-
-def _more(high: float) -> str:
-    return f"{_percent(high - 1)} %" if high < TIMES else f"× {high:.3g}"
+    if high >= TIMES or low <= 1 / TIMES:
+        ends = (f"{low:.3g}", f"{high:.3g}")
+        if ends[0] == ends[1]:
+            return gettext("%(size)s times") % {"size": ends[0]}
+        return gettext("%(low)s to %(high)s times") % {"low": ends[0], "high": ends[1]}
+    is_more = low > 1
+    parts = (low - 1, high - 1) if is_more else (1 - high, 1 - low)
+    ends = (_percent(parts[0]), _percent(parts[1]))
+    size = ends[0]
+    if ends[0] != ends[1]:
+        size = gettext("%(low)s to %(high)s") % {"low": ends[0], "high": ends[1]}
+    if found.verdict == "faster" and is_more:
+        return gettext("%(size)s %% faster") % {"size": size}
+    if found.verdict == "slower" and not is_more:
+        return gettext("%(size)s %% slower") % {"size": size}
+    if is_more:
+        return gettext("%(size)s %% more") % {"size": size}
+    return gettext("%(size)s %% less") % {"size": size}
 
 
 def _percent(part: float) -> str:
