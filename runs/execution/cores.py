@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from runs.execution import cpus
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.machine_facts import number_in
+from runs.execution.sections import number_in
 from runs.wording import gettext_noop as _
 
 # The processors that this account may use, then their cores, sockets and nodes.

@@ -7,51 +7,18 @@ of memory that another kernel reserves.
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runs.execution.control_characters import neutralised
+from runs.execution.processors import processors_of, restrictions, usable_memory
+from runs.execution.sections import Sections, first, number_in, pairs, sections_of
 
-MOST_DIGITS = 18
-# Longer than any line that the probe prints about a machine or an installation.
-MOST_CHARACTERS = 20_000
-
-Sections = Mapping[str, Sequence[str]]
-
-
-def sections_of(report: str) -> dict[str, list[str]]:
-    """The lines below each `== name`."""
-    sections: dict[str, list[str]] = {}
-    current: list[str] = []
-    for whole in neutralised(report).split("\n"):
-        line = whole[:MOST_CHARACTERS]
-        if line.startswith("== "):
-            current = sections.setdefault(line[3:], [])
-        else:
-            current.append(line)
-    return sections
-
-
-def pairs(lines: Sequence[str], separator: str) -> dict[str, str]:
-    """`name<separator>value` of each line."""
-    split = (line.partition(separator) for line in lines)
-    return {name.strip(): value.strip() for name, _, value in split}
-
-
-def first(sections: Sections, name: str) -> str:
-    """The first line of a section; empty if there is none."""
-    lines = sections.get(name) or [""]
-    return lines[0].strip()
-
-
-def number_in(text: str | None) -> int | None:
-    """A whole number that fits into a bigint of the database, or None for anything else."""
-    if not text or len(text) > MOST_DIGITS or not (text.isascii() and text.isdigit()):
-        return None
-    return int(text)
-
-
+__all__ = [
+    "Disk", "Hardware", "NetworkCard", "OperatingSystem", "Storage", "first", "hardware",
+    "number_in", "operating_system", "pairs", "sections_of",
+]  # fmt: skip
 SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024
@@ -165,21 +132,16 @@ class OperatingSystem:
 
 def hardware(sections: Sections) -> Hardware:
     """Read the sections about hardware."""
+    processors = processors_of(sections)
     cpu = pairs(sections.get("lscpu", []), ":")
-    sockets = number_in(cpu.get("Socket(s)"))
-    per_socket = number_in(cpu.get("Core(s) per socket"))
-    named = cpu.get("Model name") or _after_colon(first(sections, "cpuinfo"))
-    memory = number_in(
-        pairs(sections.get("meminfo", []), ":").get("MemTotal", "").partition(" ")[0]
-    )
     virtualization = first(sections, "virtualization") or cpu.get("Hypervisor vendor", "")
     cards = sections.get("network", [])
     return Hardware(
-        cpu_model=named,
-        sockets=sockets,
-        cores=sockets * per_socket if sockets and per_socket else None,
-        threads=number_in(cpu.get("CPU(s)")) or number_in(first(sections, "processors")),
-        memory_bytes=memory * 1024 if memory is not None else None,
+        cpu_model=processors.model,
+        sockets=processors.sockets,
+        cores=processors.cores,
+        threads=processors.threads,
+        memory_bytes=usable_memory(sections),
         virtualization="" if virtualization == "none" else virtualization,
         product=" ".join(line.strip() for line in sections.get("product", [])).strip(),
         disks=tuple(_disk(line) for line in sections.get("disks", []) if line.count("\t") == 3),
@@ -192,13 +154,12 @@ def hardware(sections: Sections) -> Hardware:
 
 def operating_system(sections: Sections) -> OperatingSystem:
     """Read the sections about the environment."""
-    release = pairs(sections.get("os_release", []), "=")
     system, _, rest = first(sections, "uname").partition(" ")
     kernel, _, architecture = rest.rpartition(" ")
     no_turbo = _flag(first(sections, "no_turbo"))
     chosen = _CHOSEN.search(first(sections, "huge_pages"))
     return OperatingSystem(
-        name=release.get("PRETTY_NAME", system).strip('"'),
+        name=_system_name(sections.get("os_release", [])) or system,
         kernel=f"{system} {kernel}".strip(),
         architecture=architecture,
         governor=" ".join(sections.get("governor", [])).strip(),
@@ -209,8 +170,23 @@ def operating_system(sections: Sections) -> OperatingSystem:
         kernel_settings=_told(pairs(sections.get("sysctl", []), "\t")),
         limits=_limits(sections.get("limits", [])),
         tools=_told(pairs(sections.get("tools", []), "\t")),
-        more=_told(pairs(sections.get("more", []), "\t")),
+        more=_told(pairs(sections.get("more", []), "\t")) | restrictions(sections),
     )
+
+
+def _system_name(lines: Sequence[str]) -> str:
+    """The name in os-release, which is read as a shell reads it; else the first line."""
+    release = {name: _of_shell(value) for name, value in pairs(lines, "=").items()}
+    name = f"{release.get('NAME', '')} {release.get('VERSION', '')}".strip()
+    first_line = next((line.strip() for line in lines if line.strip() and "=" not in line), "")
+    return release.get("PRETTY_NAME") or name or first_line
+
+
+def _of_shell(text: str) -> str:
+    try:
+        return " ".join(shlex.split(text))
+    except ValueError:
+        return text.strip("\"'")
 
 
 def _disk(line: str) -> Disk:
@@ -257,10 +233,6 @@ def _told(told: dict[str, str]) -> dict[str, str]:
 
 def _flag(text: str) -> bool | None:
     return {"0": False, "1": True}.get(text)
-
-
-def _after_colon(text: str) -> str:
-    return text.partition(":")[2].strip()
 
 
 def _nameless(devices: Sequence[dict[str, Any]]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
-from runs.execution.machine_facts import number_in
+from runs.execution.sections import number_in
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 

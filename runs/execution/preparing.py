@@ -10,10 +10,10 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
-from runs.execution.machine_facts import number_in
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
+from runs.execution.sections import number_in
 from runs.execution.steps import NO_SPACE, StepResult
 from runs.wording import gettext_noop as _
 

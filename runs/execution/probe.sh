@@ -20,8 +20,49 @@ tell_first() {
 }
 
 section uname; uname -srm
-section os_release; cat /etc/os-release 2>/dev/null
+section os_release; cat /etc/os-release 2>/dev/null || cat /usr/lib/os-release 2>/dev/null ||
+    cat /etc/system-release 2>/dev/null
 section lscpu; lscpu 2>/dev/null
+# Each processor on line: what a person reads above differs by architecture, this does not.
+section topology
+for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+    [ -r "$cpu/topology/core_id" ] || continue
+    first "$cpu/topology/core_id" && core=$line
+    first "$cpu/topology/physical_package_id" && package=$line
+    first "$cpu/topology/thread_siblings_list"
+    printf '%s\t%s\t%s\t%s\n' "${cpu##*/cpu}" "$core" "$package" "$line"
+done
+section hybrid
+for kind in core atom lowpower; do
+    [ ! -r "/sys/devices/cpu_$kind/cpus" ] || {
+        first "/sys/devices/cpu_$kind/cpus" && printf '%s\t%s\n' "$kind" "$line"
+    }
+done
+section allowed
+while read -r name value rest; do
+    [ "$name" != Cpus_allowed_list: ] || printf '%s\n' "$value"
+done 2>/dev/null </proc/self/status
+# What a container or a service may use, of each group up to the root: the least counts.
+limits() {
+    at=$2
+    while :; do
+        for file in cpu.max memory.max cpu.cfs_quota_us cpu.cfs_period_us memory.limit_in_bytes; do
+            [ ! -r "$1$at/$file" ] || {
+                first "$1$at/$file" && printf '%s\t%s\n' "$file" "$line"
+            }
+        done
+        [ -n "$at" ] || break
+        at=${at%/*}
+    done
+}
+section cgroup
+[ ! -r /proc/self/cgroup ] || while IFS=: read -r number controllers path; do
+    case ",$controllers," in
+        ,,) limits /sys/fs/cgroup "$path" ;;
+        *,cpu,*) limits /sys/fs/cgroup/cpu "$path" ;;
+        *,memory,*) limits /sys/fs/cgroup/memory "$path" ;;
+    esac
+done </proc/self/cgroup
 section cpuinfo; grep -m 1 -E '^(model name|Model)' /proc/cpuinfo 2>/dev/null
 section processors; getconf _NPROCESSORS_ONLN 2>/dev/null
 section meminfo; cat /proc/meminfo 2>/dev/null
