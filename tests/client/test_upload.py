@@ -328,7 +328,7 @@ def test_undecided_may_pass_and_nothing_else_does(upload, exit_code, options, st
                 "GIT_BRANCH": "origin/main",
                 "BUILD_URL": "https://j.example.org/job/7/",
             },
-            ("origin/main", None, "https://j.example.org/job/7/"),
+            ("main", None, "https://j.example.org/job/7/"),
         ),
         (
             {
@@ -348,6 +348,83 @@ def test_the_commit_and_the_job_are_those_of_the_ci(upload, environment, expecte
     revision = sent["revision"]
     assert revision["sha"] == "a" * 40
     assert (revision["ref"], revision.get("url"), sent["labels"]["job_url"]) == expected
+
+
+JENKINS = {"JENKINS_URL": "https://j.example.org/", "GIT_COMMIT": "a" * 40}
+GITLAB = {"GITLAB_CI": "true", "CI_COMMIT_SHA": "a" * 40, "CI_COMMIT_REF_NAME": "main"}
+AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": "a" * 40}
+
+
+@pytest.mark.parametrize(
+    ("environment", "branch"),
+    [
+        (JENKINS | {"GIT_BRANCH": "origin/main"}, "main"),
+        (JENKINS | {"GIT_BRANCH": "refs/heads/main"}, "main"),
+        (JENKINS | {"GIT_BRANCH": "refs/remotes/upstream/main"}, "main"),
+        (JENKINS | {"CHANGE_BRANCH": "main", "CHANGE_FORK": "eve"}, "eve:main"),
+        (JENKINS | {"CHANGE_BRANCH": "topic"}, "topic"),
+        (GITLAB, "main"),
+        (
+            GITLAB
+            | {
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_PATH": "eve/p",
+                "CI_MERGE_REQUEST_PROJECT_PATH": "o/p",
+            },
+            "eve/p:main",
+        ),
+        (
+            GITLAB
+            | {
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_PATH": "o/p",
+                "CI_MERGE_REQUEST_PROJECT_PATH": "o/p",
+            },
+            "main",
+        ),
+        (AZURE | {"BUILD_SOURCEBRANCH": "refs/heads/main"}, "main"),
+        (
+            AZURE
+            | {
+                "BUILD_SOURCEBRANCH": "refs/pull/7/merge",
+                "SYSTEM_PULLREQUEST_SOURCEBRANCH": "refs/heads/main",
+                "SYSTEM_PULLREQUEST_ISFORK": "True",
+                "SYSTEM_PULLREQUEST_PULLREQUESTNUMBER": "7",
+            },
+            "fork-7:main",
+        ),
+        ({"CIRRUS_CI": "true", "CIRRUS_CHANGE_IN_REPO": "a" * 40, "CIRRUS_BRANCH": "main"}, "main"),
+        (
+            {
+                "BUILDKITE": "true",
+                "BUILDKITE_COMMIT": "a" * 40,
+                "BUILDKITE_BRANCH": "main",
+                "BUILDKITE_REPO": "git@github.com:o/p.git",
+                "BUILDKITE_PULL_REQUEST_REPO": "https://github.com/eve/p.git",
+            },
+            "eve/p:main",
+        ),
+    ],
+)
+def test_a_branch_has_one_spelling_and_a_forks_main_is_not_main(upload, environment, branch):
+    done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
+
+    assert json.loads(done.out)["revision"]["ref"] == branch
+
+
+@pytest.mark.parametrize(("head", "branch"), [("eve/r", "eve/r:main"), ("o/r", "main")])
+def test_a_fork_on_github_is_the_one_of_the_event(upload, tmp_path, head, branch):
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"head": {"repo": {"full_name": head}}}}))
+    environment = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SHA": "a" * 40,
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_HEAD_REF": "main",
+        "GITHUB_EVENT_PATH": str(event),
+    }
+
+    done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
+
+    assert json.loads(done.out)["revision"]["ref"] == branch
 
 
 def test_without_ci_the_commit_is_that_of_the_working_tree(upload, tmp_path):

@@ -46,6 +46,7 @@ REVISION = frozenset({"sha", "ref", "url", "committed_at", "parents"})
 TOOL = frozenset({"name", "version"})
 SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 MOST_PARENTS = 100
+REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|origin/)")
 IS_URL = URLValidator(schemes=["http", "https"])
 
 
@@ -164,16 +165,23 @@ def revision(of: Object, at: str, faults: Faults) -> GivenRevision | None:
     sha = text(given, "sha", at, faults, most=64, required=True)
     if sha and not SHA.fullmatch(sha):
         faults.add(f"{at}/sha", "not_a_sha", _("Not 7 to 64 hexadecimal digits."))
+    elif sha and not sha.strip("0"):
+        faults.add(f"{at}/sha", "not_a_sha", _("Zeros alone are no commit."))
     url = text(given, "url", at, faults, most=500)
     if url and not _is_url(url):
         faults.add(f"{at}/url", "not_a_url", _("Not an address that begins with https://."))
     return GivenRevision(
         sha=sha.lower(),
-        ref=text(given, "ref", at, faults, most=200),
+        ref=_branch(text(given, "ref", at, faults, most=200)),
         url=url,
         committed_at=time(given, "committed_at", at, faults),
         parents=_parents(given, sha.lower(), at, faults),
     )
+
+
+def _branch(ref: str) -> str:
+    """A branch as git shows it, however a CI spells it; none where HEAD is on none."""
+    return "" if ref == "HEAD" else REF_PREFIX.sub("", ref, count=1)
 
 
 def _parents(given: Object, sha: str, at: str, faults: Faults) -> tuple[str, ...]:
@@ -186,7 +194,7 @@ def _parents(given: Object, sha: str, at: str, faults: Faults) -> tuple[str, ...
             faults.add(pointer, "own_parent", _("A commit is not its own parent."))
         elif each in listed[:index]:
             faults.add(pointer, "repeated", _("Given more than once."))
-    return tuple(each.lower() for each in listed if isinstance(each, str))
+    return tuple(each.lower() for each in listed if isinstance(each, str) and each.strip("0"))
 
 
 def _by_slug(of: Object, name: str, at: str, faults: Faults) -> GivenProfile | None:

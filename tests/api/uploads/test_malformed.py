@@ -130,6 +130,7 @@ FIELDS = [
     ("series", [{"name": "x", "values": 200_001 * [1]}], "/series/0/values", "too_many"),
     ("revision", {}, "/revision/sha", "required"),
     ("revision", {"sha": "main"}, "/revision/sha", "not_a_sha"),
+    ("revision", {"sha": "0" * 40}, "/revision/sha", "not_a_sha"),
     ("revision", {"sha": "abcdef0", "url": "javascript:x"}, "/revision/url", "not_a_url"),
     ("revision", {"sha": "abcdef0", "parents": [1]}, "/revision/parents/0", "not_a_sha"),
     (

@@ -759,3 +759,20 @@ def test_an_upgraded_sysstat_and_a_new_fact_are_compared_as_before(stored, get, 
     assert compared(4) == ("not_comparable", ["environment_differs", *silent])
     page = client.get(f"/compare/?s=nightly~revision%3D{1:012x}&s=nightly~revision%3D{3:012x}")
     assert "sysstat" not in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("ref", "branch"),
+    [
+        ("refs/heads/main", "main"),
+        ("origin/main", "main"),
+        ("refs/tags/v1", "v1"),
+        ("refs/pull/7/merge", "pull/7/merge"),
+        ("HEAD", ""),
+        ("feature/origin/x", "feature/origin/x"),
+    ],
+)
+def test_a_branch_has_one_spelling(stored, ref, branch):
+    stored(run(revision={"sha": "abcdef0", "ref": ref}))
+
+    assert Revision.objects.get().ref == branch
