@@ -13,7 +13,8 @@ from django.db.models import Exists, OuterRef, QuerySet
 from runs.models import AuditEntry, AuditLink
 from runs.selectors import seals
 from runs.selectors.access import macs
-from runs.selectors.seals import AUDIT, BEGINNING, CHUNK, Finding
+from runs.selectors.seals import AUDIT, BEGINNING
+from runs.selectors.verification import CHUNK, Finding
 
 
 def link_hash(number: int, entry: AuditEntry, previous: bytes) -> bytes:

@@ -10,7 +10,8 @@ from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
 from runs.published.errors import PublishedFileError
-from runs.selectors import audit_chain, seals
+from runs.selectors import audit_chain, verification
+from runs.selectors.seals import AUDIT
 from runs.services import seals as seal_service
 from runs.services.archive import comparison
 from runs.services.runs import artifacts
@@ -23,23 +24,23 @@ def _lines(paths: Sequence[Path]) -> list[str]:
         raise CommandError(f"The heads cannot be read: {error}") from error
 
 
-def _findings(tally: seals.Tally, heads: Sequence[str]) -> Iterator[seals.Finding]:
+def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verification.Finding]:
     """Of the runs, the audit trail, the archive, and heads published earlier."""
     try:
         archive = comparison.read()
     except PublishedFileError as error:
         raise CommandError(f"The archive's data files cannot be read: {error}") from error
     ends = seal_service.heads()
-    trusted = seals.Trusted(
+    trusted = verification.Trusted(
         keys=seal_service.trusted(),
         ends=ends,
         acknowledged=seal_service.acknowledged(),
         published=archive.campaigns,
     )
-    yield from seals.findings(trusted, tally)
-    yield from audit_chain.findings(trusted=trusted.keys, ends=ends.get(seals.AUDIT, ()))
+    yield from verification.findings(trusted, tally)
+    yield from audit_chain.findings(trusted=trusted.keys, ends=ends.get(AUDIT, ()))
     yield from comparison.findings(archive)
-    yield from seals.heads_missing(heads, trusted.keys)
+    yield from verification.heads_missing(heads, trusted.keys)
 
 
 class Command(BaseCommand):
@@ -61,7 +62,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Look at everything. Exit status 1 where something has changed."""
-        tally, number = seals.Tally(), 0
+        tally, number = verification.Tally(), 0
         with transaction.atomic():
             if not connection.savepoint_ids:
                 with connection.cursor() as cursor:
@@ -87,7 +88,7 @@ class Command(BaseCommand):
             self.stdout.write(f"file_changed: the content of the file {digest} is not its own")
         return len(changed)
 
-    def _sum_up(self, tally: seals.Tally) -> None:
+    def _sum_up(self, tally: verification.Tally) -> None:
         for run, reason in tally.acknowledged:
             self.stdout.write(f"amended since it was sealed, acknowledged: run {run}: {reason}")
         self.stdout.write(

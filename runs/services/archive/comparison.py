@@ -27,7 +27,7 @@ from runs.published import checks, reading
 from runs.published.checks import CheckedTable
 from runs.published.document import Document
 from runs.scenarios import registry
-from runs.selectors.seals import Finding
+from runs.selectors.verification import Finding
 from runs.services.archive import publications, results, tables
 
 Rows = Mapping[Any, Any]
