@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Increase it with every change of the list or of a reader; stored verdicts name it."""
 
 Weight = Literal["forbids", "warns", "ignored"]
@@ -114,6 +114,8 @@ _MACHINE = (
     ),
     _environment("nr_hugepages", "warns", read.text("kernel_settings", "vm.nr_hugepages")),
     _environment("clocksource", "warns", read.text("more", "clocksource")),
+    _environment("cpu_limit", "forbids", read.text("more", "cpu_limit")),
+    _environment("hybrid_cores", "warns", read.text("more", "hybrid_cores")),
     _environment("tools", "ignored", read.nothing),
     _environment("limits", "ignored", read.nothing),
 )

@@ -56,6 +56,7 @@ limits() {
     done
 }
 section cgroup
+[ ! -r /proc/self/cgroup ] || printf 'known\n'
 [ ! -r /proc/self/cgroup ] || while IFS=: read -r number controllers path; do
     case ",$controllers," in
         ,,) limits /sys/fs/cgroup "$path" ;;

@@ -48,10 +48,14 @@ def usable_memory(sections: Sections) -> int | None:
 
 
 def restrictions(sections: Sections) -> dict[str, str]:
-    """What a login may not use of its machine, by name: without a limit there is no entry."""
+    """What a login may not use of its machine, by name; only what is known.
+
+    A machine without a limit says so: results that do not know a fact cannot differ in it.
+    """
     found = {}
-    if (limit := _cpu_limit(sections)) is not None:
-        found["cpu_limit"] = f"{limit:g}"
+    if any(sections.get("cgroup", [])):
+        limit = _cpu_limit(sections)
+        found["cpu_limit"] = "none" if limit is None else f"{limit:g}"
     memory = _memory_limit(sections)
     total = number_in(pairs(sections.get("meminfo", []), ":").get("MemTotal", "").partition(" ")[0])
     if memory is not None and (total is None or memory < total * 1024):

@@ -45,6 +45,10 @@ FORBIDS = {
         known(environment={**LINUX, "storage": {"filesystem": "xfs"}}),
         "environment_differs",
     ),
+    "a limit of processors": (
+        known(environment={**LINUX, "more": {"cpu_limit": "2"}}),
+        "environment_differs",
+    ),
     "assertions": (
         known(build={"configure_options": "'--enable-cassert'", "cflags": "-O2"}),
         "build_differs",
@@ -68,7 +72,7 @@ FORBIDS = {
     "script": (known(workload={"script": "select-only"}), "workload_differs"),
 }
 HERE = known(
-    environment={**LINUX, "storage": {"filesystem": "ext4"}},
+    environment={**LINUX, "storage": {"filesystem": "ext4"}, "more": {"cpu_limit": "none"}},
     build={"configure_options": "--with-icu", "cflags": "-g -O2", "block_size": 8192},
     settings={
         **{name: setting("on") for name in ("fsync", "synchronous_commit", "full_page_writes")},

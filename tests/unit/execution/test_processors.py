@@ -132,9 +132,10 @@ MEMORY = "MemTotal: 16777216 kB"
 )  # fmt: skip
 def test_limits_of_groups_are_facts_and_memory_is_what_they_leave(cgroup, cpu, memory):
     sections = report(meminfo=MEMORY, cgroup=cgroup)
-    free = report(meminfo=MEMORY)
+    free = report(meminfo=MEMORY, cgroup="known")
     more = operating_system(sections).more
-    assert more.get("cpu_limit") == cpu
+    assert more["cpu_limit"] == (cpu or "none")
+    assert "cpu_limit" not in operating_system(report(meminfo=MEMORY)).more
     assert more.get("memory_limit_bytes") == (str(memory) if memory else None)
     assert hardware(sections).memory_bytes == (memory or 2**34)
     differs = (
