@@ -56,7 +56,7 @@ class _Fits:
         if (fit := blocks.blocked(self._own)) is None:
             return None
         moderated = moderate(fit, self._noise)
-        if moderated.freedom < FEW_FREEDOM and not _rounds_show(fit):
+        if moderated.freedom.max() < FEW_FREEDOM and not _rounds_show(fit):
             return None
         return fit, moderated
 
@@ -122,7 +122,9 @@ class Model:
         variance, freedom = _errors(fit, moderated, blocks.EVERY, factors, most)
         one, other = fit.means[base].mean(keepdims=True), fit.means[head].mean(keepdims=True)
         root, shared = np.sqrt(variance), np.zeros(1)
-        return Contrasts(other - one, one, other, root, freedom, shared, moderated.freedom)
+        return Contrasts(
+            other - one, one, other, root, freedom, shared, float(moderated.freedom.max())
+        )
 
     def level(self, pairs: Sequence[Pair], significance: float) -> float:
         """The two-sided level of each row at which these rows together have `significance`."""
@@ -143,7 +145,7 @@ class Model:
         fits = part.fits
         fit, moderated = fits.by_rounds or (fits.plain, fits.of_plain)
         at = int(np.flatnonzero(part.places == place)[0])
-        freedom = min(moderated.freedom, float(moderated.prior[at] + fit.freedom[at]))
+        freedom = min(float(moderated.freedom[at]), float(moderated.prior[at] + fit.freedom[at]))
         variance = float(moderated.variances[at] / fit.n[at])
         return float(fit.means[at]), variance, max(freedom, 1.0)
 
@@ -161,16 +163,18 @@ class Model:
         n, means = np.zeros(self.count), np.zeros(self.count)
         variances, total, freedom = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
         shares, pooled = np.zeros(self.count), np.zeros(self.count)
+        group = np.zeros(self.count)
         for part in self._parts:
             at, fit, moderated = part.places, part.fits.plain, part.fits.of_plain
             n[at], means[at], variances[at] = fit.n, fit.means, moderated.variances
             total[at] = moderated.prior + fit.freedom
             shares[at] = (1 - moderated.own) * moderated.pooled
             pooled[at], freedom[at] = moderated.freedom, fit.freedom
+            group[at] = moderated.group
         of_base, of_head = variances[base] / n[base], variances[head] / n[head]
         variance = of_base + of_head
         common_base, common_head = shares[base] / n[base], shares[head] / n[head]
-        is_one = self._part_of[base] == self._part_of[head]
+        is_one = (self._part_of[base] == self._part_of[head]) & (group[base] == group[head])
         inverse = np.where(
             is_one,
             _over((common_base + common_head) ** 2, pooled[base]),
@@ -251,10 +255,13 @@ def _errors(
     """
     parts = factors * moderated.variances[cells]
     variance: Floats = parts.sum(axis=1)
-    common = (factors * (1 - moderated.own[cells])).sum(axis=1) * moderated.pooled
-    inverse = _over(common**2, np.full(len(factors), moderated.freedom))
-    inverse += _over(parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
-    return variance, _satterthwaite(variance, inverse, np.maximum(moderated.freedom, most))
+    common = factors * ((1 - moderated.own) * moderated.pooled)[cells]
+    inverse = _over(parts**2, (moderated.prior + fit.freedom)[cells]).sum(axis=1)
+    for number in np.unique(moderated.group):
+        here = moderated.group == number
+        of_group = (common * here[cells]).sum(axis=1)
+        inverse += _over(of_group**2, np.full(len(factors), moderated.freedom[here].max()))
+    return variance, _satterthwaite(variance, inverse, np.maximum(moderated.freedom.max(), most))
 
 
 def _rounds_show(fit: Fit) -> bool:

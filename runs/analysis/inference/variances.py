@@ -27,6 +27,8 @@ MOST_OF_FLOOR = 30.0
 DISAGREES = 0.05
 # Fewer cells say nothing about how a machine's scatter changes from day to day.
 LEAST_CELLS = 4
+# Cells with so many times the runs of others are a group of their own.
+UNLIKE = 2.0
 LEAST_SHARE = 1e-3
 MOST_PRIOR = 1e6
 
@@ -36,33 +38,60 @@ class Moderated:
     """`variances` to use for each cell; `own` is how much of it is the cell's own (0 to 1).
 
     `prior` is the degrees of freedom that each cell got in addition to its own, `pooled` the common
-    variance with its `freedom`.
+    variance of its `group`, with its `freedom`.
     """
 
     variances: Floats
     own: Floats
     prior: Floats
-    pooled: float
-    freedom: float
+    pooled: Floats
+    freedom: Floats
+    group: Floats
 
 
 def moderate(fit: Fit, noise: Noise | None) -> Moderated:
-    """Moderate the variances of fitted cells. If no spread is known, the freedom is 0."""
-    known = fit.freedom > 0
-    own_pool, own_freedom, chance = _pool(fit.variances[known], fit.freedom[known])
-    pooled, freedom = _with_floor(own_pool, own_freedom, noise)
-    prior = np.zeros(len(fit.n))
-    if freedom > 0:
-        likely = np.ones(len(fit.n))
+    """Moderate the variances of fitted cells. If no spread is known, the freedom is 0.
+
+    Cells of which some have twice the runs of others were not measured alike (a quiet night, and a
+    job in between): each such group is moderated apart.
+    """
+    count = len(fit.n)
+    variances, own, prior, pooled, freedom = (np.zeros(count) for _name in range(5))
+    group = _groups(fit.n)
+    for number in np.unique(group):
+        at = np.flatnonzero(group == number)
+        variances[at], own[at], prior[at], pooled[at], freedom[at] = _moderated(
+            fit.variances[at], fit.freedom[at], noise
+        )
+    return Moderated(variances, own, prior, pooled, freedom, group)
+
+
+def _groups(n: Floats) -> Floats:
+    """The number of each cell's group: a new one where the next larger n is twice as large."""
+    several, place = np.unique(n, return_inverse=True)
+    begins = several[1:] >= UNLIKE * several[:-1]
+    found: Floats = np.concatenate(([0.0], np.cumsum(begins)))[place]
+    return found
+
+
+def _moderated(
+    variances: Floats, freedom: Floats, noise: Noise | None
+) -> tuple[Floats, Floats, Floats, float, float]:
+    """(variances, own shares, priors, pooled variance, its freedom) of cells that are alike."""
+    known = freedom > 0
+    own_pool, own_freedom, chance = _pool(variances[known], freedom[known])
+    pooled, most = _with_floor(own_pool, own_freedom, noise)
+    prior = np.zeros(len(variances))
+    # A single cell has nobody to learn from.
+    if most > 0 and (len(variances) > 1 or noise is not None):
+        likely = np.ones(len(variances))
         if known.any():
             likely[known] = chance
         trust = np.clip((likely - SPIKED) / (USUAL - SPIKED), 0, 1)
-        alike = _alike(fit.variances[known], fit.freedom[known], pooled)
-        prior = trust * alike
-    total = prior + fit.freedom
-    own = np.divide(fit.freedom, total, out=np.zeros(len(total)), where=total > 0)
-    variances = own * fit.variances + (1 - own) * pooled
-    return Moderated(variances, own, prior, pooled, freedom)
+        prior = trust * _alike(variances[known], freedom[known], pooled)
+    total = prior + freedom
+    own = np.divide(freedom, total, out=np.zeros(len(total)), where=total > 0)
+    return own * variances + (1 - own) * pooled, own, prior, pooled, most
 
 
 def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:

@@ -492,6 +492,17 @@ def test_wrong_verdicts_stay_rare_under_every_noise(random_errors):
     assert {name: rate for name, rate in rates.items() if rate > 17 / 150} == {}
 
 
+def test_sides_of_unlike_runs_and_scatter_keep_the_promise(random_errors):
+    """It was 18 and 40 %."""
+    rates = [verdicts.unlike(random_errors, rows, (10, 0.01), (3, 0.05), 200) for rows in (1, 8)]
+    assert max(rates) <= 0.11
+
+
+def test_jobs_after_jobs_keep_the_promise(random_errors):
+    assert verdicts.after_jobs(random_errors, 8, 3, 5, 0.02, 60, of=1) <= 0.1
+    assert verdicts.after_jobs(random_errors, 8, 3, 5, 0.02, 60, loss=math.log(0.9)) >= 0.8
+
+
 def test_what_is_there_is_found(random_errors):
     assert verdicts.power(random_errors, 8, 3, math.log(1.1), 60) >= 0.9
     assert verdicts.power(random_errors, 8, 3, math.log(1.1), 60, drift=0.05) >= 0.9
