@@ -28,6 +28,7 @@ STATEMENT = re.compile(
     rf"(?P<value>[^;]*+);?\s*+(?:--.*)?",
     re.IGNORECASE,
 )
+_OF_PSQL = re.compile(r"""\A\s*+(?:psql|docker)\b[^"]{0,300}\s-c\s*+"([^"]++)"\s*+\Z""")
 # Statements that pgtune and others print around the settings.
 NO_SETTING = re.compile(
     r"\A\s*+(?:--.*+|(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?select\s++pg_reload_conf\(\)\s*+;?"
@@ -68,7 +69,9 @@ def entries(text: str) -> list[Pasted] | None:
 
 
 def of_statement(line: str) -> tuple[str, str] | None:
-    """The name and value of a statement that sets something."""
+    """The name and value of a statement that sets something, also as psql's `-c` has it."""
+    if inner := _OF_PSQL.match(line):
+        line = inner[1]
     found = STATEMENT.fullmatch(line)
     if found is None:
         return None

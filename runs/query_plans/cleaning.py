@@ -25,6 +25,8 @@ _CSV_CELL = re.compile(r'^"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULT
 # What logs, containers and mails put in front of each line.
 _PREFIXES = (
     re.compile(r"\A>(?: ?>)* ?"),
+    # A comment of SQL or of a shell.
+    re.compile(r"\A(?:--(?!-)|#) ?"),
     re.compile(r"\A[\w.-]{1,60}+ {1,20}+\| ?"),
     re.compile(r"\A\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?: std(?:out|err) [FP])? "),
     re.compile(r"\A\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,99} \S{1,99}\[\d+\]: (?:\[\d+-\d+\] )?"),

@@ -74,6 +74,11 @@ def test_each_form_sets_the_same(form):
         )
 
 
+def test_statements_of_a_script_for_psql_are_read():
+    text = 'psql -U postgres -c "ALTER SYSTEM SET fsync=off;"\npsql -c "ALTER SYSTEM SET shared_buffers = \'10 GB\';"'
+    assert conf_file.read(text).settings == {"fsync": "off", "shared_buffers": "10 GB"}
+
+
 def test_statements_have_sql_literals_and_lists():
     text = "ALTER SYSTEM SET log_line_prefix = '%m ''a'' # ';\nALTER ROLE a SET search_path TO app, public;"
     assert conf_file.read(text).settings == {
