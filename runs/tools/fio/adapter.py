@@ -105,6 +105,10 @@ _NOTICE = re.compile(
     r"|clock setaffinity|method=cpuclock|any use of blockalign|job size set to"
     r"|.{0,100}(?:deprecated|forcing |has no effect|ignored|ignoring|falling back))"
 )
+_TROUBLE = re.compile(
+    r"(?i)err=|error|fail|fatal|unable|can(?:'|no)t|couldn't|could not|no such|invalid|denied"
+    r"|not found|terminat|signal|killed|out of|no space|hung|exiting|abort|corrupt|mismatch"
+)
 _JOBS = 50  # more are not reported one by one
 
 
@@ -127,7 +131,9 @@ class FioAdapter:
         ]
         messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
         errors = tuple(
-            line for line in messages if line.startswith("fio: ") and not _NOTICE.match(line)
+            line
+            for line in messages
+            if line.startswith("fio: ") and (not reports or _is_error(line))
         )
         if not reports and not errors:
             raise _unreadable(output.other_text)
@@ -144,6 +150,11 @@ class FioAdapter:
             labels=_labels(report),
             unknown_lines=shown(line for line in messages if not line.startswith("fio: ")),
         )
+
+
+def _is_error(message: str) -> bool:
+    """Whether a message beside a result is of trouble: all that fio says begins with its name."""
+    return bool(_TROUBLE.search(message[:1000])) and not _NOTICE.match(message)
 
 
 def _unreadable(text: str) -> UnreadableOutput:

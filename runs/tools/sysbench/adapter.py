@@ -29,6 +29,10 @@ _VERSION = (
     r"sysbench (?P<version>[0-9]{1,4}(?:\.[0-9]{1,4}){1,3}[^\s:]{0,40}):?"
     r"(?: \(.*\)|\s+multi-threaded .*)?"
 )
+_TRANSFER = (  # of files, to 0.5
+    r"Read \S{1,20} +Written \S{1,20} +Total transferred \S{1,20}\s+"
+    rf"\((?P<transferred>{_NUMBER})Mb/sec\)"
+)
 _VALUES = re.compile(
     "|".join(
         (
@@ -64,6 +68,8 @@ _VALUES = re.compile(
             rf"written, MiB/s:\s+(?P<write_mib>{_NUMBER})",
             rf"read:\s+IOPS=(?P<reads_1>{_NUMBER}) (?P<read_mib_1>{_NUMBER}) MiB/s.*",
             rf"write:\s+IOPS=(?P<writes_1>{_NUMBER}) (?P<write_mib_1>{_NUMBER}) MiB/s.*",
+            _TRANSFER,
+            rf"(?P<requests_rate>{_NUMBER}) Requests/sec executed",
             rf"fsync:\s+IOPS=(?P<fsyncs_1>{_NUMBER})",
             rf"{_NUMBER} MiB transferred \((?P<memory_mib>{_NUMBER}) MiB/sec\)",
             rf"sum:\s+(?P<sum>{_NUMBER})",
@@ -83,10 +89,16 @@ _REPORT_0_5 = re.compile(
     rf"response time: (?P<latency>{_NUMBER})ms \((?P<percent>[0-9]{{1,3}})%\), "
     rf"errors: (?P<errors>{_NUMBER}), reconnects: .*"
 )
+_FILES_REPORT = re.compile(
+    rf"\[ (?P<second>{_COUNT})s \] reads: (?P<read_mib>{_NUMBER}) MiB/s "
+    rf"writes: (?P<write_mib>{_NUMBER}) MiB/s fsyncs: (?P<fsyncs>{_NUMBER})/s "
+    rf"latency \(ms,(?P<percent>[0-9]{{1,3}})%\): (?P<latency>{_NUMBER})"
+)
 _EVENTS_REPORT = re.compile(
     rf"\[ (?P<second>{_COUNT})s \] thds: {_COUNT} eps: (?P<eps>{_NUMBER}) "
     rf"lat \(ms,(?P<percent>[0-9]{{1,3}})%\): (?P<latency>{_NUMBER})"
 )
+_REPORTS = (_REPORT, _REPORT_0_5, _EVENTS_REPORT, _FILES_REPORT)
 _BAR = re.compile(rf"(?P<value>{_NUMBER}) \|\**\s+(?P<count>{_COUNT})")
 _SILENT = re.compile(
     r"Running the test with following options:|Initializing random number generator .*"
@@ -141,11 +153,7 @@ def _take(line: str, summary: Summary) -> None:
     if line in _STATISTICS and summary.at_checkpoint and "events" in summary.values:
         _forget_statistics(summary)
         summary.at_checkpoint = False
-    if (
-        report := _REPORT.fullmatch(line)
-        or _REPORT_0_5.fullmatch(line)
-        or _EVENTS_REPORT.fullmatch(line)
-    ):
+    if report := _report(line):
         summary.reports.append(report.groupdict())
     elif bar := _BAR.fullmatch(line):
         summary.histogram.append((float(bar["value"]), int(bar["count"])))
@@ -157,6 +165,11 @@ def _take(line: str, summary: Summary) -> None:
     elif not _SILENT.fullmatch(line) and not _take_value(line, summary):
         summary.known_lines -= 1
         summary.unknown_lines.append(line)
+
+
+def _report(line: str) -> re.Match[str] | None:
+    """An intermediate report."""
+    return next((found for form in _REPORTS if (found := form.fullmatch(line))), None)
 
 
 def _forget_statistics(summary: Summary) -> None:
@@ -184,6 +197,8 @@ _EVENTS = Metric("events", _("Events executed"), "events", "neutral")
 _EVENT_RATE = Metric("events_per_second", _("Events per second"), "events/s", "higher")
 _RECONNECTS = Metric("reconnects", _("Reconnections"), "connections", "lower")
 _DEADLOCKS = Metric("deadlocks", _("Deadlocks"), "deadlocks", "lower")
+_TRANSFERRED = Metric("transfer_rate", _("Throughput"), "MiB/s", "higher")
+_IOPS = Metric("iops", _("Operations per second"), "ops/s", "higher")
 _READS = Metric("read_iops", _("Operations per second"), "ops/s", "higher")
 _WRITES = Metric("write_iops", _("Operations per second"), "ops/s", "higher")
 _FSYNCS = Metric("fsync_iops", _("Operations per second"), "ops/s", "higher")
@@ -262,6 +277,8 @@ def _measurements(summary: Summary) -> Iterator[MetricValue]:
         (_EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
         (_DEADLOCKS, "deadlocks"),
         (_MEMORY_MIB, "memory_mib"),
+        (_TRANSFERRED, "transferred"),
+        (_IOPS, "requests_rate"),
         (_EVENTS, "events"),
     ):
         yield from metric.of(values.get(name))
@@ -313,6 +330,9 @@ def _series(summary: Summary) -> Iterator[SeriesReading]:
         ("events_per_second", "events/s", "eps"),
         (f"latency_p{percent}", "ms", "latency"),
         ("error_rate", "errors/s", "errors"),
+        ("read_bandwidth", "MiB/s", "read_mib"),
+        ("write_bandwidth", "MiB/s", "write_mib"),
+        ("fsync_iops", "ops/s", "fsyncs"),
     ):
         points: list[Point] = [
             (float(report["second"]), _number(report.get(column))) for report in reports

@@ -79,6 +79,7 @@ def gate(client, bearer, get):
                 "campaign": f"{tool}-{change < 1 or change > 1}",
                 "scenario": "door",
                 "tool": tool,
+                "job": "one",  # between two nobody knows yet what they scatter by
                 "postgresql": {"version": "16.4" if tool == "benchbase" else "18.6"},
                 "started_at": (start + timedelta(minutes=number)).isoformat(),
                 "revision": {"sha": sha(1 if number < 3 else 2), "ref": "main"},

@@ -182,9 +182,53 @@ def test_a_line_that_was_meant_as_a_figure_is_one_or_fails_the_run(figure):
     [
         "fio: this platform does not support process shared mutexes, forcing use of threads.",
         "fio: file hash not empty on exit",
+        "fio: sprandom sets norandommap=1",
     ],
 )
 def test_a_notice_is_no_error(notice):
     text = f"{notice}\n{sample('fio', 'seqwrite_json.txt').decode()}"
 
     assert registry.find("fio").read({"stdout": text}).status == "finished"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "fio: pid=4896, err=5/file:ioengines.c:351, func=td_io_queue, error=Input/output error",
+        "fio: io_u error on file /dev/sdb: Input/output error: read offset=1, buflen=4096",
+        "fio: terminating on signal 2",
+    ],
+)
+def test_an_error_beside_a_result_makes_it_partial(error):
+    text = f"{error}\n{sample('fio', 'seqwrite_json.txt').decode()}"
+
+    assert registry.find("fio").read({"stdout": text}).status == "partial"
+
+
+def test_intervals_of_files_are_series():
+    reports = "".join(
+        f"[ {n}s ] reads: 1.50 MiB/s writes: {n}.00 MiB/s fsyncs: 88.31/s "
+        f"latency (ms,95%): 0.09{n}\n"
+        for n in (1, 2)
+    )
+    text = sample("sysbench", "1.0.20_fileio.txt").decode()
+    text = text.replace(
+        "Number of threads: 1\n",
+        "Number of threads: 1\nReport intermediate results every 1 second(s)\n",
+    )
+    found = registry.find("sysbench").read({"stdout": text.replace("File op", reports + "File op")})
+
+    assert series(found)["write_bandwidth"] == (1.0, 2.0)
+    assert series(found)["latency_p95"] == (0.091, 0.092)
+
+
+def test_files_of_0_4_have_their_rate():
+    text = sample("sysbench", "0.4.12_oltp.txt").decode().partition("OLTP test statistics")
+    files = (
+        "Read 0b  Written 2Gb  Total transferred 2Gb  (177.56Mb/sec)\n"
+        "   88.78 Requests/sec executed\n"
+    )
+    rest = "Test execution summary" + text[2].partition("Test execution summary")[2]
+    found = figures(registry.find("sysbench").read({"stdout": text[0] + files + rest}))
+
+    assert (found["transfer_rate"], found["iops"]) == (177.56, 88.78)
