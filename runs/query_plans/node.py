@@ -100,6 +100,14 @@ class Node:
         """The text of a further line; empty where there is none."""
         return next((value for key, value in self.details if key == name), "")
 
+    def shared_blocks(self, how: str) -> int:
+        """How many shared blocks were `hit`, `read`, `dirtied` or `written`, here and below."""
+        shared = next(
+            (x for x in self.detail("Buffers").split(", ") if x.startswith("shared ")), ""
+        )
+        counts = (word.partition("=") for word in shared.split())
+        return next((int(count) for name, _equals, count in counts if name == how), 0)
+
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Self]]:
         """(depth, node) of this node and all below it, in printed order."""
         yield depth, self

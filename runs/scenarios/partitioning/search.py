@@ -71,11 +71,8 @@ class Search:
         check_plan(bench, plan, scan)
         figures = bench.findings.measurements
         figures[ELAPSED.name] = done.seconds
-        for metric, name in (
-            (BLOCKS_READ, "Shared Read Blocks"),
-            (BLOCKS_HIT, "Shared Hit Blocks"),
-        ):
-            figures[metric.name] = float(plan.root.detail(name) or 0)
+        figures[BLOCKS_READ.name] = float(plan.root.shared_blocks("read"))
+        figures[BLOCKS_HIT.name] = float(plan.root.shared_blocks("hit"))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """The table with its index, and the WAL of loading."""

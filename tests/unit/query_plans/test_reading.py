@@ -153,3 +153,18 @@ def test_what_is_no_plan_is_refused_with_a_reason(text):
     with pytest.raises(PlanUnreadableError) as refused:
         read(text)
     assert str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "hit", "from_disk"),
+    [
+        ("shared hit=3 read=4 dirtied=1, temp read=9", 3, 4),
+        ("temp read=9 written=2", 0, 0),
+        ("local hit=5, temp read=9", 0, 0),
+        ("shared read=12", 0, 12),
+    ],
+)
+def test_shared_blocks_are_counted_apart(line, hit, from_disk):
+    said = f"Seq Scan on a  (cost=0..1 rows=5 width=4) (actual rows=5 loops=1)\n  Buffers: {line}"
+    root = read(said).root
+    assert (root.shared_blocks("hit"), root.shared_blocks("read")) == (hit, from_disk)
