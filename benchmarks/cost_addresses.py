@@ -191,12 +191,14 @@ WHOLE = (
     # which are found among all of its series.
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=history:main",
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main&format=md",
+    # What jobs scatter by is learnt from the last points (`inference.jobs.POINTS`), of which a
+    # short history has fewer.
+    "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main",
 )
 # The verdict of a commit in a campaign with a long history, of which two commits are read.
 VERDICTS = (
     *("/campaigns/ci-long/badge.svg", "/api/v1/compare/?campaign=ci-long"),
     "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
-    "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main",
 )
 
 # How much is answered, and how it is written: the rows are the same.

@@ -35,7 +35,7 @@ WHERE of.relname = ANY(%s)"""
 
 
 def body(number):
-    return run(campaign="new-ci", revision={"sha": f"{number:040x}"})
+    return run(campaign="new-ci", revision={"sha": f"{number + 1:040x}"})
 
 
 def test_lists_read_no_more_right_after_a_batch_than_when_all_is_analysed(

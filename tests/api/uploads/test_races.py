@@ -75,7 +75,7 @@ def test_two_processes_without_a_key_store_repeats(web, token):
 
 
 def test_processes_that_make_cells_of_one_campaign_do_not_lock_each_other_out(web, token):
-    revisions = [f"{number:07x}" for number in range(4)]
+    revisions = [f"{number:07x}" for number in range(1, 5)]
     bodies = [run(revision={"sha": sha}, labels={"of": sha}) for sha in revisions]
 
     statuses, _ids = posters(web, token, bodies, key="-", times=15)
