@@ -19,6 +19,7 @@ from scipy.special import fdtrc, stdtr, stdtrit
 from runs.analysis import change_points
 from runs.analysis.inference import critical
 from runs.analysis.inference.blocks import Fit
+from runs.analysis.inference.kernel import of_table
 from runs.analysis.inference.variances import DISAGREES, Moderated, moderate
 from runs.analysis.inference.verdicts import (
     SIGNIFICANCE,
@@ -201,7 +202,7 @@ def judge_jobs(
         low=math.exp(low),
         high=math.exp(high),
         p_value=p_value,
-        adjusted_p_value=-math.expm1(tables * math.log1p(-min(p_value, 1 - 1e-16))),
+        adjusted_p_value=of_table(p_value, tables),
         log_error=error,
         freedom=freedom,
         # Further runs of the same jobs would hardly help.

@@ -95,7 +95,7 @@ def _judged(
         means[0],
         means[1],
         p_value,
-        _of_table(p_value, tables),
+        of_table(p_value, tables),
         more_rounds=missing,
     )
 
@@ -122,7 +122,8 @@ def _logit(share: float) -> float:
     return math.inf if share >= 1 else math.log(share) - math.log1p(-share)
 
 
-def _of_table(p_value: float, tables: float) -> float:
+def of_table(p_value: float, tables: float) -> float:
+    """A row's p-value in a table that weighs as much as `tables` rows by themselves."""
     return float(-np.expm1(tables * np.log1p(-min(p_value, 1 - 1e-16))))
 
 
