@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runs.charts import palette
 from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
-from runs.charts.scaling import Line, Point, Words, scaling
+from runs.charts.scaling import Line, Point, Words, grow_by_factors, scaling
 
 # The theme's colours for series without their own; chart.js has the same number.
 SLOTS = 8
@@ -72,6 +72,8 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
     """
     spots = [spot for tracks in facets for track in tracks for spot in track.spots]
     if all(_is_number(spot.x) for spot in spots):
+        log_x = axes.log_x or grow_by_factors(sorted({spot.x for spot in spots}))
+        axes = replace(axes, log_x=log_x)
         drawn = [_lines(tracks, axes) for tracks in facets]
         _share_x(drawn, [spot.x for spot in spots], axes)
     else:

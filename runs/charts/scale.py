@@ -1,8 +1,9 @@
-"""Positions on an axis: linear, logarithmic and by category, with readable ticks."""
+"""Positions on an axis: linear, logarithmic, of time and by category, with readable ticks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 MOST_TICKS = 6
@@ -68,6 +69,70 @@ class Logarithmic:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         digits = (1, 2, 5) if last - first <= 2 else (1,)
         return [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+
+
+HOUR, DAY = 3600.0, 86_400.0
+# The steps of an axis of time: hours, days, and months.
+HOURS, DAYS, MONTHS = (1, 3, 6, 12), (1, 2, 7, 14), (1, 2, 3, 6, 12, 24, 60, 120)
+
+
+@dataclass(frozen=True)
+class Time:
+    """An axis of time; its ends are seconds since 1970, its values dates in ISO 8601."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, values: Sequence[str]) -> "Time":
+        """The axis that has room for these dates."""
+        seconds = [_seconds(value) for value in values]
+        if len(set(seconds)) == 1:
+            return cls(seconds[0] - DAY / 2, seconds[0] + DAY / 2)
+        return cls(*widened(seconds, from_zero=False))
+
+    def place(self, value: float | str) -> float | None:
+        """The share of the way from low to high."""
+        at = _seconds(value) if isinstance(value, str) else value
+        return (at - self.low) / (self.high - self.low)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Whole hours, days, or first days of months, as many as are readable."""
+        return [
+            (self.place(at) or 0.0, text)
+            for at, text in self._marks()
+            if self.low <= at <= self.high
+        ]
+
+    def _marks(self) -> Iterator[tuple[float, str]]:
+        span = self.high - self.low
+        for unit, steps, form in ((HOUR, HOURS, "%m-%d %H:%M"), (DAY, DAYS, "%Y-%m-%d")):
+            for step in steps:
+                if span <= step * unit * MOST_TICKS:
+                    first = math.ceil(self.low / (step * unit))
+                    last = math.floor(self.high / (step * unit))
+                    for number_of in range(first, last + 1):
+                        at = number_of * step * unit
+                        yield at, f"{_date(at):{form}}"
+                    return
+        yield from self._months(span / DAY / 30.4)
+
+    def _months(self, span: float) -> Iterator[tuple[float, str]]:
+        step = next((each for each in MONTHS if span <= each * MOST_TICKS), MONTHS[-1])
+        start, end = _date(self.low), _date(self.high)
+        first = (start.year * 12 + start.month - 1) // step * step
+        for month in range(first, end.year * 12 + end.month, step):
+            at = datetime(month // 12, month % 12 + 1, 1, tzinfo=UTC)
+            yield at.timestamp(), f"{at:%Y}" if step >= 12 else f"{at:%Y-%m}"
+
+
+def _seconds(value: str) -> float:
+    at = datetime.fromisoformat(value)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _date(seconds: float) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
 
 
 @dataclass(frozen=True)

@@ -115,11 +115,12 @@ def scaling(
 
     The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
     it cannot, and a ratio has no amount (`from_zero`). Ticks of the x axis are the measured
-    levels, if they have room. With `log_x` all levels must be positive (ValueError). Lines without
-    points are left out.
+    levels, if they have room. It is logarithmic where the levels grow by factors; with `log_x` all
+    of them must be positive (ValueError). Lines without points are left out.
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
+    log_x = log_x or grow_by_factors(levels)
     if log_x and levels and levels[0] <= 0:
         raise ValueError("A logarithmic axis has no place for zero and below.")
     return {
@@ -134,6 +135,18 @@ def scaling(
             legend={"orientation": "h", "y": -0.25},
         ),
     }
+
+
+# A lower half of the levels that shares less of a linear axis is not readable on it.
+SQUEEZED = 0.25
+
+
+def grow_by_factors(levels: Sequence[float]) -> bool:
+    """Whether ascending levels, such as 1, 2, 4, ..., 512 clients, need a logarithmic axis."""
+    if len(levels) < 3 or levels[0] <= 0:
+        return False
+    middle = levels[(len(levels) - 1) // 2]
+    return middle - levels[0] < SQUEEZED * (levels[-1] - levels[0])
 
 
 def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:

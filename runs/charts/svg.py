@@ -1,169 +1,204 @@
-"""Figures as still pictures: SVG of the same plain data that the pages draw with Plotly.
+"""Figures as still pictures: SVG of the same plain data that Plotly draws.
 
-For documents that are printed or typeset. It supports what this project's figures use: lines with
-markers, bars, whiskers on both axes, straight shapes, and linear, logarithmic and category axes.
+Pages, reports and documents show them. They support what this project's figures use: lines with
+markers, bars, whiskers on both axes, straight shapes, notes, panels one below the other, and
+linear, logarithmic, category and time axes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import html
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts import svg_marks
 from runs.charts.figure import Figure
-from runs.charts.scale import Categories, Linear, Logarithmic, Scale, widened
-from runs.charts.svg_marks import COLOURS, Box, reach
+from runs.charts.looks import PAPER, Look
+from runs.charts.scale import Categories
+from runs.charts.svg_axes import Axis, axis
+from runs.charts.svg_marks import MOST_STOPS, Box, Plane
+
+LETTER = 7.2
+ROW = 18
+MARGIN = 14
+# A name in the legend, and the label of a category, have at most as many characters.
+MOST_OF_NAME, MOST_OF_LABEL = 42, 48
 
 
 @dataclass(frozen=True)
-class Axis:
-    """An axis of the figure with its scale."""
+class _Panel:
+    """A y axis with its place in the picture."""
 
-    title: str
-    scale: Scale
-    letter: str
-
-
-def axis(letter: str, traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any]) -> Axis:
-    """The x or y axis, over all traces on it."""
-    described = layout.get(f"{letter}axis", {})
-    heading = described.get("title", "")
-    text = heading.get("text", "") if isinstance(heading, Mapping) else str(heading)
-    return Axis(text, _scale(letter, described, traces, layout), letter)
-
-
-def _scale(
-    letter: str,
-    described: Mapping[str, Any],
-    traces: Sequence[Mapping[str, Any]],
-    layout: Mapping[str, Any],
-) -> Scale:
-    values = [value for trace in traces for value in trace.get(letter, ()) if value is not None]
-    if described.get("type") == "category" or any(isinstance(value, str) for value in values):
-        return _categories(described, values)
-    marks = _marks(described)
-    is_log = described.get("type") == "log"
-    if "range" in described:
-        return _given(described["range"], marks, is_log=is_log)
-    reached = reach(letter, traces, is_stacked=layout.get("barmode") == "stack")
-    if is_log:
-        positive = [value for value in reached if value > 0] or [1.0]
-        return Logarithmic(min(positive) / 1.15, max(positive) * 1.15, marks)
-    from_zero = described.get("rangemode") == "tozero" or _has_bars(letter, traces)
-    low, high = widened(reached, from_zero=from_zero)
-    return Linear(low, high, marks)
-
-
-def _given(ends: Sequence[float], marks: tuple[tuple[float, str], ...], *, is_log: bool) -> Scale:
-    """The range that the figure sets; Plotly gives that of a logarithmic axis in powers of ten."""
-    low, high = ends
-    return Logarithmic(10.0**low, 10.0**high, marks) if is_log else Linear(low, high, marks)
-
-
-def _categories(described: Mapping[str, Any], values: Iterable[Any]) -> Categories:
-    names = tuple(str(name) for name in described.get("categoryarray", ()))
-    names = names or tuple(dict.fromkeys(str(value) for value in values))
-    if described.get("autorange") == "reversed":
-        names = names[::-1]
-    texts = dict(_text_marks(described))
-    return Categories(names, tuple(texts.get(name, name) for name in names))
-
-
-def _marks(described: Mapping[str, Any]) -> tuple[tuple[float, str], ...]:
-    values = described.get("tickvals", ())
-    texts = described.get("ticktext") or [f"{value:g}" for value in values]
-    return tuple(zip(values, map(str, texts), strict=False))
-
-
-def _text_marks(described: Mapping[str, Any]) -> list[tuple[str, str]]:
-    texts = described.get("ticktext", ())
-    return [
-        (str(value), str(text))
-        for value, text in zip(described.get("tickvals", ()), texts, strict=False)
-    ]
-
-
-def _has_bars(letter: str, traces: Sequence[Mapping[str, Any]]) -> bool:
-    along = {"v": "y", "h": "x"}
-    return any(
-        trace["type"] == "bar" and along[trace.get("orientation", "v")] == letter
-        for trace in traces
-    )
-
-
-WIDTH, HEIGHT = 760, 440
-LETTER = 7.2
-ROW = 18
-INK, SOFT, GRID, BAND = "#121820", "#4a5563", "#e2e7ec", "#eef0f2"
+    axis: Axis
+    box: Box
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """A figure with its traces and axes, ready to be drawn."""
+    """A figure with its traces and axes, ready to be drawn. `panels` by the name of their axis."""
 
     traces: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
-    box: Box
+    look: Look
     height: float
+    box: Box
     x: Axis
-    y: Axis
-    legend: Sequence[tuple[int, Mapping[str, Any]]] = field(default_factory=tuple)
+    panels: Mapping[str, _Panel]
+    notes: Sequence[Mapping[str, Any]]
+    legend: Sequence[tuple[float, float, int]] = field(default_factory=tuple)
+
+    @property
+    def has_stops(self) -> bool:
+        """Whether the Tab key stops at the points: if they are not too many."""
+        urls = ((trace.get("meta") or {}).get("urls") or () for trace in self.traces)
+        return sum(1 for each in urls for url in each if url) <= MOST_STOPS
+
+    def plane(self, trace: Mapping[str, Any]) -> Plane:
+        """Where and how the trace is drawn."""
+        panel = self.panels[trace.get("yaxis", "y")]
+        return Plane(panel.box, self.x.scale, panel.axis.scale, self.look, self.has_stops)
 
 
-def render(figure: Figure, *, title: str = "") -> str:
+def render(figure: Figure, *, title: str = "", look: Look = PAPER) -> str:
     """The figure as an SVG document; `title` is for readers who cannot see it.
 
-    Dark on a transparent ground. Raises ValueError for an unsupported kind of trace.
+    On a transparent ground. Raises ValueError for an unsupported kind of trace.
     """
-    drawing = _drawing(figure)
-    height = f"{drawing.height:g}"
+    drawing = _drawing(figure, look)
+    named = escape(title, {'"': "&quot;"})
+    # Of a picture with role img nothing within is told, its links neither.
+    role = "group" if look.has_points else "img"
     parts = [
-        '<svg xmlns="http://www.w3.org/2000/svg" role="img" font-family="sans-serif"',
-        f' font-size="12" fill="{SOFT}" viewBox="0 0 {WIDTH} {height}"',
-        f' width="{WIDTH}" height="{height}">',
-        f"<title>{escape(title)}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" aria-label="{named}"',
+        f' font-family="sans-serif" font-size="12" fill={quoteattr(look.soft)}',
+        f' viewBox="0 0 {look.width} {drawing.height:g}"',
+        f' width="{look.width}" height="{drawing.height:g}">',
+        "" if look.has_points else f"<title>{escape(title)}</title>",
+        *_shapes(drawing, "rect"),
         *_x_ticks(drawing),
-        *_y_ticks(drawing),
-        *_titles(drawing),
-        *_shapes(drawing),
+        *(part for panel in drawing.panels.values() for part in _y_axis(drawing, panel)),
+        *_x_title(drawing),
+        *_shapes(drawing, "line"),
         *_traces(drawing),
+        *(_note(drawing, note) for note in drawing.notes),
         *_legend(drawing),
         "</svg>\n",
     ]
     return "\n".join(parts)
 
 
-def _drawing(figure: Figure) -> _Drawing:
+def _drawing(figure: Figure, look: Look) -> _Drawing:
     traces = [trace for trace in figure["data"] if trace.get("visible", True) is True]
     for trace in traces:
         if trace.get("type") not in ("scatter", "bar"):
             raise ValueError(f"no picture of a trace of type {trace.get('type')!r}")
-    layout = figure["layout"]
+    layout = _narrowed(figure["layout"]) if look.is_narrow else figure["layout"]
+    notes = [note for note in layout.get("annotations", ()) if note.get("text")]
+    is_stacked = layout.get("barmode") == "stack"
+    x = axis("x", traces, layout.get("xaxis", {}), is_stacked=is_stacked)
+    axes = {
+        name: axis(
+            "y",
+            [trace for trace in traces if trace.get("yaxis", "y") == name],
+            layout.get(f"yaxis{name[1:]}", {}),
+            is_stacked=is_stacked,
+        )
+        for name in dict.fromkeys(["y", *(trace.get("yaxis", "y") for trace in traces)])
+    }
+    legend, top = _placed_legend(traces, layout, look)
+    box, below = _box(layout, look, x, list(axes.values()), top)
+    panels = {
+        name: _Panel(each, _part(box, layout.get(f"yaxis{name[1:]}", {}).get("domain")))
+        for name, each in axes.items()
+    }
+    return _Drawing(traces, layout, look, box.bottom + below, box, x, panels, notes, legend)
+
+
+def _narrowed(layout: Mapping[str, Any]) -> dict[str, Any]:
+    """The layout on a phone: names beside lines go into the legend."""
+    changed = dict(layout)
+    for key, value in (layout.get("meta") or {}).get("narrow", {}).items():
+        changed[key] = {**layout.get(key, {}), **value}
+    notes = layout.get("annotations", ())
+    changed["annotations"] = [note for note in notes if not note.get("xshift")]
+    if len(changed["annotations"]) < len(notes):
+        changed |= {"showlegend": True, "margin": {}}
+    return changed
+
+
+def _box(
+    layout: Mapping[str, Any], look: Look, x: Axis, axes: Sequence[Axis], top: float
+) -> tuple[Box, int]:
+    """The place of the plot, and the room below it: labels, names and the legend have theirs."""
+    notes = layout.get("annotations", ())
+    beside = [_width(str(note["text"])) + 14 for note in notes if note.get("xshift")]
+    right = max(MARGIN, *beside) if beside else MARGIN
+    most = max(
+        (_width(_clipped(text)) for each in axes for _at, text in each.scale.ticks()), default=20
+    )
+    left = most + 14 + (18 if any(each.title for each in axes) else 0)
+    many = max(0, len(axes) - 1) * (90 if look.is_narrow else 110)
+    height = layout.get("height", look.height + many)
+    left, right = min(left, look.width * 0.45), look.width - min(right, look.width / 3)
+    lines = max((text.count("<br>") for _at, text in x.scale.ticks()), default=0)
+    turned = 34 if _is_turned(x, right - left) else 0
+    below = 32 + 14 * lines + (22 if x.title else 0) + turned
+    return Box(left, top, right, height - below), below
+
+
+def _is_turned(x: Axis, wide: float) -> bool:
+    """Whether the names below the plot have no room beside each other."""
+    texts = [text for _at, text in x.scale.ticks()]
+    if not isinstance(x.scale, Categories) or len(texts) < 2:
+        return False
+    # Some stand a line lower than their neighbours.
+    rows = 2 if any(text.startswith("<br>") for text in texts) else 1
+    return any(_width(text) > rows * wide / len(texts) for text in texts)
+
+
+def _part(box: Box, domain: Sequence[float] | None) -> Box:
+    if not domain:
+        return box
+    return Box(box.left, box.y(domain[1]), box.right, box.y(domain[0]))
+
+
+def _placed_legend(
+    traces: Sequence[Mapping[str, Any]], layout: Mapping[str, Any], look: Look
+) -> tuple[list[tuple[float, float, int]], float]:
+    """(left, top, trace) of each name above the plot, and where the plot begins."""
     named = [
-        (index, trace)
+        index
         for index, trace in enumerate(traces)
         if trace.get("name") and trace.get("showlegend", True)
     ]
-    legend = named if len(named) > 1 else []
-    y = axis("y", traces, layout)
-    right = 24 + (max(LETTER * len(str(each["name"])) for _i, each in legend) + 34 if legend else 0)
-    label = max((_width(text) for _place, text in y.scale.ticks()), default=20)
-    left = min(30 + label + 8, WIDTH / 2)
-    x = axis("x", traces, layout)
-    bottom = 62 + (14 if any("<br>" in text for _place, text in x.scale.ticks()) else 0)
-    height = max(layout.get("height", HEIGHT), 18 + bottom + ROW * len(legend))
-    box = Box(left, 18, WIDTH - min(right, WIDTH / 2), height - bottom)
-    return _Drawing(traces, layout, box, height, x, y, legend)
+    has_names_beside = any(note.get("xshift") for note in layout.get("annotations", ()))
+    is_shown = layout.get("showlegend", True) and not has_names_beside
+    if len(named) < 2 or not is_shown:
+        return [], MARGIN + 4
+    placed: list[tuple[float, float, int]] = []
+    left, row = float(MARGIN), 0
+    for index in named:
+        wide = _width(_clipped(str(traces[index]["name"]), MOST_OF_NAME)) + 44
+        if left + wide > look.width and left > MARGIN:
+            left, row = float(MARGIN), row + 1
+        placed.append((left, MARGIN + row * ROW, index))
+        left += wide
+    return placed, MARGIN + (row + 1) * ROW + 4
 
 
 def _x_ticks(drawing: _Drawing) -> list[str]:
-    box, parts = drawing.box, []
+    box, look = drawing.box, drawing.look
     ticks = drawing.x.scale.ticks()
-    room = (box.right - box.left) / max(len(ticks), 1)
-    is_turned = any(_width(text) > room for _place, text in ticks) and len(ticks) > 1
+    is_named = isinstance(drawing.x.scale, Categories)
+    is_turned = _is_turned(drawing.x, box.right - box.left)
+    parts, end = [], -1.0
     for place, text in ticks:
         at = box.x(place)
-        parts.append(_line(at, box.bottom, at, box.bottom + 5, SOFT))
+        parts.append(_line(at, box.bottom, at, box.bottom + 5, look.soft))
+        half = _width(text) / 2
+        if not is_named and at - half < end + 4:
+            continue
+        end = at + half
         turned = f' transform="rotate(-30 {at:.1f} {box.bottom + 16:.1f})"' if is_turned else ""
         anchor = "end" if is_turned else "middle"
         for row, words in enumerate(_clipped(text, 22 if is_turned else 60).split("<br>")):
@@ -174,58 +209,54 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
     return parts
 
 
-def _y_ticks(drawing: _Drawing) -> list[str]:
-    box, parts = drawing.box, []
-    for place, text in drawing.y.scale.ticks():
+def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
+    box, look = panel.box, drawing.look
+    parts = []
+    for place, text in panel.axis.scale.ticks():
         at = box.y(place)
-        parts.append(_line(box.left, at, box.right, at, GRID))
+        parts.append(_line(box.left, at, box.right, at, look.grid))
         parts.append(
             f'<text x="{box.left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">'
-            f"{escape(_clipped(text, 48))}</text>"
+            f"{escape(_clipped(text))}</text>"
         )
-    parts.append(_line(box.left, box.bottom, box.right, box.bottom, SOFT))
+    parts.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
+    if panel.axis.title:
+        middle = (box.top + box.bottom) / 2
+        parts.append(
+            f'<text x="12" y="{middle:.1f}" text-anchor="middle" fill={quoteattr(look.ink)} '
+            f'transform="rotate(-90 12 {middle:.1f})">{escape(panel.axis.title)}</text>'
+        )
     return parts
 
 
-def _titles(drawing: _Drawing) -> list[str]:
-    box = drawing.box
-    middle, height = (box.left + box.right) / 2, (box.top + box.bottom) / 2
-    foot = drawing.height - 10
-    parts = []
+def _x_title(drawing: _Drawing) -> Iterator[str]:
     if drawing.x.title:
-        parts.append(
-            f'<text x="{middle:.1f}" y="{foot:.0f}" text-anchor="middle" fill="{INK}">'
-            f"{escape(drawing.x.title)}</text>"
+        middle = (drawing.box.left + drawing.box.right) / 2
+        yield (
+            f'<text x="{middle:.1f}" y="{drawing.height - 8:.0f}" text-anchor="middle" '
+            f"fill={quoteattr(drawing.look.ink)}>{escape(drawing.x.title)}</text>"
         )
-    if drawing.y.title:
-        parts.append(
-            f'<text x="16" y="{height:.1f}" text-anchor="middle" fill="{INK}" '
-            f'transform="rotate(-90 16 {height:.1f})">{escape(drawing.y.title)}</text>'
-        )
-    return parts
 
 
-def _shapes(drawing: _Drawing) -> list[str]:
-    """Lines, such as that of the base, and bands; `paper` counts in shares of the box."""
-    parts = []
+def _shapes(drawing: _Drawing, kind: str) -> Iterator[str]:
+    """Lines, such as that of the base, or bands; `paper` counts in shares of the box."""
     box = drawing.box
+    y = next(iter(drawing.panels.values())).axis
     for shape in drawing.layout.get("shapes", ()):
         ends = [
             _shape_place(shape, along, shape[f"{along.letter}{end}"])
             for end in (0, 1)
-            for along in (drawing.x, drawing.y)
+            for along in (drawing.x, y)
         ]
-        if None in ends:
+        if shape["type"] != kind or None in ends:
             continue
         left, low, right, high = (min(max(each or 0.0, 0.0), 1.0) for each in ends)
-        if shape["type"] == "rect":
+        if kind == "rect":
             wide, tall = box.x(right) - box.x(left), box.y(low) - box.y(high)
-            parts.append(svg_marks.rectangle(box.x(left), box.y(high), wide, tall, BAND))
+            yield svg_marks.rectangle(box.x(left), box.y(high), wide, tall, drawing.look.band)
         else:
-            colour = shape.get("line", {}).get("color", SOFT)
-            places = (box.x(left), box.y(low), box.x(right), box.y(high))
-            parts.append(_line(*places, colour, "4 3"))
-    return parts
+            colour = shape.get("line", {}).get("color", drawing.look.soft)
+            yield _line(box.x(left), box.y(low), box.x(right), box.y(high), colour, "4 3")
 
 
 def _shape_place(shape: Mapping[str, Any], along: Axis, value: Any) -> float | None:
@@ -234,38 +265,63 @@ def _shape_place(shape: Mapping[str, Any], along: Axis, value: Any) -> float | N
     return along.scale.place(value)
 
 
-def _traces(drawing: _Drawing) -> list[str]:
+def _traces(drawing: _Drawing) -> Iterator[str]:
     bars = [(index, trace) for index, trace in enumerate(drawing.traces) if trace["type"] == "bar"]
-    parts = svg_marks.bars(
-        bars, drawing.box, drawing.x.scale, drawing.y.scale, drawing.layout.get("barmode", "group")
-    )
+    if bars:
+        mode = drawing.layout.get("barmode", "group")
+        yield from svg_marks.bars(bars, drawing.plane(bars[0][1]), mode)
     for index, trace in enumerate(drawing.traces):
         if trace["type"] == "scatter":
-            colour = colour_of(trace, index)
-            parts += svg_marks.scatter(trace, colour, drawing.box, drawing.x.scale, drawing.y.scale)
-    return parts
+            colour = drawing.look.colour_of(trace, index)
+            yield from svg_marks.scatter(trace, colour, drawing.plane(trace))
+
+
+def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
+    """A text at a place of the plot: the name at a line's end, of a panel, of an event."""
+    box = drawing.box
+    y = next(iter(drawing.panels.values())).axis
+    across, up = (
+        float(note[each.letter])
+        if note.get(f"{each.letter}ref") == "paper"
+        else each.scale.place(_value(note[each.letter], drawing.layout, each.letter))
+        for each in (drawing.x, y)
+    )
+    if across is None or up is None:
+        return ""
+    left, top = box.x(across) + note.get("xshift", 0), box.y(up) - note.get("yshift", 0)
+    colour = note.get("font", {}).get("color", drawing.look.ink)
+    anchor = {"left": "start", "right": "end"}.get(note.get("xanchor", ""), "middle")
+    turned = ""
+    if note.get("textangle") == -90:
+        anchor = "end" if note.get("yanchor") == "top" else "start"
+        left, turned = left - 4, f' transform="rotate(-90 {left - 4:.1f} {top:.1f})"'
+    shift = -4 if note.get("yanchor") == "bottom" and not turned else 4 if not turned else 0
+    text = " ".join(str(note["text"]).split("<br>"))
+    # Only texts of people are escaped by who made the figure.
+    shown = html.unescape(text) if "hovertext" in note else text
+    return (
+        f'<text x="{left:.1f}" y="{top + shift:.1f}" text-anchor="{anchor}" '
+        f"fill={quoteattr(colour)}{turned}>{escape(_clipped(shown))}</text>"
+    )
+
+
+def _value(value: Any, layout: Mapping[str, Any], letter: str) -> Any:
+    """Plotly counts the places of notes on a logarithmic axis in powers of ten."""
+    is_log = layout.get(f"{letter}axis", {}).get("type") == "log"
+    return 10.0**value if is_log and not isinstance(value, str) else value
 
 
 def _legend(drawing: _Drawing) -> list[str]:
     parts = []
-    left = drawing.box.right + 14
-    for row, (index, trace) in enumerate(drawing.legend):
-        top = drawing.box.top + 6 + row * ROW
-        parts += svg_marks.sample(trace, colour_of(trace, index), left, top)
+    for left, top, index in drawing.legend:
+        trace = drawing.traces[index]
+        colour = drawing.look.colour_of(trace, index)
+        parts += svg_marks.sample(trace, colour, drawing.look.ground, left, top)
         parts.append(
-            f'<text x="{left + 30:.1f}" y="{top + 4:.1f}" fill="{INK}">'
-            f"{escape(_clipped(str(trace['name']), 42))}</text>"
+            f'<text x="{left + 30:.1f}" y="{top + 4:.1f}" fill={quoteattr(drawing.look.ink)}>'
+            f"{escape(_clipped(str(trace['name']), MOST_OF_NAME))}</text>"
         )
     return parts
-
-
-def colour_of(trace: Mapping[str, Any], index: int) -> str:
-    """The trace's own colour, else that of its slot, or of its position among the traces."""
-    own = trace.get("line", {}).get("color") or trace.get("marker", {}).get("color")
-    if isinstance(own, str):
-        return own
-    slot = (trace.get("meta") or {}).get("slot", index)
-    return COLOURS[slot % len(COLOURS)]
 
 
 def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "") -> str:
@@ -276,7 +332,7 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
     )
 
 
-def _clipped(text: str, most: int) -> str:
+def _clipped(text: str, most: int = MOST_OF_LABEL) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

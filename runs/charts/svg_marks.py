@@ -4,11 +4,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
+from runs.charts import point_words
+from runs.charts.looks import Look
 from runs.charts.scale import Categories, Scale
 
 SIZE = 4.0
+# Plotly gives a marker's diameter in pixels.
+OF_DIAMETER = 0.45
+# With more points than this the way through them by keyboard would be too long: tables lead on too.
+MOST_STOPS = 60
 # Corners of each marker, in units of its size; a circle has none.
 CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
     "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
@@ -43,10 +49,18 @@ CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
 }  # fmt: skip
 
 
-def marker(symbol: str, x: float, y: float, colour: str, size: float = SIZE) -> str:
-    """One marker; those that end on -open are hollow."""
+def marker(symbol: str, x: float, y: float, colour: str, ground: str, size: float = SIZE) -> str:
+    """One marker; those that end on -open are hollow: as their ground, or a ring if they are large.
+
+    Those that end on -thin are strokes alone.
+    """
     name = symbol.removesuffix("-open")
-    fill = "#ffffff" if symbol.endswith("-open") else colour
+    if name == "x-thin":
+        path = f"M{x - size:.1f} {y - size:.1f}l{2 * size:.1f} {2 * size:.1f}m0 {-2 * size:.1f}"
+        return _stroke(f"{path}l{-2 * size:.1f} {2 * size:.1f}", colour, 3)
+    fill = colour
+    if symbol.endswith("-open"):
+        fill = "none" if size > 2 * SIZE else ground
     drawn = f"fill={quoteattr(fill)} stroke={quoteattr(colour)}"
     corners = CORNERS.get(name)
     if corners is None:
@@ -55,17 +69,6 @@ def marker(symbol: str, x: float, y: float, colour: str, size: float = SIZE) -> 
     return f'<polygon points="{points}" {drawn}/>'
 
 
-# The pages' chart colours on a light ground.
-COLOURS = (
-    "#0b63b0",
-    "#c2500a",
-    "#0b7a5f",
-    "#a23a86",
-    "#7a6200",
-    "#4a4fb5",
-    "#9c2f2f",
-    "#4b5a68",
-)
 DASHES = {
     "dash": "8 4",
     "dot": "2 3",
@@ -73,6 +76,25 @@ DASHES = {
     "longdash": "14 5",
     "longdashdot": "14 4 2 4",
 }
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Where and how traces are drawn: the box, its scales, and the look."""
+
+    box: "Box"
+    x: Scale
+    y: Scale
+    look: Look
+    # Whether the Tab key stops at the points.
+    has_stops: bool = False
+
+    def at(self, x: Any, y: Any) -> tuple[float, float] | None:
+        """The position of a value; None if one is missing or has no place on its axis."""
+        if x is None or y is None:
+            return None
+        across, up = self.x.place(x), self.y.place(y)
+        return None if across is None or up is None else (self.box.x(across), self.box.y(up))
 
 
 @dataclass(frozen=True)
@@ -103,70 +125,128 @@ def reach(letter: str, traces: Sequence[Mapping[str, Any]], *, is_stacked: bool)
         for index, value in enumerate(values):
             if value is None:
                 continue
-            if is_stacked and letter == "y" and trace["type"] == "bar":
-                piled[trace["x"][index]] += value
-                found.append(piled[trace["x"][index]])
+            if is_stacked and trace["type"] == "bar":
+                name = trace["x" if letter == "y" else "y"][index]
+                piled[name] += value
+                found.append(piled[name])
             else:
                 found += [value - minus[index], value + plus[index]]
     return found
 
 
-def scatter(
-    trace: Mapping[str, Any], colour: str, box: Box, x_scale: Scale, y_scale: Scale
-) -> list[str]:
-    """A line through its points, whiskers, markers; a missing value is a gap."""
+def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
+    """A line through its points, whiskers, markers, texts; a missing value is a gap."""
     mode = trace.get("mode", "lines")
-    places = [
-        _point(box, x_scale.place(x), y_scale.place(y)) if None not in (x, y) else None
-        for x, y in zip(trace["x"], trace["y"], strict=False)
-    ]
-    parts = []
-    if "lines" in mode:
-        parts += _paths(trace, places, colour)
-    parts += _whiskers(trace, colour, box, x_scale, y_scale)
-    if "markers" in mode:
-        symbol = trace.get("marker", {}).get("symbol", "circle")
-        colours = trace.get("marker", {}).get("color")
-        for index, place in enumerate(places):
-            if place:
-                own = colours[index] if isinstance(colours, list | tuple) else colour
-                shape = symbol if isinstance(symbol, str) else symbol[index]
-                parts.append(marker(shape, *place, own))
+    places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
+    parts = _paths(trace, places, colour) if "lines" in mode else []
+    parts += _whiskers(trace, colour, plane)
+    if "markers" not in mode:
+        return parts
+    style = trace.get("marker", {})
+    symbol, colours = style.get("symbol", "circle"), style.get("color")
+    size = style["size"] * OF_DIAMETER if style.get("size") else SIZE
+    for index, place in enumerate(places):
+        if place:
+            own = colours[index] if isinstance(colours, list | tuple) else colour
+            shape = symbol if isinstance(symbol, str) else symbol[index]
+            drawn = marker(shape, *place, own, plane.look.ground, size)
+            parts.append(_told(trace, index, drawn, plane))
+            if text := point_words.label(trace, index):
+                is_right = trace.get("textposition") == "middle right"
+                shift = (8, 4, "start") if is_right else (0, -8, "middle")
+                parts.append(_label(place[0] + shift[0], place[1] + shift[1], text, shift[2]))
     return parts
 
 
-def bars(
-    traces: Sequence[tuple[int, Mapping[str, Any]]],
-    box: Box,
-    x_scale: Scale,
-    y_scale: Scale,
-    mode: str,
-) -> list[str]:
-    """Bars side by side or stacked, with their whiskers."""
+def _told(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
+    """A mark with its words, and as a link if the trace has an address for it."""
+    if not plane.look.has_points:
+        return drawn
+    words = point_words.words(trace, index)
+    urls = (trace.get("meta") or {}).get("urls") or ()
+    url = urls[index] if index < len(urls) else ""
+    if not words and not url:
+        return drawn
+    inside = f"<title>{escape(words)}</title>{drawn}"
+    if not url:
+        return f"<g>{inside}</g>"
+    stop = "" if plane.has_stops else ' tabindex="-1"'
+    named = quoteattr(words.replace("\n", ", "))
+    return f"<a href={quoteattr(url)} aria-label={named}{stop}>{inside}</a>"
+
+
+def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: str) -> list[str]:
+    """Bars side by side or stacked, upright or lying, with their whiskers and values."""
     parts = []
     piled: dict[Any, float] = defaultdict(float)
-    for place, (index, trace) in enumerate(traces):
-        colour = _colour(trace, index)
-        width = _band(x_scale) * 0.75
-        shift = 0.0
+    for order, (index, trace) in enumerate(traces):
+        lies = trace.get("orientation") == "h"
+        names, values = (trace["y"], trace["x"]) if lies else (trace["x"], trace["y"])
+        along, up = (plane.y, plane.x) if lies else (plane.x, plane.y)
+        width, shift = _band(along) * 0.75, 0.0
         if mode == "group":
             width /= len(traces)
-            shift = (place - (len(traces) - 1) / 2) * width
-        minus, plus = _errors(trace, "y")
-        for at, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=False)):
-            middle = x_scale.place(x)
-            if y is None or middle is None:
+            shift = (order - (len(traces) - 1) / 2) * width
+        for at, (name, value) in enumerate(zip(names, values, strict=False)):
+            middle = along.place(name)
+            if value is None or middle is None:
                 continue
-            base = piled[x] if mode == "stack" else 0.0
-            piled[x] += y
-            parts += _bar(box, y_scale, middle + shift, width, (base, base + y), colour)
-            if plus[at] or minus[at]:
-                ends = (y_scale.place(y - minus[at]), y_scale.place(y + plus[at]))
-                parts += _vertical(box, middle + shift, ends, "#121820")
+            base = piled[name] if mode == "stack" else 0.0
+            piled[name] += value
+            ends = (up.place(base) or 0.0, up.place(base + value))
+            if ends[1] is None:
+                continue
+            box = _bar_box(plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies)
+            drawn = _bar(box, plane.look.colour_of(trace, index), is_hollow=_is_hollow(trace, at))
+            parts.append(_told(trace, at, drawn, plane))
+            if not lies:
+                parts += _value_and_whisker(trace, at, value, middle + shift, box, plane)
     return parts
 
 
-def sample(trace: Mapping[str, Any], colour: str, left: float, top: float) -> list[str]:
+def _bar_box(
+    box: Box, middle: float, width: float, ends: tuple[float, float], *, lies: bool
+) -> tuple[float, float, float, float]:
+    """Left, top, width and height of a bar."""
+    low, high = sorted(ends)
+    if lies:
+        top, bottom = box.y(middle + width / 2), box.y(middle - width / 2)
+        return box.x(low), top, box.x(high) - box.x(low), bottom - top
+    left, right = box.x(middle - width / 2), box.x(middle + width / 2)
+    return left, box.y(high), right - left, box.y(low) - box.y(high)
+
+
+def _is_hollow(trace: Mapping[str, Any], at: int) -> bool:
+    shapes = trace.get("marker", {}).get("pattern", {}).get("shape") or ()
+    return bool(shapes and shapes[at])
+
+
+def _value_and_whisker(
+    trace: Mapping[str, Any],
+    at: int,
+    value: float,
+    middle: float,
+    box: tuple[float, float, float, float],
+    plane: Plane,
+) -> list[str]:
+    minus, plus = _errors(trace, "y")
+    if plus[at] or minus[at]:
+        ends = (plane.y.place(value - minus[at]), plane.y.place(value + plus[at]))
+        return _vertical(plane.box, middle, ends, plane.look.ink)
+    text = point_words.label(trace, at)
+    # A value that is wider than its bar would cover its neighbour's.
+    if trace.get("textposition") != "outside" or 6.2 * len(text) > max(box[2] * 1.25, 24):
+        return []
+    return [_label(box[0] + box[2] / 2, box[1] - 4, text, "middle")]
+
+
+def _label(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def sample(
+    trace: Mapping[str, Any], colour: str, ground: str, left: float, top: float
+) -> list[str]:
     """The trace in the legend."""
     if trace["type"] == "bar":
         return [rectangle(left + 6, top - 5, 12, 10, colour)]
@@ -175,15 +255,9 @@ def sample(trace: Mapping[str, Any], colour: str, left: float, top: float) -> li
         parts = _paths(trace, [(left, top), (left + 24, top)], colour)
     if "markers" in trace.get("mode", "lines"):
         symbol = trace.get("marker", {}).get("symbol", "circle")
-        parts.append(
-            marker(symbol if isinstance(symbol, str) else symbol[0], left + 12, top, colour)
-        )
+        shape = symbol if isinstance(symbol, str) else symbol[0]
+        parts.append(marker(shape, left + 12, top, colour, ground))
     return parts
-
-
-def _colour(trace: Mapping[str, Any], index: int) -> str:
-    own = trace.get("marker", {}).get("color")
-    return own if isinstance(own, str) else COLOURS[index % len(COLOURS)]
 
 
 def _paths(
@@ -206,22 +280,20 @@ def _paths(
     ]
 
 
-def _whiskers(
-    trace: Mapping[str, Any], colour: str, box: Box, x_scale: Scale, y_scale: Scale
-) -> list[str]:
+def _whiskers(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     parts = []
     down, up = _errors(trace, "y")
     back, on = _errors(trace, "x")
     for index, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=False)):
         if x is None or y is None:
             continue
-        at, height = x_scale.place(x), y_scale.place(y)
+        at, height = plane.x.place(x), plane.y.place(y)
         if at is not None and (up[index] or down[index]):
-            ends = (y_scale.place(y - down[index]), y_scale.place(y + up[index]))
-            parts += _vertical(box, at, ends, colour)
+            ends = (plane.y.place(y - down[index]), plane.y.place(y + up[index]))
+            parts += _vertical(plane.box, at, ends, colour)
         if height is not None and (on[index] or back[index]):
-            ends = (x_scale.place(x - back[index]), x_scale.place(x + on[index]))
-            parts += _horizontal(box, height, ends, colour)
+            ends = (plane.x.place(x - back[index]), plane.x.place(x + on[index]))
+            parts += _horizontal(plane.box, height, ends, colour)
     return parts
 
 
@@ -243,7 +315,7 @@ def _vertical(
         return []
     x, low, high = box.x(at), box.y(ends[0]), box.y(ends[1])
     path = f"M{x:.1f} {low:.1f}V{high:.1f}M{x - 3:.1f} {low:.1f}h6M{x - 3:.1f} {high:.1f}h6"
-    return [_whisker(path, colour)]
+    return [_stroke(path, colour)]
 
 
 def _horizontal(
@@ -253,7 +325,7 @@ def _horizontal(
         return []
     y, low, high = box.y(height), box.x(ends[0]), box.x(ends[1])
     path = f"M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 3:.1f}v6M{high:.1f} {y - 3:.1f}v6"
-    return [_whisker(path, colour)]
+    return [_stroke(path, colour)]
 
 
 def rectangle(left: float, top: float, width: float, height: float, fill: str) -> str:
@@ -264,30 +336,16 @@ def rectangle(left: float, top: float, width: float, height: float, fill: str) -
     )
 
 
-def _whisker(path: str, colour: str) -> str:
-    return f'<path d="{path}" stroke={quoteattr(colour)} stroke-width="1.5" fill="none"/>'
+def _bar(box: tuple[float, float, float, float], colour: str, *, is_hollow: bool) -> str:
+    if not is_hollow:
+        return rectangle(*box, colour)
+    drawn = rectangle(*box, "none")
+    return drawn.replace("/>", f' stroke={quoteattr(colour)} stroke-width="2"/>')
 
 
-def _bar(
-    box: Box,
-    y_scale: Scale,
-    middle: float,
-    width: float,
-    ends: tuple[float, float],
-    colour: str,
-) -> list[str]:
-    top = y_scale.place(ends[1])
-    if top is None:
-        return []
-    bottom = y_scale.place(ends[0]) or 0.0
-    low, high = sorted((bottom, top))
-    left, right = box.x(middle - width / 2), box.x(middle + width / 2)
-    return [rectangle(left, box.y(high), right - left, box.y(low) - box.y(high), colour)]
+def _stroke(path: str, colour: str, width: float = 1.5) -> str:
+    return f'<path d="{path}" stroke={quoteattr(colour)} stroke-width="{width}" fill="none"/>'
 
 
 def _band(scale: Scale) -> float:
     return scale.band if isinstance(scale, Categories) else 0.08
-
-
-def _point(box: Box, x: float | None, y: float | None) -> tuple[float, float] | None:
-    return None if x is None or y is None else (box.x(x), box.y(y))

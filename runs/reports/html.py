@@ -1,10 +1,5 @@
-"""Reports as one self-contained HTML file: no network, no other files.
+"""Reports as one self-contained HTML file: no network, no scripts, no other files."""
 
-Charts can be explored offline, since the drawing library stands in the file, once. Where there is
-no JavaScript, and on paper, the still pictures of the same figures are shown.
-"""
-
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,14 +9,11 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import override
 
-from runs.charts import svg
+from runs.charts import looks, svg
 from runs.reports.report import Block, Picture, Report
 
 TEMPLATE = "reports/report.html"
 STYLES = ("css/tokens.css", "css/report.css")
-SCRIPTS = ("plotly/plotly.min.js", "js/chart.js")
-# What would end the element, or open another, inside a script.
-_ENDS_SCRIPT = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,6 @@ def page(report: Report) -> str:
     sections = [
         (section.title, [_shown(block) for block in section.blocks]) for section in report.sections
     ]
-    has_charts = any(True for _picture in report.pictures())
     with override(report.language):
         return render_to_string(
             TEMPLATE,
@@ -46,7 +37,6 @@ def page(report: Report) -> str:
                 "report": report,
                 "sections": sections,
                 "styles": [_style(name) for name in STYLES],
-                "scripts": [_script(name) for name in SCRIPTS] if has_charts else [],
             },
         )
 
@@ -56,13 +46,8 @@ def _shown(block: Block) -> Shown:
     if not isinstance(block, Picture):
         return Shown(kind, block)
     # The renderer escapes every text of the figure.
-    return Shown(kind, block, mark_safe(svg.render(block.figure, title=block.caption)))  # noqa: S308
-
-
-@lru_cache
-def _script(name: str) -> SafeString:
-    """A script of ours, or of the drawing package: nothing in it comes from users."""
-    return mark_safe(_ENDS_SCRIPT.sub(r"<\\", _read(name)))  # noqa: S308
+    drawn = svg.render(block.figure, title=block.caption, look=looks.FILE)
+    return Shown(kind, block, mark_safe(drawn))  # noqa: S308
 
 
 @lru_cache

@@ -5,7 +5,10 @@ from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
+
+from runs.charts import looks, svg
+from runs.charts.figure import Figure
 
 register = template.Library()
 
@@ -36,6 +39,16 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
         "components.html#confirm",
         {"content": content, "label": label, "action": action, **arguments},
     )
+
+
+@register.simple_tag
+def still(figure: Figure, label: str) -> SafeString:
+    """The figure as two pictures, of which a style sheet shows the one that fits the screen."""
+    wide = svg.render(figure, title=label, look=looks.PAGE)
+    narrow = svg.render(figure, title=label, look=looks.PHONE)
+    # The renderer escapes every text of the figure.
+    drawn = f'<div class="chart__wide">{wide}</div><div class="chart__narrow">{narrow}</div>'
+    return mark_safe(drawn)  # noqa: S308
 
 
 # A message keeps its lines.

@@ -1,9 +1,13 @@
-// Draws each [data-chart]: the figure is in the JSON script within it, the colours come from the
-// page's theme. A chart that htmx loads again is drawn into the existing plot.
+// A [data-chart] is a picture that the server has drawn. When a reader asks, Plotly is loaded and draws
+// the same figure (the JSON script within) for zooming and hiding lines, in the colours of the page's
+// theme. A chart that htmx loads again is drawn into the existing plot. Charts can be saved as files.
 (() => {
   "use strict";
 
-  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false };
+  const CONFIG = { responsive: true, displaylogo: false };
+  const PLOTLY = document.currentScript.dataset.plotly;
+  // Pixels of a saved picture for each unit of the drawing.
+  const SCALE = 2;
   const SLOTS = 8;
   // Below this many pixels labels beside the lines would take most of the room: a legend has them.
   const NARROW = 480;
@@ -106,29 +110,102 @@
     }
   }
 
+  let loading;
+  function load() {
+    loading ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      script.src = PLOTLY;
+      script.addEventListener("load", resolve);
+      script.addEventListener("error", reject);
+      document.head.append(script);
+    });
+    return loading;
+  }
+
   async function draw(container) {
     const source = container.querySelector('script[type="application/json"]');
     const plot = container.querySelector("[data-chart-plot]");
-    if (!source || !plot || !window.Plotly) {
+    if (!source || !plot) {
       return;
     }
+    plot.hidden = false;
+    container.querySelector(".chart__still").hidden = true;
+    container.querySelector("[data-chart-explore]").hidden = true;
     const figure = JSON.parse(source.textContent);
     const layout = narrowed(themedLayout(figure.layout ?? {}, theme()), plot.clientWidth);
     await window.Plotly.react(plot, figure.data.map((trace) => themedTrace(trace, layout)), layout, CONFIG);
-    if (!container.dataset.drawn) {
+    if (!plot.dataset.explored) {
+      plot.dataset.explored = "true";
       plot.on("plotly_click", follow);
     }
     container.dataset.drawn = "true";
   }
 
-  function drawAll(within) {
-    for (const container of within.querySelectorAll("[data-chart]")) {
-      draw(container);
+  function drawing(container) {
+    const pictures = container.querySelectorAll(".chart__still svg");
+    return [...pictures].find((picture) => picture.checkVisibility()) ?? pictures[0];
+  }
+
+  // A file has no theme: each colour is the one that its variable falls back to.
+  function asFile(picture) {
+    return new XMLSerializer()
+      .serializeToString(picture)
+      .replace(/var\(--[\w-]+, (#\w+)\)/g, "$1")
+      .replace(/ (href|tabindex)="[^"]*"/g, "");
+  }
+
+  function download(blob, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  async function save(container, format, name) {
+    const picture = drawing(container);
+    const blob = new Blob([asFile(picture)], { type: "image/svg+xml" });
+    if (format === "svg") {
+      download(blob, `${name}.svg`);
+      return;
+    }
+    const image = new Image();
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await blob.text())}`;
+    await image.decode();
+    const canvas = document.createElement("canvas");
+    canvas.width = picture.viewBox.baseVal.width * SCALE;
+    canvas.height = picture.viewBox.baseVal.height * SCALE;
+    const context = canvas.getContext("2d");
+    context.fillStyle = "#fff";
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.toBlob((drawn) => download(drawn, `${name}.png`));
+  }
+
+  function press(event) {
+    const container = event.target.closest?.("[data-chart]");
+    const button = event.target.closest?.("[data-chart-explore], [data-chart-save]");
+    if (!container || !button) {
+      return;
+    }
+    if (button.dataset.chartSave) {
+      save(container, button.dataset.chartSave, button.closest("[data-chart-tools]").dataset.chartTools);
+    } else {
+      button.disabled = true;
+      load().then(() => draw(container)).catch(() => { button.disabled = false; });
     }
   }
 
-  const redraw = () => drawAll(document);
+  function redraw() {
+    for (const container of document.querySelectorAll("[data-chart]")) {
+      container.querySelector("[data-chart-tools]").hidden = false;
+      if (container.querySelector("[data-explored]")) {
+        draw(container);
+      }
+    }
+  }
 
+  document.addEventListener("click", press);
   document.addEventListener("DOMContentLoaded", redraw);
   document.addEventListener("htmx:afterSettle", redraw);
   document.addEventListener("benchlab:theme", () => document.body && redraw());

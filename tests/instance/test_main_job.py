@@ -38,9 +38,9 @@ def test_the_campaign_page_shows_chart_and_ratios(page: Page, instance: Instance
     faults: list[str] = []
     page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     page.goto(f"{instance.url}/campaigns/{first_campaign['slug']}/")
-    drawn = page.locator("[data-drawn=true]").first
+    drawn = page.locator(".chart__wide svg").first
     expect(drawn).to_be_visible()
-    assert drawn.locator(".scatterlayer .trace").count() == 2
+    assert drawn.locator("polyline").count() == 2
     expect(page.get_by_text(re.compile("faster|slower|the same|undecided")).first).to_be_visible()
     assert faults == []
 
@@ -50,7 +50,7 @@ def test_the_run_page_shows_every_command_the_seconds_and_the_files(
 ):
     run = instance.get(f"runs/?campaign={first_campaign['slug']}")["results"][0]
     page.goto(f"{instance.url}/runs/{run['id']}/")
-    expect(page.locator("[data-drawn=true]").first).to_be_visible()
+    expect(page.locator(".chart__wide svg").first).to_be_visible()
     expect(page.get_by_text("pg_ctl").first).to_be_attached()
     expect(page.get_by_text("pgbench.out").first).to_be_visible()
     # What pgbench printed is downloaded as it was.
@@ -99,7 +99,7 @@ def campaign(instance: Instance, slug: str) -> dict[str, Any]:
 
 def test_from_the_form_to_the_drawn_chart(admin: Page, instance: Instance, first_campaign):
     slug = queue(admin, instance, "Journey", clients="1, 2", repeats=1, scale=1, duration=1)
-    expect(admin.locator("[data-drawn=true]").first).to_be_visible(timeout=90_000)
+    expect(admin.locator(".chart__wide svg").first).to_be_visible(timeout=90_000)
     instance.wait_for(lambda: campaign(instance, slug)["state"] == "finished", 60)
     expect(admin.locator("main").get_by_text("finished", exact=True).first).to_be_visible()
     expect(admin.locator("#cancel")).to_have_count(0)

@@ -147,6 +147,8 @@ def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, 
     page.goto(f"{live_server.url}/campaigns/live/")
     expect(page.locator(DRAWN)).to_have_count(1)
     page.locator("#order > summary").click()
+    page.get_by_role("button", name="Zoom and hide lines").click()
+    expect(page.locator("#scaling-plot .scatterlayer .trace").first).to_be_visible()
     page.evaluate("document.getElementById('scaling-plot').dataset.same = 'yes'")
     for run in campaign.runs.filter(state="queued").select_related("cell"):
         factories.finish(run, tps=1000)
@@ -156,6 +158,21 @@ def test_a_live_campaign_grows_and_stops_asking_when_it_ends(page, live_server, 
     expect(page.locator("#scaling-plot[data-same=yes] .scatterlayer .trace")).to_have_count(2)
     expect(page.locator("#order")).to_have_attribute("open", "")
     expect(page.locator("#cancel")).to_have_count(0)
+    assert page.complaints == []
+
+
+def test_a_chart_can_be_read_before_the_library_that_explores_it_is_asked_for(
+    page, live_server, lab
+):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{live_server.url}/campaigns/live/")
+    expect(page.locator("#chart .chart__wide")).to_contain_text("18.4")
+    assert not [url for url in asked if "plotly" in url]
+    page.get_by_role("button", name="Zoom and hide lines").press("Enter")
+    expect(page.locator("#scaling-plot .scatterlayer .trace").first).to_be_visible()
+    expect(page.locator("#chart .chart__still")).to_be_hidden()
+    assert [url for url in asked if "plotly" in url]
     assert page.complaints == []
 
 

@@ -1,18 +1,27 @@
 """Flame graphs and still pictures: well-formed, with everything at its place."""
 
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
 
-from runs.charts import flame_graph, stacks, svg
-from runs.charts.bars import Bar, Group, bars
+from runs.charts import (
+    flame_graph,
+    history,
+    looks,
+    point_words,
+    stacks,
+    svg,
+    timeline,
+)
+from runs.charts.bars import Bar, Group, bars, ranking
 from runs.charts.comparison import Axes, Spot, Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
 from runs.charts.palette import STYLES
-from runs.charts.scale import Categories, Linear, Logarithmic, nice
-from runs.charts.scaling import Line, Point, scaling
+from runs.charts.scale import Categories, Linear, Logarithmic, Time, nice
+from runs.charts.scaling import Line, Point, grow_by_factors, scaling
 from runs.charts.stacks import changes, own_samples, tree_of
 
 # Still pictures: well-formed, with everything of the figure at its place.
@@ -78,11 +87,122 @@ def test_twelve_versions_have_a_legend_within_the_picture():
     ]
     assert picture.find(f"{NAMESPACE}title").text == "tps & clients"
     right = max(float(each.get("x")) for each in picture.iter(f"{NAMESPACE}text"))
-    assert right < svg.WIDTH
+    assert right < svg.PAPER.width
 
 
-def test_one_line_needs_no_legend():
-    assert "PostgreSQL 16" not in texts(drawn(lines(line("16", 1, 2))))
+def test_a_line_is_named_at_its_end_once():
+    picture = drawn(lines(line("16", 1, 2), line("17", 1, 3)))
+    assert texts(picture).count("PostgreSQL 16") == 1
+    assert texts(drawn(lines(line("16", 1, 2)), look=looks.PHONE)).count("PostgreSQL 16") == 0
+
+
+def test_a_phone_has_the_names_of_lines_in_a_legend_within_the_picture():
+    picture = drawn(lines(line("16", 1, 2), line("17", 1, 3)), look=looks.PHONE)
+    (name,) = (each for each in picture.iter(f"{NAMESPACE}text") if each.text == "PostgreSQL 17")
+    assert float(name.get("x")) + 60 < looks.PHONE.width
+
+
+def test_a_point_of_a_page_has_words_and_a_link_and_few_enough_stops():
+    spots = tuple(Spot(at, 2.0, 1.9, 2.1, 3, url=f"/runs/{at}/") for at in range(1, 61))
+    (figure,) = comparison([[Track("16", 0, spots, "16")]], Axes("Clients", "tps"))
+    links = list(drawn(figure, look=looks.PAGE).iter(f"{NAMESPACE}a"))
+    assert [link.get("href") for link in links] == [spot.url for spot in spots]
+    assert links[0].get("aria-label") == "16, Clients: 1, median: 2, range: 1.9 – 2.1, runs: 3"
+    assert {link.get("tabindex") for link in links} == {None}
+    more = (*spots, Spot(61, 2.0, 1.9, 2.1, 3, url="/runs/61/"))
+    (figure,) = comparison([[Track("16", 0, more, "16")]], Axes("Clients", "tps"))
+    links = drawn(figure, look=looks.PAGE).iter(f"{NAMESPACE}a")
+    assert {link.get("tabindex") for link in links} == {"-1"}
+    assert not list(drawn(figure).iter(f"{NAMESPACE}a"))
+
+
+@pytest.mark.parametrize("url", ['"><script>alert(1)</script>', "/a&b"])
+def test_an_address_stays_an_address(url):
+    spots = (Spot(1, 2.0, 1.9, 2.1, 3, url=url, conditions="<script>"),)
+    (figure,) = comparison([[Track("<b>x", 0, spots)]], Axes("<i>", "tps"))
+    picture = drawn(figure, look=looks.PAGE)
+    (link,) = picture.iter(f"{NAMESPACE}a")
+    assert link.get("href") == url
+    assert not list(picture.iter(f"{NAMESPACE}script"))
+
+
+def test_a_history_has_dates_below_and_its_events_along_their_lines():
+    days = [datetime(2026, month, 1, tzinfo=UTC) for month in range(1, 13)]
+    points = [history.Point(day, 100.0, 99.0, 101.0, 3, f"c{day.month}") for day in days]
+    marks = [history.Mark(days[6], 100.0, 90.0)]
+    decided = [history.Decided(days[6], "kernel &amp; <ours>", "all of it")]
+    picture = drawn(history.history(points, marks, y_title="tps", decisions=decided))
+    assert [text for text in texts(picture) if text.startswith("2026")] == [
+        f"2026-{month:02d}" for month in (1, 4, 7, 10)
+    ]
+    assert any(text.startswith("kernel") for text in texts(picture))
+
+
+def test_panels_have_an_axis_each_and_stand_one_below_the_other():
+    tracks = [
+        timeline.Track(name, unit, 1.0, 1.0, [1.0, 2.0, 3.0, 2.0])
+        for name, unit in (("Latency", "ms"), ("Throughput", "tps"))
+    ]
+    upper, lower = points(drawn(timeline.timeline(tracks, x_title="s")))
+    assert max(y for _x, y in upper) < min(y for _x, y in lower)
+
+
+def test_bars_that_lie_begin_at_the_left_and_are_as_long_as_their_values():
+    figure = ranking(["a", "b"], {"s": [1.0, 2.0]}, x_title="s")
+    first, second = list(drawn(figure).iter(f"{NAMESPACE}rect"))
+    assert first.get("x") == second.get("x")
+    assert float(second.get("width")) == pytest.approx(2 * float(first.get("width")), abs=0.2)
+    assert float(first.get("y")) < float(second.get("y"))
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        (8361.518, ",.6~g", "8,361.52"),
+        (0.000012345, ",.6~g", "1.2345e-05"),
+        (6913.6, ",.3~s", "6.91k"),
+        (40e9, ",.3~s", "40G"),
+        (0.97812, ".3f", "0.978"),
+        (3, "", "3"),
+        (0, ",.6~g", "0"),
+        (123456789, ",.6~g", "123,456,789"),
+        (None, ".3f", ""),
+        ("unknown", "", "unknown"),
+    ],
+)
+def test_numbers_of_points_are_as_the_figure_says(value, form, text):
+    assert point_words.number(value, form) == text
+
+
+@pytest.mark.parametrize(
+    ("levels", "grow"),
+    [
+        ([1, 2, 4, 8, 16, 32, 64, 128, 256, 512], True),
+        ([1, 10, 100], True),
+        ([1, 16, 32, 64, 96, 128, 160, 192], False),
+        ([1, 2, 3, 4], False),
+        ([1, 2, 4], False),
+        ([0, 1, 100], False),
+        ([1, 512], False),
+    ],
+)
+def test_levels_that_grow_by_factors_get_a_logarithmic_axis(levels, grow):
+    assert grow_by_factors(levels) == grow
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "texts_of_ticks"),
+    [
+        ("2026-11-25T10:00", "2026-11-25T15:00", ["11-25 10:00", "11-25 11:00"]),
+        ("2026-11-01", "2026-11-11", ["2026-11-01", "2026-11-03"]),
+        ("2012-01-01", "2026-01-01", ["2015", "2020"]),
+        ("2026-11-25", "2026-11-25", ["11-24 12:00", "11-24 18:00"]),
+    ],
+)
+def test_an_axis_of_time_has_round_dates(first, last, texts_of_ticks):
+    found = [text for _at, text in Time.over([first, last]).ticks()]
+    assert found[:2] == texts_of_ticks
+    assert len(found) <= 10
 
 
 @pytest.mark.parametrize("name", ["<script>", "a & b", '"quoted"', "日本語"])
@@ -115,7 +235,7 @@ def test_a_forest_has_its_rows_from_the_top_and_the_band_of_small_effects():
     picture = drawn(forest(rows, minimum_effect=0.03, words=Words()))
     at = {each.text: float(each.get("y")) for each in picture.iter(f"{NAMESPACE}text")}
     assert at["first"] < at["second"]
-    assert any(each.get("fill") == svg.BAND for each in picture.iter(f"{NAMESPACE}rect"))
+    assert any(each.get("fill") == svg.PAPER.band for each in picture.iter(f"{NAMESPACE}rect"))
 
 
 def test_what_the_compare_page_draws_can_be_drawn():

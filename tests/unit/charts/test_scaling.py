@@ -84,7 +84,7 @@ def test_on_a_logarithmic_axis_the_ticks_are_the_levels_and_labels_stand_at_the_
 
 @pytest.mark.parametrize(
     ("levels", "ticks"),
-    [((1, 2, 4), [1, 2, 4]), ((1, 4, 16), [1, 4, 16]), ((1, 2, 4, 128), None), ((8,), [8])],
+    [((1, 2, 4), [1, 2, 4]), ((1, 16, 32), [1, 16, 32]), ((1, 90, 92, 99), None), ((8,), [8])],
 )
 def test_on_a_linear_axis_the_ticks_are_the_levels_where_they_have_room(levels, ticks):
     points = tuple(Point(level, 1, 1, 1, 1) for level in levels)

@@ -73,7 +73,7 @@ def test_a_point_of_the_line_leads_to_its_campaign(page, live_server):
     page.goto(f"{live_server.url}/versions/")
     expect(page.locator(looks.DRAWN)).to_have_count(1)
 
-    page.locator(".scatterlayer .trace .point").nth(1).click(force=True)
+    page.locator(".chart__wide a").nth(1).click()
 
     expect(page.locator("h1")).to_contain_text("9.2 against 9.3")
 

@@ -1,5 +1,8 @@
 """The compare page in a real browser: twelve versions, facets, forest and all pairs, everywhere."""
 
+import re
+from xml.etree import ElementTree as ET
+
 import pytest
 from playwright.sync_api import expect
 
@@ -51,10 +54,9 @@ def test_every_comparison_is_accessible_and_faultless(page, live_server, lab):
 def test_twelve_versions_have_a_line_and_a_colour_each(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=twelve")
 
-    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(12)
-    colours = page.evaluate(
-        "document.getElementById('compare-1-plot').data.map(trace => trace.line.color)"
-    )
+    lines = page.locator("#chart .chart__wide polyline")
+    expect(lines).to_have_count(12)
+    colours = lines.evaluate_all("lines => lines.map(line => line.getAttribute('stroke'))")
     assert len(set(colours)) == 12
     expect(page.locator(".heat tbody tr")).to_have_count(12)
 
@@ -99,9 +101,25 @@ def test_two_points_are_ticked_and_compared_by_keyboard(page, live_server, lab):
     expect(page.locator("#metrics")).to_contain_text("Ratio")
 
 
-def test_a_click_on_a_point_leads_to_its_runs(page, live_server, lab):
+def test_a_point_says_its_figures_and_leads_to_its_runs_by_mouse_and_keyboard(
+    page, live_server, lab
+):
+    for press in ("click", "Enter"):
+        page.goto(f"{live_server.url}/compare/?s=single")
+        point = page.locator("#chart .chart__wide a").last
+        expect(point).to_have_accessible_name(re.compile(r"18\.4.*median: [\d,.]+.*runs: 3"))
+        if press == "click":
+            point.click()
+        else:
+            point.focus()
+            page.keyboard.press(press)
+        page.wait_for_url("**/campaigns/single/")
+
+
+def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=single")
-    expect(page.locator(DRAWN)).to_have_count(2)
+    page.locator("#chart").get_by_role("button", name="Zoom and hide lines").click()
+    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(2)
     page.locator("#compare-1-plot .points path").last.hover(force=True)
     page.mouse.down()
     page.mouse.up()
@@ -117,7 +135,14 @@ def test_a_chart_is_saved_as_a_picture(page, live_server, lab, kind):
         page.locator("#chart").get_by_role("button", name=kind).click()
 
     assert download.value.suggested_filename == f"compare-1.{kind.lower()}"
-    assert download.value.path().stat().st_size > 5000
+    saved = download.value.path().read_bytes()
+    if kind == "SVG":
+        assert ET.fromstring(saved).tag.endswith("svg")
+        # What only the page knows would have no colour elsewhere.
+        assert b"var(" not in saved
+    else:
+        assert saved.startswith(b"\x89PNG")
+        assert len(saved) > 5000
 
 
 def test_everything_but_the_charts_works_without_scripts(chromium, log_in, live_server, lab):
