@@ -167,7 +167,12 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
     assert len(kept) == 3
     hostile = json.loads(kept[0].read_text())
     hostile["url"] = "http://evil.example.org"
-    hostile["body"] |= {"campaign": "other", "server": "lab", "labels": {"job_url": "http://evil"}}
+    hostile["body"] |= {
+        "job": Run.objects.first().labels["job"],
+        "campaign": "other",
+        "server": "lab",
+        "labels": {"job_url": "http://evil"},
+    }
     hostile["body"]["revision"] = {"sha": main, "ref": "main"}
     kept[0].write_text(json.dumps(hostile))
     forge.pulls = [
@@ -182,16 +187,83 @@ def test_a_fork_without_secrets_is_reported_by_a_second_job(actions, here, forge
         "head_repository": {"owner": {"login": "fork"}},
     }  # fmt: skip
 
-    assert actions.uses({"workflow_run": event}, acts=["publish"]) == 1, actions.out
+    assert actions.uses({"workflow_run": event}, acts=["publish"]) == 0, actions.out
 
     (comment,) = forge.own()
-    assert "### 🔴 Slower" in comment["body"]
+    # Whatever job the fork names: it is its own, and nobody knows yet how jobs scatter.
+    assert "two jobs measured the sides" in comment["body"]
     made = Revision.objects.get(sha="e" * 40)
     assert (made.ref, made.parents[0]) == ("fork:topic", main)
     runs = Run.objects.filter(cell__revision=made)
     assert [run.campaign.slug for run in runs] == ["demo"] * 3
     assert {run.labels["job_url"] for run in runs} == {"https://github.com/o/r/actions/1"}
     assert Run.objects.filter(cell__revision__sha=main).count() == 3
+
+
+# What the two sides of a pair take, of what each checkout has built.
+BENCH = """\
+import sys, time
+begin = time.perf_counter()
+time.sleep(float(open("built").read()))
+print(f"elapsed={1000 * (time.perf_counter() - begin):.3f} ms lower")
+"""
+PAIR = {
+    "pair": "true", "rounds": "4", "run": "python3 bench.py", "build": "cp seconds built",
+    "upload-options": "--tool lines",
+}  # fmt: skip
+
+
+def takes(here, seconds, branch):
+    """A commit of a program that waits so long."""
+    if branch != "main":
+        here.git("checkout", "-q", "-B", branch, "main")
+    (here.folder / "bench.py").write_text(BENCH)
+    (here.folder / "seconds").write_text(str(seconds))
+    here.git("add", "bench.py", "seconds")
+    here.commit("main")
+    return here.git("rev-parse", "HEAD")
+
+
+def test_a_pair_is_checked_out_built_and_measured_in_turn(actions, here, forge):
+    base = takes(here, 0.2, "main")
+    takes(here, 0.23, "slow")
+    assert actions.uses(PULL, **PAIR) == 1, actions.out
+
+    (comment,) = forge.own()
+    assert "### 🔴 Slower" in comment["body"]
+    assert f"Base: [{base[:12]}" in comment["body"]
+    assert Run.objects.filter(cell__revision__sha=base).count() == 4
+    assert len(set(Run.objects.values_list("labels__job", flat=True))) == 1
+    assert here.git("worktree", "list").count("\n") == 0
+
+    # A fork's figures of our commit are in a campaign of their own.
+    Run.objects.all().delete()
+    head = takes(here, 0.2, "fork")
+    assert actions.uses(PULL, token="", **PAIR) == 0, actions.out
+    pull = {
+        "number": 7, "html_url": "https://github.com/o/r/pull/7", "merge_commit_sha": head,
+        "head": {"sha": HEAD, "ref": "topic", "user": {"login": "fork"}}, "base": {"sha": base},
+    }  # fmt: skip
+    forge.pulls = [pull]
+    event = {
+        "head_branch": "topic", "head_sha": HEAD, "html_url": "https://github.com/o/r/actions/1",
+        "head_repository": {"owner": {"login": "fork"}},
+    }  # fmt: skip
+    assert actions.uses({"workflow_run": event}, acts=["publish"]) == 0, actions.out
+    assert set(Run.objects.values_list("campaign__slug", flat=True)) == {"demo-forks"}
+    assert Run.objects.filter(cell__revision__sha=base).count() == 4
+    assert Revision.objects.get(sha=base).ref != "main"
+
+
+def test_the_first_commit_has_no_other_side_and_a_shallow_checkout_says_so(actions, here):
+    (here.folder / "bench.py").write_text(BENCH)
+    (here.folder / "seconds").write_text("0.01")
+    assert actions.uses({}, **PAIR) == 0, actions.out
+    assert Run.objects.count() == 3
+
+    (here.folder / ".git" / "shallow").write_text(here.git("rev-parse", "HEAD") + "\n")
+    assert actions.uses({}, **PAIR) == 64
+    assert "fetch-depth 0" in actions.out
 
 
 def test_the_component_of_gitlab_comments_once_and_sets_a_status(here, forge, reach, tmp_path):

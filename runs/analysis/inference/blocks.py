@@ -134,7 +134,9 @@ def plain(cells: Sequence[Cell]) -> Fit:
 
 def blocked(cells: Sequence[Cell]) -> Fit | None:
     """With a block for each round; None if no round has runs of two cells, or a run has none."""
-    usable = [len(cell.logs) == cell.n and len(cell.blocks) == cell.n for cell in cells]
+    usable = [
+        len(cell.logs) == len(cell.blocks) == cell.n and None not in cell.blocks for cell in cells
+    ]
     if not any(usable):
         return None
     names: dict[object, int] = {}

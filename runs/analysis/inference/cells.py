@@ -1,7 +1,8 @@
 """The input of the kernel: cells with their runs, pairs to compare, and prior noise."""
 
 import math
-from collections.abc import Hashable, Sequence
+import statistics
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 class Cell:
     """The finished runs of one cell, for one metric.
 
-    `logs` are the logarithms of the runs' values and `blocks` the round that each run belongs to:
-    runs of one round were made together. Without `blocks` no round is assumed. If only a summary of
+    `logs` are the logarithms of the runs' values, `jobs` who made them and `blocks` the round that
+    each belongs to: runs of one round were made together. Where a block is None, or there are none,
+    no round is assumed. If only a summary of
     a cell is known, `n`, `mean` and `variance` (of the logs) are given without `logs`; a `mean` of
     None is a value that is not positive, a `variance` of None an unknown spread.
 
@@ -27,6 +29,22 @@ class Cell:
     blocks: tuple[Hashable, ...] = ()
     counted: tuple[float, ...] = ()
     repeats_known: bool = True
+    jobs: tuple[str, ...] = ()
+
+    def of_jobs(self, jobs: Collection[str]) -> "Cell":
+        """The runs of these jobs alone; the order of runs stays."""
+        at = [place for place, job in enumerate(self.jobs) if job in jobs]
+        logs = [self.logs[place] for place in at] if self.logs else []
+        return Cell(
+            len(at),
+            statistics.fmean(logs) if logs else None,
+            statistics.variance(logs) if len(logs) > 1 else None,
+            self.campaign,
+            tuple(logs),
+            tuple(self.blocks[place] for place in at if self.blocks),
+            tuple(self.counted[place] for place in at if self.counted),
+            jobs=tuple(self.jobs[place] for place in at),
+        )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
+# Where the sides took turns in one job: five rounds of one condition leave so many.
+FREEDOM_OF_TURNS = 3.5
 # The fits of a larger campaign, in runs, are not kept: they take megabytes.
 MOST_KEPT = 1000
 
@@ -45,8 +47,8 @@ class Contrasts:
 class _Fits:
     """The fits of one campaign's cells, each with its moderated variances."""
 
-    def __init__(self, own: tuple[Cell, ...], noise: Noise | None) -> None:
-        self._own, self._noise = own, noise
+    def __init__(self, own: tuple[Cell, ...], noise: Noise | None, rounds_from: float) -> None:
+        self._own, self._noise, self._rounds_from = own, noise, rounds_from
         self.plain = blocks.plain(own)
         self.of_plain = moderate(self.plain, noise)
 
@@ -56,7 +58,7 @@ class _Fits:
         if (fit := blocks.blocked(self._own)) is None:
             return None
         moderated = moderate(fit, self._noise)
-        if moderated.freedom.max() < FEW_FREEDOM and not _rounds_show(fit):
+        if moderated.freedom.max() < self._rounds_from and not _rounds_show(fit):
             return None
         return fit, moderated
 
@@ -70,10 +72,18 @@ class _Part:
 
 
 class Model:
-    """The model of all given cells; `noise` maps a campaign to the noise of its server."""
+    """The model of all given cells; `noise` maps a campaign to the noise of its server.
+
+    In the campaigns of `turns` the runs of a round took turns in one job: five rounds are removed
+    there whether they show or not.
+    """
 
     def __init__(
-        self, cells: Sequence[Cell], noise: dict[Hashable, Noise] | Noise | None = None
+        self,
+        cells: Sequence[Cell],
+        noise: dict[Hashable, Noise] | Noise | None = None,
+        *,
+        turns: Collection[Hashable] = (),
     ) -> None:
         self.cells = cells
         self.count = len(cells)
@@ -87,7 +97,8 @@ class Model:
         for campaign, places in groups.items():
             self._part_of[places] = len(self._parts)
             known = noise.get(campaign) if isinstance(noise, dict) else noise
-            self._parts.append(_part(cells, np.array(places), known))
+            least = FREEDOM_OF_TURNS if campaign in turns else FEW_FREEDOM
+            self._parts.append(_part(cells, np.array(places), known, least))
 
     def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
         """The contrasts of pairs whose sides were both measured; nobody may change them."""
@@ -226,10 +237,10 @@ class Model:
             found.shared[at] = np.sqrt(_over(of_base, variance))
 
 
-def _part(cells: Sequence[Cell], places: Places, noise: Noise | None) -> _Part:
+def _part(cells: Sequence[Cell], places: Places, noise: Noise | None, rounds_from: float) -> _Part:
     own = tuple(cells[place] for place in places)
     fits = _fits if sum(cell.n for cell in own) <= MOST_KEPT else _Fits
-    return _Part(places, fits(own, noise))
+    return _Part(places, fits(own, noise, rounds_from))
 
 
 # Kept, since whoever judges two campaigns asks for the fits of both when one has changed.

@@ -61,7 +61,7 @@ class Inference:
     freedom: float | None = None
     more_rounds: int | None = None
     reasons: tuple[Reason, ...] = ()
-    despite: tuple[Difference | Unknown, ...] = ()
+    despite: tuple[Difference | Unknown | Literal["other_jobs"], ...] = ()
     differing: tuple[Differing, ...] = ()
     doubtful: int = 0
     rules: int = RULES

@@ -47,15 +47,19 @@ SELECT cell_id,
 },
     count(*) FILTER (WHERE validity = ANY(%s)),
     array_agg(DISTINCT coalesce(labels->>'job', ''))
-FROM runs_run WHERE cell_id = ANY(%s) AND state = %s GROUP BY cell_id
+FROM runs_run WHERE cell_id = ANY(%s) AND state = %s
+    AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) GROUP BY cell_id
 """  # noqa: S608 - of constants
 
 
-def of_cells(cell_ids: Collection[int]) -> dict[int, CellRuns]:
-    """The finished runs of these cells, by cell. One query."""
+def of_cells(
+    cell_ids: Collection[int], *, jobs: Collection[str] | None = None
+) -> dict[int, CellRuns]:
+    """The finished runs of these cells (of these `jobs`), by cell. One query."""
+    of_jobs = None if jobs is None else list(jobs)
     doubted = [each.value for each in Run.DOUBTED]
     with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_SQL, [doubted, list(cell_ids), Run.State.FINISHED.value])
+        cursor.execute(_SQL, [doubted, list(cell_ids), Run.State.FINISHED.value, of_jobs, of_jobs])
         found = cursor.fetchall()
     return {cell: _read(*row) for cell, *row in found}
 

@@ -25,20 +25,24 @@ from runs.analysis.inference import (
     judge,
     judge_together,
 )
-from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Metric, Revision
+from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns.metrics import is_count, primary_name
-from runs.selectors.compare import cell_runs, comparability, jobs, known_noise, stored_cells
+from runs.selectors.compare import (
+    cell_runs,
+    comparability,
+    known_noise,
+    stored_cells,
+    two_jobs,
+)
 from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.jobs import JobHistory
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
-from runs.selectors.histories import revisions
+from runs.selectors.compare.two_jobs import SharedRuns, TwoJobs
 
 CellPair = tuple[int | None, int | None]
 
@@ -57,7 +61,6 @@ class Judge:
     summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(default_factory=dict)
     keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
     _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
-    _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
 
     def judge(
         self,
@@ -85,13 +88,48 @@ class Judge:
                 metric, model, rows, family, campaign, pairs[numbers[0]], effect
             )
             found.update(zip(numbers, answers, strict=True))
-        if not is_count(metric):
-            for number, pair in enumerate(pairs):
-                if found[number].ratio is not None and self._in_two_jobs(pair):
-                    found[number] = self._over_jobs(metric, pair, effect, ignore)
-        return [
-            self._under_conditions(found[number], pair, ignore) for number, pair in enumerate(pairs)
-        ]
+        answers = []
+        for number, pair in enumerate(pairs):
+            own, answer = None, found[number]
+            if answer.ratio is not None and self._jobs.are_two(pair):
+                own = self._jobs.shared(metric, pair)
+                if own is not None:
+                    answer = self._by_turns(own, metric, pair, effect)
+                elif not is_count(metric):
+                    share = self._share(metric, self._campaign_of(pair), pair)
+                    answer = self._jobs.judge(metric, pair, effect, ignore, share)
+            answers.append(self._under_conditions(answer, pair, ignore, is_shared=own is not None))
+        return answers
+
+    def sides(
+        self, metric: Metric, pair: CellPair
+    ) -> tuple[Summary | None, Summary | None, CellRuns, CellRuns]:
+        """Summaries and runs of both sides that a judgement of the pair rests on."""
+        own, runs = self._jobs.shared(metric, pair), self.runs
+        of_cells = self.summaries.get(metric, {})
+        base, head = (of_cells.get(side) for side in pair)
+        if own is not None:
+            base, head = own.summaries(pair)
+            runs = self._jobs.conditions(pair).runs
+        of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
+        return base, head, of_base, of_head
+
+    def _by_turns(
+        self, own: SharedRuns, metric: Metric, pair: CellPair, effect: float
+    ) -> Inference:
+        """The answer of the jobs that measured both sides."""
+        campaign = self._campaign_of(pair)
+        (found,) = judge(
+            own.model,
+            [own.places[pair]],
+            direction=metric.direction,  # type: ignore[arg-type]
+            effect=effect,
+            family=list(own.places.values()),
+            significance=self._significance(campaign),
+            other_metrics=self._share(metric, campaign, pair),
+            as_counts=is_count(metric),
+        )
+        return replace(found, despite=("other_jobs",))
 
     def together(
         self,
@@ -111,16 +149,24 @@ class Judge:
         if campaign is None or is_count(metric):
             return None
         sides = [(base, head) for base, head in pairs if base and head]
-        found = [self.comparability.judgement(*pair, ignore=ignore) for pair in sides]
+        places, model = self._model(metric)
+        asked, under = (
+            [Pair(places.get(base), places.get(head)) for base, head in sides],
+            self.comparability,
+        )
+        if any(self._jobs.are_two(pair) for pair in sides):
+            shared = self._jobs.shared(metric, pairs[0])
+            if shared is None or any(pair not in shared.places for pair in sides):
+                return None
+            model, asked = shared.model, [shared.places[pair] for pair in sides]
+            under = self._jobs.conditions(pairs[0]).comparability
+        found = [under.judgement(*pair, ignore=ignore) for pair in sides]
         if len(sides) < len(pairs) or any(each.reasons for each in found):
             return None
-        if any(self._in_two_jobs(pair) for pair in sides):
-            return None
-        places, model = self._model(metric)
         share = self._share(metric, campaign, pairs[0]) * self._tables[campaign].effects
         answer = judge_together(
             model,
-            [Pair(places.get(base), places.get(head)) for base, head in sides],
+            asked,
             [tuple(self.cells[side].levels.get(SERVER) for side in pair) for pair in sides],
             direction=metric.direction,  # type: ignore[arg-type]
             effect=effect,
@@ -158,90 +204,15 @@ class Judge:
             as_counts=is_count(metric),
         )
 
-    def _in_two_jobs(self, pair: CellPair) -> bool:
-        """Whether one job measured the base and another one the head, of an uploaded campaign.
-
-        Runs that do not state their job are those of their commit's. A job for each run needs no
-        scatter of its own: that of the runs has it.
-        """
-        campaign = self._campaign_of(pair)
-        if campaign is None or self.campaigns[campaign].origin != Origin.UPLOADED:
-            return False
-        sides = [(self.cells[side], self.runs.get(side, CellRuns())) for side in pair if side]
-        made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
-        is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
-        return made[0] != made[1] and not is_single
-
-    def _over_jobs(
-        self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str]
-    ) -> Inference:
-        """The answer of two jobs, by how the jobs of the history before them scatter."""
-        base, head = (self.cells[side] for side in pair if side)
-        points = [_point(self.stored[side.pk, metric.pk]) for side in (base, head)]
-        if None in points:
-            return Inference("not_comparable", reasons=("not_positive",))
-        scatter = self._history(base, head, ignore).jobs(metric.pk)
-        rows = len(self._common(base, head, metric))
-        share = self._share(metric, head.campaign_id, pair)
-        return judge_jobs(
-            [point for point in points[:1] if point],
-            points[1] or Point(0, 0.0),
-            scatter.conditions.get(head.series_key) if scatter else None,
-            direction=metric.direction,  # type: ignore[arg-type]
-            effect=effect,
-            level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
-        )
-
-    def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
-        """The conditions of which both commits have the metric."""
-        keys: list[set[str]] = [
-            {
-                cell.series_key
-                for cell in self._cells_of[side.campaign_id]
-                if cell.revision_id == side.revision_id and (cell.pk, metric.pk) in self.stored
-            }
-            for side in (base, head)
-        ]
-        return keys[0] & keys[1]
-
-    def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
-        """The points before the later of both commits; without commits there are none."""
-        asked = (base.revision_id, head.revision_id, tuple(ignore))
-        if asked not in self._histories:
-            self._histories[asked] = self._loaded_history(base, head, ignore)
-        return self._histories[asked]
-
-    def _loaded_history(
-        self, base: StoredCell, head: StoredCell, ignore: Collection[str]
-    ) -> JobHistory:
-        wanted = [key for key in (base.revision_id, head.revision_id) if key]
-        of = Revision.objects.in_bulk(wanted)
-        if len(of) < len(set(wanted)) or len(wanted) < 2:
-            return JobHistory()
-        campaign = self.campaigns[head.campaign_id]
-        later = max((of[key] for key in reversed(wanted)), key=revisions.moment_of)
-        own = {
-            cell.series_key: cell.pk
-            for cell in self._cells_of[campaign.pk]
-            if cell.revision_id == later.pk and cell.series_key
-        }
-        return jobs.before(
-            campaign,
-            later,
-            own,
-            {key: metric for metric, keys in self.keys.items() for key in keys},
-            ref=campaign.tracked_ref or of[wanted[0]].ref,
-            until=revisions.arrived(campaign, of.values()),
-            ignore=ignore,
-        )
-
     def _model(self, metric: Metric) -> tuple[dict[int, int], Model]:
         if metric.pk not in self._models:
             ids = self._measured[metric.pk]
             noise: dict[Hashable, Noise] = {
                 campaign: each for (campaign, of), each in self.noise.items() if of == metric.pk
             }
-            model = Model([self.stored[cell, metric.pk] for cell in ids], noise)
+            model = Model(
+                [self.stored[cell, metric.pk] for cell in ids], noise, turns=self._uploaded
+            )
             self._models[metric.pk] = ({cell: place for place, cell in enumerate(ids)}, model)
         return self._models[metric.pk]
 
@@ -249,6 +220,18 @@ class Judge:
         """The campaign of both cells; None if there are two, or a side is missing."""
         base, head = (self._owners.get(side or 0) for side in pair)
         return base if base == head else None
+
+    @cached_property
+    def _jobs(self) -> TwoJobs:
+        return TwoJobs(
+            self.cells, self.campaigns, self.runs, self.stored, self.keys, self._cells_of
+        )
+
+    @cached_property
+    def _uploaded(self) -> frozenset[int]:
+        return frozenset(
+            key for key, each in self.campaigns.items() if each.origin == Origin.UPLOADED
+        )
 
     @cached_property
     def _owners(self) -> Mapping[int, int]:
@@ -297,21 +280,28 @@ class Judge:
         return 1 if metric.name == primary else max(1, len(others))
 
     def _under_conditions(
-        self, found: Inference, pair: CellPair, ignore: Collection[str]
+        self, found: Inference, pair: CellPair, ignore: Collection[str], *, is_shared: bool
     ) -> Inference:
         """The answer, unless the conditions of both sides prevent one."""
         base, head = pair
         if base is None or head is None or "not_measured" in found.reasons:
             return found
-        judged = self.comparability.judgement(base, head, ignore=ignore)
+        own = self._jobs.conditions(pair) if is_shared else None
+        runs, under = (own.runs, own.comparability) if own else (self.runs, self.comparability)
+        judged = under.judgement(base, head, ignore=ignore)
         if judged.reasons:
             further = () if found.verdict == "undecided" else found.reasons
             reasons = (*judged.reasons, *further)
             found = Inference("not_comparable", reasons=reasons)
-        doubtful = sum(self.runs[side].doubtful for side in (base, head) if side in self.runs)
+        doubtful = sum(runs[side].doubtful for side in (base, head) if side in runs)
         if not (judged.despite or judged.differing or doubtful):
             return found
-        return replace(found, despite=judged.despite, differing=judged.differing, doubtful=doubtful)
+        return replace(
+            found,
+            despite=(*found.despite, *judged.despite),
+            differing=judged.differing,
+            doubtful=doubtful,
+        )
 
 
 @dataclass(frozen=True)
@@ -326,7 +316,7 @@ def _table(cells: Sequence[StoredCell]) -> _Table:
     """An effect for each two things that are compared; a history of commits has none."""
     revisions = sorted({cell.revision_id or 0 for cell in cells})
     if len(revisions) > 1:
-        same = _same_series(cells, revisions) if len(revisions) == 2 else []
+        same = two_jobs.same_series(cells, revisions) if len(revisions) == 2 else []
         return _Table(tuple(same), 1)
     pairs = ratio_pairs(cells)
     effects = len({(pair.subject, pair.labels) for pair in pairs})
@@ -368,11 +358,6 @@ def of_cells(
     )
 
 
-def _point(cell: Cell) -> Point | None:
-    """None for a value that is not positive."""
-    return None if cell.mean is None else Point(cell.n, cell.mean, cell.variance or 0.0)
-
-
 def looks_of(campaign: Campaign) -> tuple[int, ...]:
     """After which rounds a campaign is looked at, if a look decides on more; else empty."""
     looks = {each for each in campaign.looks if isinstance(each, int) and each > 0}
@@ -403,12 +388,3 @@ def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iter
             of |= Q(revision=None)
         condition |= Q(campaign=scope.campaign) & of
     return StoredCell.objects.filter(condition).order_by("campaign_id", "ordinal", "pk")
-
-
-def _same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
-    """The conditions that both revisions have: (cell of the first, cell of the second)."""
-    of = [
-        {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
-        for revision in revisions
-    ]
-    return [(of[0][key], of[1][key]) for key in of[0] if key in of[1]]

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -133,7 +133,7 @@ def _of_row(
     if len(runs) != n:
         # A printed summary may represent repeats that are not printed.
         runs = ()
-    counted = [value for value, _block in runs] or ([mean] if n == 1 else [])
+    counted = [run.value for run in runs] or ([mean] if n == 1 else [])
     return _cell(
         cells[cell],
         n,
@@ -145,7 +145,12 @@ def _of_row(
     )
 
 
-Value = tuple[float, Hashable]
+class Value(NamedTuple):
+    """A run's value, its round (None where that is not known) and its job."""
+
+    value: float
+    block: Hashable
+    job: str
 
 
 def _cell(
@@ -158,13 +163,17 @@ def _cell(
     *,
     repeats_known: bool,
 ) -> Cell:
-    logs: tuple[float, ...] = ()
-    blocks: tuple[Hashable, ...] = ()
-    if runs and log_mean is not None and all(block is not None for _value, block in runs):
-        logs = tuple(math.log(value) for value, _block in runs)
-        blocks = tuple(block for _value, block in runs)
+    is_logged = runs and log_mean is not None
     return Cell(
-        n, log_mean, log_variance, cell.campaign_id, logs, blocks, tuple(counted), repeats_known
+        n,
+        log_mean,
+        log_variance,
+        cell.campaign_id,
+        tuple(math.log(run.value) for run in runs) if is_logged else (),
+        tuple(run.block for run in runs) if is_logged else (),
+        tuple(counted),
+        repeats_known,
+        tuple(run.job for run in runs),
     )
 
 
@@ -186,5 +195,5 @@ def _values(
             # A round is one of its job: what two jobs call round 1 was not measured together.
             made_by = cells[cell].revision_id if job is None else job
             block = None if number is None else (server, made_by, number)
-            found[cell, metrics[metric]].append((value, block))
+            found[cell, metrics[metric]].append(Value(value, block, job or ""))
     return found

@@ -100,6 +100,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     runs = cell_runs.of_cells(ids)
+    pairs = _of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
     judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=scopes, with_summaries=True)
     # One of which neither end is better says nothing, unless it is asked for.
@@ -125,10 +126,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             VerdictRow(
                 levels,
                 metric,
-                of_cells.get(one),
-                of_cells.get(other),
-                runs.get(one or 0, CellRuns()),
-                runs.get(other or 0, CellRuns()),
+                *judge.sides(metric, (one, other)),
                 comparison,
                 is_asked=metric.name in primary,
                 head_cell=other,
@@ -136,6 +134,22 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             for (levels, one, other), comparison in zip(measured, judged, strict=True)
         ]
     return SideVerdict(base, head, tuple(rows), asked.effect, together)
+
+
+def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[Pair]:
+    """Without conditions of the base that no job of the head could measure.
+
+    That is known where all jobs of the head measured the base as well.
+    """
+    base = {job for _of, one, _other in pairs for job in runs.get(one or 0, CellRuns()).jobs}
+    head = {job for *_of, other in pairs for job in runs.get(other or 0, CellRuns()).jobs}
+    if "" in head or not head or not head < base:
+        return list(pairs)
+    return [
+        (levels, one, other)
+        for levels, one, other in pairs
+        if other is not None or head & set(runs.get(one or 0, CellRuns()).jobs)
+    ]
 
 
 def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:

@@ -209,6 +209,45 @@ def test_both_sides_in_one_job_keep_their_power(base_of):
     assert base_of(2) == (sha(1), "slower")
 
 
+def turns(number, *, loss=0.05, seed=0, within=0.01):
+    """Two commits in turn in one job, on a host that moves by 5 % from round to round."""
+    random = Random(seed)
+    job = f"pair {number}"
+    for at in range(5):
+        host = 0.6 * math.exp(random.gauss(0, 0.05))
+        for commit_of, level in ((number, 1.0), (number + 1, 1 - loss)):
+            value = 1000 * host * level * math.exp(random.gauss(0, within))
+            (run,) = repeats(commit(commit_of), tps=[value], job=job, hardware="shared runner")
+            store(replace(run, round=at))
+
+
+def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
+    """The base has other jobs, on another machine and faster; and a condition of its own."""
+    store(repeats(commit(1), tps=STEADY, job="nightly", hardware="own"))
+    store(repeats(commit(1), tps=STEADY, levels={"clients": 9}, job="nightly", hardware="own"))
+    turns(1)
+
+    body = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
+
+    assert (body["overall"], body["exit_code"]) == ("slower", 1)
+    (row,) = body["rows"]
+    assert (row["base"]["n"], row["head"]["n"]) == (5, 5)
+    assert row["low"] < 0.95 < row["high"]
+    assert [each["code"] for each in row["despite"]] == ["other_jobs", "environment_unknown"]
+    store(repeats(commit(1), tps=[300.0, 310.0, 305.0], job="later", hardware="third"))
+    again = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
+    assert again == body
+
+
+def test_turns_in_one_job_have_full_power_whatever_the_host_does(base_of):
+    words = []
+    for seed in range(20):
+        turns(10 * seed, seed=seed)
+        words.append(base_of(10 * seed + 1, f"revision:{sha(10 * seed)}")[1])
+
+    assert words.count("slower") >= 19
+
+
 def test_rounds_of_two_jobs_are_not_the_same_rounds():
     for number in (1, 2):
         runs = repeats(commit(number), tps=STEADY, job=f"job {number}")

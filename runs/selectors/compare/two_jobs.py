@@ -1,0 +1,218 @@
+"""Two commits that were not measured by one job alone: what a job does is part of the answer.
+
+What a job does to all of its runs is in none of their differences. Where jobs measured both commits
+the runs of these jobs alone are compared, by their own conditions; else the scatter of jobs before
+them is part of the error.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair
+from runs.analysis.inference.jobs import Point, judge_jobs
+from runs.analysis.summary import Summary, summarise
+from runs.models import Campaign, Metric, Revision
+from runs.models import Cell as StoredCell
+from runs.models.campaigns import Origin
+from runs.selectors.compare import cell_runs, comparability, jobs
+from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.comparability import Comparability
+from runs.selectors.compare.jobs import JobHistory
+from runs.selectors.histories import revisions
+
+CellPair = tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
+class SharedRuns:
+    """The cells of two commits, for one metric, with the runs of the jobs that both have.
+
+    `places` are the pairs (base, head) of cells that have at least two such runs a side.
+    """
+
+    model: Model
+    places: Mapping[CellPair, Pair]
+
+    def summaries(self, pair: CellPair) -> tuple[Summary, Summary]:
+        """What is told of both sides: their runs of these jobs."""
+        places = self.places[pair]
+        sides = [self.model.cells[place or 0] for place in (places.base, places.head)]
+        base, head = (
+            summarise(each.counted or [math.exp(log) for log in each.logs]) for each in sides
+        )
+        return base, head
+
+
+def _jobs_of(base: Collection[str], head: Collection[str]) -> frozenset[str]:
+    """The jobs that measured both sides; runs that state none have none in common."""
+    return frozenset(base) & frozenset(head) - {""}
+
+
+def _runs_of(pairs: Sequence[tuple[int, int]], stored: Mapping[int, Cell]) -> SharedRuns:
+    """The runs that both sides of these pairs share; `stored` are all cells with the metric."""
+    cells: list[Cell] = []
+    places: dict[CellPair, Pair] = {}
+    for base, head in pairs:
+        jobs = _jobs_of(stored[base].jobs, stored[head].jobs)
+        sides = [stored[side].of_jobs(jobs) for side in (base, head)]
+        if min(side.n for side in sides) > 1:
+            places[base, head] = Pair(len(cells), len(cells) + 1)
+            cells += sides
+    return SharedRuns(Model(cells, turns={cell.campaign for cell in cells}), places)
+
+
+@dataclass(frozen=True)
+class SharedConditions:
+    """The runs of shared jobs by cell, and under what they were made."""
+
+    runs: Mapping[int, CellRuns]
+    comparability: Comparability
+
+
+@dataclass(frozen=True)
+class TwoJobs:
+    """What is known of pairs of cells whose sides other jobs have measured; see Judge."""
+
+    cells: Mapping[int, StoredCell]
+    campaigns: Mapping[int, Campaign]
+    runs: Mapping[int, CellRuns]
+    stored: Mapping[tuple[int, int], Cell]
+    keys: Mapping[int, Sequence[int]]
+    of_campaign: Mapping[int, Sequence[StoredCell]]
+    _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
+    _shared: dict[Hashable, SharedRuns] = field(default_factory=dict)
+    _conditions: dict[Hashable, SharedConditions] = field(default_factory=dict)
+
+    def are_two(self, pair: CellPair) -> bool:
+        """Whether one job measured the base and another one the head, of an uploaded campaign.
+
+        Runs that do not state their job are those of their commit's. A job for each run needs no
+        scatter of its own: that of the runs has it.
+        """
+        cells = [self.cells[side] for side in pair if side and side in self.cells]
+        owners = {cell.campaign_id for cell in cells}
+        if len(cells) < 2 or len(owners) > 1:
+            return False
+        if self.campaigns[owners.pop()].origin != Origin.UPLOADED:
+            return False
+        sides = [(cell, self.runs.get(cell.pk, CellRuns())) for cell in cells]
+        made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
+        is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
+        return made[0] != made[1] and not is_single
+
+    def shared(self, metric: Metric, pair: CellPair) -> SharedRuns | None:
+        """The runs of jobs that measured both sides, where others measured one of them.
+
+        None where there are none, or one job measured both alone.
+        """
+        base, head = (self.cells.get(side or 0) for side in pair)
+        if base is None or head is None or not self.are_two(pair):
+            return None
+        key = (metric.pk, base.campaign_id, base.revision_id, head.revision_id)
+        if key not in self._shared:
+            pairs = same_series(
+                self.of_campaign[base.campaign_id], [base.revision_id or 0, head.revision_id or 0]
+            )
+            stored = {cell: each for (cell, of), each in self.stored.items() if of == metric.pk}
+            both = [each for each in pairs if each[0] in stored and each[1] in stored]
+            self._shared[key] = _runs_of(both, stored)
+        return self._shared[key] if pair in self._shared[key].places else None
+
+    def conditions(self, pair: CellPair) -> SharedConditions:
+        """Under what the jobs measured that both commits have. Two queries for all their cells."""
+        key = tuple(self.cells[side or 0].revision_id for side in pair)
+        if key not in self._conditions:
+            made: dict[int | None, set[str]] = defaultdict(set)
+            for cell, runs in self.runs.items():
+                made[self.cells[cell].revision_id].update(runs.jobs)
+            shared = _jobs_of(*(made[revision] for revision in key))
+            cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
+            own = cell_runs.of_cells(cells, jobs=shared)
+            self._conditions[key] = SharedConditions(own, comparability.of_cells(cells, own))
+        return self._conditions[key]
+
+    def judge(
+        self,
+        metric: Metric,
+        pair: CellPair,
+        effect: float,
+        ignore: Collection[str],
+        share: int,
+    ) -> Inference:
+        """The answer of two jobs, by how the jobs of the history before them scatter.
+
+        `share` is how many metrics have this one's error rate together.
+        """
+        base, head = (self.cells[side] for side in pair if side)
+        points = [_point(self.stored[side.pk, metric.pk]) for side in (base, head)]
+        if None in points:
+            return Inference("not_comparable", reasons=("not_positive",))
+        scatter = self._history(base, head, ignore).jobs(metric.pk)
+        rows = len(self._common(base, head, metric))
+        return judge_jobs(
+            [point for point in points[:1] if point],
+            points[1] or Point(0, 0.0),
+            scatter.conditions.get(head.series_key) if scatter else None,
+            direction=metric.direction,  # type: ignore[arg-type]
+            effect=effect,
+            level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
+        )
+
+    def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
+        """The conditions of which both commits have the metric."""
+        keys: list[set[str]] = [
+            {
+                cell.series_key
+                for cell in self.of_campaign[side.campaign_id]
+                if cell.revision_id == side.revision_id and (cell.pk, metric.pk) in self.stored
+            }
+            for side in (base, head)
+        ]
+        return keys[0] & keys[1]
+
+    def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
+        """The points before the later of both commits; without commits there are none."""
+        asked = (base.revision_id, head.revision_id, tuple(ignore))
+        if asked not in self._histories:
+            self._histories[asked] = self._loaded_history(base, head, ignore)
+        return self._histories[asked]
+
+    def _loaded_history(
+        self, base: StoredCell, head: StoredCell, ignore: Collection[str]
+    ) -> JobHistory:
+        wanted = [key for key in (base.revision_id, head.revision_id) if key]
+        of = Revision.objects.in_bulk(wanted)
+        if len(of) < len(set(wanted)) or len(wanted) < 2:
+            return JobHistory()
+        campaign = self.campaigns[head.campaign_id]
+        later = max((of[key] for key in reversed(wanted)), key=revisions.moment_of)
+        own = {
+            cell.series_key: cell.pk
+            for cell in self.of_campaign[campaign.pk]
+            if cell.revision_id == later.pk and cell.series_key
+        }
+        return jobs.before(
+            campaign,
+            later,
+            own,
+            {key: metric for metric, keys in self.keys.items() for key in keys},
+            ref=campaign.tracked_ref or of[wanted[0]].ref,
+            until=revisions.arrived(campaign, of.values()),
+            ignore=ignore,
+        )
+
+
+def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
+    """The conditions that both revisions have: (cell of the first, cell of the second)."""
+    of = [
+        {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
+        for revision in revisions
+    ]
+    return [(of[0][key], of[1][key]) for key in of[0] if key in of[1]]
+
+
+def _point(cell: Cell) -> Point | None:
+    """None for a value that is not positive."""
+    return None if cell.mean is None else Point(cell.n, cell.mean, cell.variance or 0.0)
