@@ -1,11 +1,12 @@
 """Reads a tool's files as they reach the door: unwrapped, and with a word on what they are not."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
-from runs.tools.wrappings import unwrapped, without_common_prefix
+from runs.tools.wrappings import alternatives, unwrapped
 
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
@@ -22,10 +23,10 @@ def read(adapter: Adapter, files: Files) -> Reading:
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
         return _with_notes(outcome, notes)
-    shorter = _without_prefix(texts) if _is_empty(outcome) else None
-    again = _outcome(adapter, shorter[0]) if shorter else None
-    if shorter and isinstance(again, Reading) and again.status == "finished":
-        return _with_notes(again, (*notes, *shorter[1]))
+    for others, noted in _alternatives(texts) if _is_empty(outcome) else ():
+        again = _outcome(adapter, others)
+        if isinstance(again, Reading) and again.measurements:
+            return _with_notes(again, (*notes, *noted))
     _refuse_other_tool(adapter, outcome, texts)
     if isinstance(outcome, UnreadableOutput):
         raise outcome
@@ -50,17 +51,12 @@ def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
     return replace(reading, notes=(*reading.notes, *dict.fromkeys(notes))) if notes else reading
 
 
-def _without_prefix(files: Files) -> tuple[Files, tuple[Reason, ...]] | None:
-    """The files, where one's lines have a prefix in common."""
-    texts = dict(files)
-    notes: list[Reason] = []
+def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:
+    """The files as they may have been before something was put around the output."""
     for name in ("stdout", "raw"):
         content = files.get(name)
-        shorter = without_common_prefix(content) if isinstance(content, str) else None
-        if shorter:
-            texts[name] = shorter[0]
-            notes += shorter[1]
-    return (texts, tuple(notes)) if notes else None
+        for text, notes in alternatives(content) if isinstance(content, str) else ():
+            yield {**files, name: text}, notes
 
 
 def _refuse_page(adapter: Adapter, files: Files) -> None:

@@ -109,7 +109,10 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
     if throughput and goodput and goodput > throughput * 1.001:
         message = f"The goodput ({goodput:g}) is above the throughput ({throughput:g})."
         yield Reason("contradiction", message)
-    if not goodput or number(summary.get("Measured Requests")) == 0:
+    if (
+        not (goodput or (goodput is None and throughput))
+        or number(summary.get("Measured Requests")) == 0
+    ):
         yield Reason("nothing_processed", "No request was committed.")
 
 
@@ -178,11 +181,12 @@ def _levels(summary: dict[str, Any]) -> dict[str, Level]:
         value = number(summary.get(key))
         if value is not None:
             found[level] = int(value) if value.is_integer() else value
-    return found
+    kind = words(summary.get("Benchmark Type"))
+    return {**found, **({"benchmark": kind} if kind else {})}
 
 
 def _labels(summary: dict[str, Any]) -> dict[str, str]:
-    found = {slug(key): words(summary.get(key)) for key in ("Benchmark Type", "isolation")}
+    found = {slug(key): words(summary.get(key)) for key in ("isolation",)}
     return {key: value for key, value in found.items() if value}
 
 

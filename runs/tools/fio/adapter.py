@@ -98,7 +98,8 @@ _DIRECTIONS = ("read", "write", "trim")
 _MS = {"_ns": 1e-6, "": 1e-3}
 _PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
 _OPTIONS = {"numjobs": "clients", "iodepth": "iodepth", "runtime": "duration"}
-_LABELS = ("rw", "bs", "ioengine", "direct", "fsync", "fdatasync")
+_KINDS = ("rw", "bs")
+_LABELS = ("ioengine", "direct", "fsync", "fdatasync")
 # What fio says of a platform or of options that it takes all the same.
 _NOTICE = re.compile(
     r"\Afio: (?:this platform does(?: not|n't)|file hash not empty on exit|note: |warning"
@@ -176,7 +177,10 @@ def _reasons(
 ) -> Iterator[Reason]:
     if errors:
         yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
-    if len(reports) > 1:
+    if len(reports) > 1 and len({_jobs_of(each) for each in reports}) == 1:
+        message = "These are the reports of --status-interval: send the last one alone."
+        yield Reason("status_interval", message)
+    elif len(reports) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
     elif rows(report, "client_stats"):
         yield Reason("of_clients", "These are results of fio --client: send each client's own.")
@@ -189,6 +193,12 @@ def _reasons(
             return
     if rows(report, "jobs") and not any(_done(job) for job in rows(report, "jobs")):
         yield Reason("nothing_processed", "No job read or wrote anything.")
+
+
+def _jobs_of(report: dict[str, Any]) -> str:
+    """What one run's reports have in common."""
+    names = [words(job.get("jobname")) for job in rows(report, "jobs")]
+    return repr((names, _options(report)))
 
 
 def _status(report: dict[str, Any], reasons: tuple[Reason, ...]) -> Status:
@@ -248,19 +258,23 @@ def _times(value: Any, factor: float) -> float | None:
 
 
 def _options(report: dict[str, Any]) -> dict[str, Any]:
-    jobs = rows(report, "jobs")
-    own = part(jobs[0], "job options") if jobs else {}
-    return {**part(report, "global options"), **own}
+    """What all jobs have in common."""
+    jobs = [part(job, "job options") for job in rows(report, "jobs")]
+    own = jobs[0].items() if jobs else ()
+    common = {name: value for name, value in own if all(job.get(name) == value for job in jobs)}
+    return {**part(report, "global options"), **common}
 
 
 def _levels(report: dict[str, Any]) -> dict[str, Level]:
     options = _options(report)
     found = {level: number(options.get(option)) for option, level in _OPTIONS.items()}
-    return {
+    numbers = {
         level: int(value) if value.is_integer() else value
         for level, value in found.items()
         if value is not None
     }
+    kinds = {name: words(options.get(name)) for name in _KINDS}
+    return numbers | {name: kind for name, kind in kinds.items() if kind}
 
 
 def _labels(report: dict[str, Any]) -> dict[str, str]:

@@ -52,7 +52,11 @@ _SILENT = re.compile(
     r"[0-9/]{10} [0-9:]{8} maxprocs: .*|Finished|begin to check .*|creating .*|load to .*"
     r"|\[[-0-9]{10} [0-9:]{8}\] .*"  # workers that stop, often with the statement that they were in
     r"|goroutine [0-9]+ .*"
+    r"|[A-Z_]{1,40} - Takes\(s\): .*"  # of the first versions, which print no tpmC
+    r"|Finished: [0-9]+ OLAP.*"
 )
+_QUERY = re.compile(r"\[(?:Current|Summary)\] Q[0-9]{1,2}(?: *-|:) .*")
+_QPHH = re.compile(rf"QphH: (?P<qphh>{_NUMBER})")
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ class Report:
     unknown_lines: list[str] = field(default_factory=list)
     header: tuple[str, ...] = ()
     repeated: bool = False
+    of_queries: bool = False
+    qphh: float | None = None
 
 
 def read_report(lines: tuple[str, ...], cut: str) -> Report:
@@ -104,6 +110,10 @@ def _take(line: str, report: Report) -> None:
         report.results.append(_finite(result.groupdict()))
     elif _ERROR.fullmatch(line):
         report.errors.append(line)
+    elif _QUERY.fullmatch(line):
+        report.of_queries = True
+    elif rate := _QPHH.fullmatch(line):
+        report.qphh = float(rate["qphh"])
     elif not (_RULE.fullmatch(line) or _SILENT.fullmatch(line)):
         _refuse(line, report)
 
@@ -177,6 +187,7 @@ def _finite(columns: dict[str, Any]) -> dict[str, float]:
 _TPMC = Metric("tpmc", _("New orders per minute"), "tpmC", "higher")
 _TPM = Metric("tpm", _("Transactions per minute"), "tpm", "higher")
 _EFFICIENCY = Metric("efficiency", _("Share of the rate that TPC-C allows"), "%", "neutral")
+_QPHH_RATE = Metric("qphh", _("Queries per hour"), "queries/h", "higher")
 _ERROR_SUFFIX = "_ERR"
 
 
@@ -218,6 +229,9 @@ def _reasons(report: Report) -> Iterator[Reason]:
         yield Reason("tool_error", report.errors[0][:LONGEST_MESSAGE])
     if report.repeated or len(report.results) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
+    elif not report.results and report.of_queries:
+        message = "Only TPC-C runs are read, and this is one of TPC-H's queries."
+        yield Reason("other_benchmark", message)
     elif not report.results:
         yield Reason("no_result", "The output ends without tpmC: it is no whole run of tpcc.")
     elif not report.results[0].get("tpmc"):
@@ -228,7 +242,7 @@ def _reasons(report: Report) -> Iterator[Reason]:
 
 def _status(reasons: tuple[Reason, ...]) -> Status:
     codes = {reason.code for reason in reasons}
-    if codes & {"no_result", "several_results", "nothing_processed"}:
+    if codes & {"no_result", "several_results", "nothing_processed", "other_benchmark"}:
         return "failed"
     return "partial" if codes else "finished"
 
@@ -238,6 +252,7 @@ def _measurements(report: Report) -> Iterator[MetricValue]:
     yield from _TPMC.of(result["tpmc"])
     yield from _TPM.of(result.get("tpmtotal"))
     yield from _EFFICIENCY.of(result.get("efficiency"))
+    yield from _QPHH_RATE.of(report.qphh)
     errors = 0.0
     for operation in report.summary.values():
         if operation.name.endswith(_ERROR_SUFFIX):

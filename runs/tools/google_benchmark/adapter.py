@@ -85,14 +85,14 @@ def _is_one(document: Any) -> bool:
 
 
 def _by_name(document: Any) -> dict[str, list[dict[str, Any]]]:
-    """The iterations of each benchmark, or its median where the file has aggregates alone."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    medians: dict[str, list[dict[str, Any]]] = {}
+    """The iterations of each benchmark; of aggregates alone the median, to 1.1 the mean."""
+    kinds: dict[str, dict[str, list[dict[str, Any]]]] = {"mean": {}, "median": {}, "": {}}
     for row in rows(document, "benchmarks"):
         name, aggregate = _name(row)
         if name and not row.get("skipped"):
-            {"": found, "median": medians}.get(aggregate, {}).setdefault(name, []).append(row)
-    return {**{name: each for name, each in medians.items() if name not in found}, **found}
+            kinds.get(aggregate, {}).setdefault(name, []).append(row)
+    first = {name: each for kind in reversed(kinds.values()) for name, each in kind.items()}
+    return {**first, **kinds["mean"], **kinds["median"], **kinds[""]}
 
 
 def _name(row: dict[str, Any]) -> tuple[str, str]:

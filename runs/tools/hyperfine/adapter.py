@@ -3,6 +3,7 @@
 The median of each command counts. A command that failed leaves nothing to rely on.
 """
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,7 @@ def _read(document: Any) -> Reading:
 
 def _is_one(document: Any) -> bool:
     return any(
-        words(row.get("command")) and isinstance(row.get("times"), list)
+        words(row.get("command")) and number(row.get("mean")) is not None
         for row in rows(document, "results")
     )
 
@@ -75,7 +76,7 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
         if isinstance(statuses, list) and any(status != 0 for status in statuses):
             yield Reason("command_failed", f"{words(row.get('command'))} ended with an error.")
     yield from doubled([_name(row) for row in commands])
-    if not any(_ELAPSED.of(number(row.get("median"))) for row in commands):
+    if not any(_ELAPSED.of(_median(row)) for row in commands):
         yield Reason("no_result", "No command has a median.")
 
 
@@ -85,7 +86,16 @@ def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
         name = _name(row)
         for field, metric in _FIELDS.items():
             of = metric if len(commands) == 1 else metric.part(name, is_marked=name in alike)
-            yield from of.of(number(row.get(field)))
+            yield from of.of(_median(row) if field == "median" else number(row.get(field)))
+
+
+def _median(row: dict[str, Any]) -> float | None:
+    """The median, which files of 1.5 and older have only in their times."""
+    times = [number(each) for each in row["times"]] if isinstance(row.get("times"), list) else []
+    found = [each for each in times if each is not None]
+    if "median" in row or not found or len(found) < len(times):
+        return number(row.get("median"))
+    return statistics.median(found)
 
 
 ADAPTER = HyperfineAdapter()

@@ -22,6 +22,7 @@ _PER_LOOP = re.compile(
 _CLOCK = re.compile(
     r"(?P<kind>System clock|Clock|Fast clock) source: (?P<name>[A-Za-z0-9_]{1,40})(?: .{0,80})?"
 )
+_BACKWARDS = re.compile(r"Detected clock going backwards in time\.?|Time warp: .{1,40}")
 _NS = {"ns": 1, "nsec": 1, "us": 1000, "usec": 1000}
 _SILENT = re.compile(
     r"Histogram of timing durations:|Observed timing durations .*|\.\.\."
@@ -44,13 +45,13 @@ class PgTestTimingAdapter:
         lines = [line.strip() for line in lines_of(output_of(files)).whole]
         costs = list(_costs(lines))
         seconds = [match for line in lines if (match := _SECONDS.fullmatch(line))]
-        if not costs and not seconds:
+        if not costs and not seconds and not any(map(_BACKWARDS.fullmatch, lines)):
             raise UnreadableOutput(
                 "not_pg_test_timing_output",
                 "No line of the output is pg_test_timing's.",
                 "Send all that pg_test_timing printed, unchanged, run with LC_ALL=C.",
             )
-        reasons = tuple(_reasons([clock for clock, _match in costs]))
+        reasons = tuple(_reasons(lines, [clock for clock, _match in costs]))
         return Reading(
             status="failed" if reasons else "finished",
             tool_name=self.name,
@@ -73,7 +74,9 @@ def _costs(lines: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
             yield clock, match
 
 
-def _reasons(clocks: list[str]) -> Iterator[Reason]:
+def _reasons(lines: list[str], clocks: list[str]) -> Iterator[Reason]:
+    if backwards := [line for line in lines if _BACKWARDS.fullmatch(line)]:
+        yield Reason("tool_error", backwards[0])
     if len(set(clocks)) < len(clocks):
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
     elif not clocks:

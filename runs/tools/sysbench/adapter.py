@@ -39,7 +39,12 @@ _VALUES = re.compile(
             _VERSION,
             rf"Number of threads: (?P<threads>{_COUNT})",
             rf"Report intermediate results every (?P<interval>{_COUNT}) second\(s\)",
-            rf"Target transaction rate: (?P<rate>{_NUMBER})/sec",
+            rf"Target transaction rate: (?P<rate>{_COUNT}(?:\.[0-9]{{1,6}})?)/sec",
+            rf"Warmup time: (?P<warmup>{_COUNT})s",
+            r"Doing (?P<mode>(?:random|sequential) .{1,40}) test",
+            r"[Bb]lock size:? (?P<block_size>[0-9]{1,15}[KMGT]?i?B?)",
+            r"operation: (?P<operation>[a-z]{1,10})",
+            r"scope: (?P<scope>[a-z]{1,10})",
             rf"Prime numbers limit: (?P<primes>{_COUNT})",
             rf"read:\s+(?P<read>{_COUNT})",
             rf"write:\s+(?P<write>{_COUNT})",
@@ -71,6 +76,7 @@ _VALUES = re.compile(
             _TRANSFER,
             rf"(?P<requests_rate>{_NUMBER}) Requests/sec executed",
             rf"fsync:\s+IOPS=(?P<fsyncs_1>{_NUMBER})",
+            rf"Total operations: {_COUNT} \(\s*(?P<eps_0>{_NUMBER}) per second\)",
             rf"{_NUMBER} MiB transferred \((?P<memory_mib>{_NUMBER}) MiB/sec\)",
             rf"sum:\s+(?P<sum>{_NUMBER})",
             rf"events \(avg/stddev\):\s+(?P<fairness>{_NUMBER}/{_NUMBER})",
@@ -98,7 +104,10 @@ _EVENTS_REPORT = re.compile(
     rf"\[ (?P<second>{_COUNT})s \] thds: {_COUNT} eps: (?P<eps>{_NUMBER}) "
     rf"lat \(ms,(?P<percent>[0-9]{{1,3}})%\): (?P<latency>{_NUMBER})"
 )
-_REPORTS = (_REPORT, _REPORT_0_5, _EVENTS_REPORT, _FILES_REPORT)
+_MEMORY_REPORT = re.compile(
+    rf"\[ (?P<second>{_COUNT})s \] (?P<memory_mib>{_NUMBER}) MiB/sec(?P<percent>)"
+)
+_REPORTS = (_REPORT, _REPORT_0_5, _EVENTS_REPORT, _FILES_REPORT, _MEMORY_REPORT)
 _BAR = re.compile(rf"(?P<value>{_NUMBER}) \|\**\s+(?P<count>{_COUNT})")
 _SILENT = re.compile(
     r"Running the test with following options:|Initializing random number generator .*"
@@ -107,14 +116,20 @@ _SILENT = re.compile(
     r"|Latency histogram \(values are in milliseconds\)|value\s+-+ distribution -+ count"
     r"|Inserting [0-9]+ records into .*|Creating a secondary index on .*"
     r"|Throughput:|File operations:|OLTP test statistics:|Test execution summary:"
-    r"|per-request statistics:|Doing .* test\.?|Running .* test|Using .*|Done\.|response time:"
+    r"|per-request statistics:|Doing [A-Za-z]{2,10} .{1,80}(?:test|benchmark)\.?"
+    r"|Running .* test|Using .*|Done\.|response time:"
     r"|Random number generator seed .*"
     r"|Time limit exceeded, exiting\.\.\.|\(last message repeated .*|Maximum number of requests .*"
-    r"|total time taken by event execution: .*"
+    r"|total time taken by event execution: .*|Debug mode enabled\.|DEBUG: .*|Validation checks: .*"
+    r"|Warming up for .*|Extra file open flags: .*|[0-9]{1,9} files, .{1,40} each"
+    r"|\S{1,20} total file size"
+    r"|Number of IO requests: .*|Read/Write ratio .*|Periodic FSYNC .*|Calling fsync\(\) .*"
+    r"|total size: .*|Running memory speed test .*"
 )
 _CHECKPOINT = re.compile(r"\[ [0-9]{1,9}s \] Checkpoint report:")
 _STATISTICS = frozenset({"SQL statistics:", "CPU speed:", "File operations:", "Throughput:"})
-_HEAD = frozenset({"version", "threads", "interval", "rate", "primes"})
+_CONDITIONS = ("mode", "block_size", "operation", "scope")
+_HEAD = frozenset({"version", "threads", "interval", "rate", "primes", "warmup", *_CONDITIONS})
 _ERROR = re.compile(r"(?:FATAL|ALERT): .*")
 
 
@@ -162,7 +177,7 @@ def _take(line: str, summary: Summary) -> None:
     elif _CHECKPOINT.fullmatch(line):
         _forget_statistics(summary)
         summary.at_checkpoint = True
-    elif not _SILENT.fullmatch(line) and not _take_value(line, summary):
+    elif not _take_value(line, summary) and not _SILENT.fullmatch(line):
         summary.known_lines -= 1
         summary.unknown_lines.append(line)
 
@@ -328,7 +343,8 @@ def _series(summary: Summary) -> Iterator[SeriesReading]:
         ("tps", "tps", "tps"),
         ("qps", "queries/s", "qps"),
         ("events_per_second", "events/s", "eps"),
-        (f"latency_p{percent}", "ms", "latency"),
+        *([(f"latency_p{percent}", "ms", "latency")] if percent else []),
+        ("memory_bandwidth", "MiB/s", "memory_mib"),
         ("error_rate", "errors/s", "errors"),
         ("read_bandwidth", "MiB/s", "read_mib"),
         ("write_bandwidth", "MiB/s", "write_mib"),
@@ -347,9 +363,10 @@ def _levels(summary: Summary) -> dict[str, Level]:
         found["threads"] = int(summary.values["threads"])
         if "transactions" in summary.values:
             found["clients"] = found["threads"]
-    if "rate" in summary.values:
-        found["rate"] = float(summary.values["rate"])
-    return found
+    for name in ("rate", "warmup"):
+        if name in summary.values:
+            found[name] = float(summary.values[name])
+    return found | {name: summary.values[name] for name in _CONDITIONS if name in summary.values}
 
 
 def _number(text: str | None) -> float | None:

@@ -18,8 +18,8 @@ def test_a_summary_gives_its_figures_in_milliseconds():
     reading = read("benchbase", "tpcc.summary.json")
 
     assert (reading.status, reading.server_version) == ("finished", "16.4")
-    assert reading.levels == {"clients": 8, "scale": 10}
-    assert reading.labels == {"benchmark_type": "tpcc", "isolation": "TRANSACTION_SERIALIZABLE"}
+    assert reading.levels == {"clients": 8, "scale": 10, "benchmark": "tpcc"}
+    assert reading.labels == {"isolation": "TRANSACTION_SERIALIZABLE"}
     assert figures(reading) == {
         "goodput": 1891.3147844310931,
         "throughput": 1913.103115281029,

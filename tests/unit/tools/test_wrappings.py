@@ -1,5 +1,8 @@
 """What others put around a tool's output changes no figure, whatever the tool."""
 
+import html
+import json
+
 import pytest
 
 from runs.tools import reader, registry
@@ -37,6 +40,10 @@ def each_line(prefix):
     return wrapped
 
 
+def as_json(text, document):
+    return "".join(f"{json.dumps(document(line))}\n" for line in text.splitlines())
+
+
 WRAPPINGS = {
     "GitHub": each_line("2025-03-04T05:06:%S.1234567Z "),
     "gh run view --log": each_line("bench\tRun pgbench\t2025-03-04T05:06:%S.1234567Z "),
@@ -67,6 +74,31 @@ WRAPPINGS = {
         'Script started on 2025-03-04 05:06:07+00:00 [TERM="xterm-256color"]\r\n\x1b[?2004l\r'
         + text.replace("\n", "\r\n")
         + "\x1b[?2004h\r\nScript done on 2025-03-04 05:06:40+00:00\r\n"
+    ),
+    "four blanks": each_line("    "),
+    "a tab": each_line("\t"),
+    "Vagrant": each_line("    default: "),
+    "Terraform": each_line("null_resource.bench (remote-exec): "),
+    "stern": each_line("bench-7d9 pgbench "),
+    "comments": each_line("# "),
+    "a difference": each_line("+"),
+    "blanks behind": lambda text: text.replace("\n", "   \n"),
+    "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
+    "CR alone": lambda text: text.replace("\n", "\r"),
+    "entities": lambda text: f"<pre>\n{html.escape(text, quote=False)}</pre>\n",
+    "Docker's JSON": lambda text: as_json(
+        text, lambda line: {"log": f"{line}\n", "stream": "stdout"}
+    ),
+    "JSON of a logger": lambda text: as_json(text, lambda line: {"level": "info", "msg": line}),
+    "Ansible, lines": lambda text: (
+        'ok: [db1] => {\n    "msg": [\n'
+        + ",\n".join(f"        {json.dumps(line)}" for line in text.splitlines())
+        + "\n    ]\n}\n"
+    ),
+    "Ansible, a string": lambda text: f'ok: [db1] => {{\n    "stdout": {json.dumps(text)}\n}}\n',
+    "GitLab's sections": lambda text: (
+        "section_start:1741064767:step_script\r\x1b[0K\x1b[36;1mExecuting\x1b[0;m\n"
+        f"{text}section_end:1741064777:step_script\r\x1b[0K\n\x1b[32;1mJob succeeded\x1b[0;m\n"
     ),
 }
 

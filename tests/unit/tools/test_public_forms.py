@@ -1,0 +1,169 @@
+"""Forms that public posts and issue threads show: what is read in each, or how it is refused.
+
+The texts are shortened, with numbers of our own.
+"""
+
+import json
+
+import pytest
+
+from runs.tools import reader, registry
+from runs.tools.adapter import UnreadableOutput
+from tests.unit.tools.reading import figures, sample
+
+FIO = json.loads(sample("fio", "randrw8k_json.txt"))
+SYSBENCH = sample("sysbench", "oltp_read_write.txt").decode()
+FILES = sample("sysbench", "1.0.20_fileio.txt").decode()
+CONTEXT = {"num_cpus": 8, "library_build_type": "release"}
+
+
+def benchmark(name, **fields):
+    return {"name": name, "iterations": 9, "time_unit": "us", **fields}
+
+
+def google(*rows):
+    return json.dumps({"context": CONTEXT, "benchmarks": list(rows)})
+
+
+def hyperfine(**fields):
+    return json.dumps({"results": [{"command": "sleep 1", "mean": 1.5, **fields}]})
+
+
+# Of each form: where it was found, the text, figures and levels.
+READ = [
+    (
+        "sysbench",
+        "sysbench issue 305: --rate is printed without decimals",
+        SYSBENCH.replace(
+            "Number of threads", "Target transaction rate: 100/sec\nNumber of threads"
+        ),
+        {},
+        {"rate": 100.0},
+    ),
+    (
+        "sysbench",
+        "sysbench 1.1: --warmup-time, --debug",
+        SYSBENCH.replace(
+            "Threads started!",
+            "Warmup time: 10s\nDEBUG: Worker thread (#0) started\nThreads started!",
+        ),
+        {},
+        {"warmup": 10.0},
+    ),
+    ("sysbench", "fileio says what it does", FILES, {}, {"mode": "random r/w"}),
+    ("fio", "block size and pattern", json.dumps(FIO), {}, {"bs": "8k", "rw": "randrw"}),
+    (
+        "hyperfine",
+        "hyperfine issue 110: no median to 1.5",
+        hyperfine(times=[1.0, 1.2, 9.0]),
+        {"elapsed": 1.2},
+        {},
+    ),
+    (
+        "google_benchmark",
+        "google/benchmark issue 379: complexity",
+        google(
+            benchmark("BM_x/64", real_time=5.0, cpu_time=5.0),
+            {"name": "BM_x_BigO", "real_coefficient": 1.3, "big_o": "N", "time_unit": "ns"},
+            {"name": "BM_x_RMS", "rms": 0.02},
+        ),
+        {"bm_x_64_real_time": 0.005},
+        {},
+    ),
+    (
+        "google_benchmark",
+        "aggregates to 1.1: mean and stddev alone",
+        google(benchmark("BM_x_mean", real_time=7.0), benchmark("BM_x_stddev", real_time=0.1)),
+        {"bm_x_real_time": 0.007},
+        {},
+    ),
+    (
+        "go_tpc",
+        "go-tpc ch: queries beside TPC-C",
+        f"QphH: 44.1\n{sample('go_tpc', 'tpcc_run_plain.txt').decode()}",
+        {"qphh": 44.1},
+        {},
+    ),
+    (
+        "benchbase",
+        "OLTP-Bench: no goodput yet",
+        json.dumps(
+            {
+                "DBMS Type": "postgres",
+                "Benchmark Type": "tpcc",
+                "Latency Distribution": {"Median Latency (microseconds)": 532},
+                "Throughput (requests/second)": 1751.2,
+            }
+        ),
+        {"throughput": 1751.2, "latency_p50": 0.532},
+        {"benchmark": "tpcc"},
+    ),
+]
+# Of each form: what the answer says.
+REFUSED = [
+    (
+        "sysbench",
+        "sysbench issue 483: the rate is too high",
+        "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nFATAL: The event queue is full.\n",
+        "event queue",
+    ),
+    ("fio", "fio issue 672: --status-interval", f"{json.dumps(FIO)}\n" * 3, "--status-interval"),
+    (
+        "go_tpc",
+        "go-tpc pull request 12: the first versions",
+        "NEW_ORDER - Takes(s): 79.9, Count: 13044, TPM: 9791.1, Avg(ms): 35, 99th(ms): 80\n",
+        "without tpmC",
+    ),
+    ("go_tpc", "go-tpc tpch", "[Summary] Q1: 4.50s\n[Summary] Q2: 0.51s\n", "TPC-H"),
+    (
+        "hammerdb",
+        "HammerDB pull request 356",
+        "Vuser 1:TEST RESULT : System achieved 253792 NOPM from 767954 MariaDB TPM\n",
+        "MariaDB",
+    ),
+    ("hyperfine", "1.0 to 1.3 of one run", hyperfine(), "median"),
+    ("hyperfine", "a command ended by a signal", hyperfine(median=1, exit_codes=[None]), "error"),
+    (
+        "pg_test_timing",
+        "virtual machines",
+        "Testing timing overhead for 3 seconds.\nDetected clock going backwards in time.\n",
+        "backwards",
+    ),
+    (
+        "pytest_benchmark",
+        "a test that failed has a median of 0",
+        json.dumps(
+            {"benchmarks": [{"fullname": "a.py::b", "has_error": True, "stats": {"median": 0}}]}
+        ),
+        "a.py::b failed",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "expected", "levels"),
+    [pytest.param(tool, *rest, id=where) for tool, where, *rest in READ],
+)
+def test_a_public_form_is_read(tool, text, expected, levels):
+    reading = reader.read(registry.find(tool), {"stdout": text})
+
+    assert reading.status == "finished", reading.reasons
+    assert expected.items() <= figures(reading).items()
+    assert levels.items() <= reading.levels.items()
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "word"), [pytest.param(tool, *rest, id=w) for tool, w, *rest in REFUSED]
+)
+def test_a_public_form_is_refused_by_its_cause(tool, text, word):
+    answer = answer_to(tool, text)
+
+    assert isinstance(answer, UnreadableOutput) or answer.measurements == ()
+    assert word in repr(answer)
+
+
+def answer_to(tool, text):
+    try:
+        return reader.read(registry.find(tool), {"stdout": text})
+    except UnreadableOutput as refused:
+        return refused
