@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from runs.models import Cell
@@ -17,6 +18,9 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
 from runs.selectors.campaigns.factor_names import SUBJECT
 from runs.selectors.compare.series_cells import SERVER, VERSION
+
+# In place of a factor: from each version to the next.
+STEPS = "steps"
 
 
 @dataclass(frozen=True)
@@ -40,16 +44,31 @@ class RatioPair:
         return " · ".join([grids.version_of(cell), *told])
 
 
-def ratio_pairs(cells: Sequence[Cell], baseline_version: str | None = None) -> list[RatioPair]:
-    """Servers against the first, then levels with names against the first, else versions."""
+def ratio_pairs(
+    cells: Sequence[Cell], baseline_version: str | None = None, *, subject: str = ""
+) -> list[RatioPair]:
+    """The pairs that differ in `subject` alone; without one, of servers and the first question.
+
+    STEPS are pairs of neighbouring versions.
+    """
+    if subject == STEPS:
+        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, None, in_steps=True)]
+    if subject == VERSION:
+        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, baseline_version)]
+    if subject:
+        return [RatioPair(subject, *pair) for pair in _pairs_of_levels(cells, subject)]
+    asked = subjects(cells)
+    first = [name for name in asked if name != SERVER][:1] or [VERSION]
+    every = [SERVER, *first] if SERVER in asked else first
+    return [pair for name in every for pair in ratio_pairs(cells, baseline_version, subject=name)]
+
+
+def subjects(cells: Sequence[Cell]) -> list[str]:
+    """What a campaign asks about: servers, each factor with levels that are words, versions."""
     named = _named_factors(cells)
-    found = []
-    if SERVER in named:
-        named.remove(SERVER)
-        found = [RatioPair(SERVER, *pair) for pair in _pairs_of_levels(cells, SERVER)]
-    if named:
-        return [*found, *(RatioPair(named[0], *pair) for pair in _pairs_of_levels(cells, named[0]))]
-    return [*found, *(RatioPair(VERSION, *pair) for pair in _pairs(cells, baseline_version))]
+    named.sort(key=lambda name: name != SERVER)
+    found = len({grids.version_of(cell) for cell in cells})
+    return [*named, *((VERSION,) if found > 1 else ()), *((STEPS,) if found > 2 else ())]
 
 
 def _named_factors(cells: Sequence[Cell]) -> list[str]:
@@ -81,7 +100,7 @@ def _pairs_of_levels(
 
 
 def _pairs(
-    cells: Sequence[Cell], baseline_version: str | None
+    cells: Sequence[Cell], baseline_version: str | None, *, in_steps: bool = False
 ) -> list[tuple[dict[str, Any], Cell, Cell]]:
     """(levels, base, head) for each combination of levels, in the order of the cells."""
     groups: dict[str, list[Cell]] = defaultdict(list)
@@ -91,7 +110,9 @@ def _pairs(
     for group in groups.values():
         group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
         base = _baseline(group, baseline_version)
-        if base is not None:
+        if in_steps:
+            pairs += [(_conditions(base), base, head) for base, head in pairwise(group)]
+        elif base is not None:
             levels = _conditions(base)
             pairs += [(levels, base, head) for head in group if head is not base]
     return pairs

@@ -48,10 +48,12 @@ def ratios(
     *,
     baseline_version: str | None = None,
     among: Measured | None = None,
+    subject: str = "",
 ) -> list[RatioRow]:
     """Each head against its baseline under the same levels, with verdicts for the whole table.
 
-    The baseline is the lowest version, unless given, or the first of the named levels. Pairs with a
+    The baseline is the lowest version, unless given, or the first of the named levels. The table is
+    about one factor of a campaign that asks about several: `subject`, else the first. Pairs with a
     side that has no finished run are left out, since there is nothing to say about them yet. Seven
     queries, eight for uploads; two less among what was read already.
     """
@@ -61,7 +63,7 @@ def ratios(
     else:
         cells = among.cells
         summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
-    pairs = _pairs(cells, summaries, metric_name, baseline_version)
+    pairs = _pairs(cells, summaries, metric_name, baseline_version, subject)
     # Of uploads other cells of these revisions are judged as well.
     every = None if campaign.origin == Origin.UPLOADED else cells
     scopes = _scopes({campaign: pairs})
@@ -103,12 +105,16 @@ def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
 
 
 def _pairs(
-    cells: Sequence[Cell], summaries: Summaries, metric: str, baseline_version: str | None
+    cells: Sequence[Cell],
+    summaries: Summaries,
+    metric: str,
+    baseline_version: str | None,
+    subject: str = "",
 ) -> list[RatioPair]:
     """The pairs of which both sides were measured."""
     return [
         pair
-        for pair in ratio_pairs(cells, baseline_version)
+        for pair in ratio_pairs(cells, baseline_version, subject=subject)
         if (pair.base.pk, metric) in summaries and (pair.head.pk, metric) in summaries
     ]
 

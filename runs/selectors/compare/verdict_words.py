@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.analysis.inference import Inference
+from runs.analysis.inference.verdicts import Direction, Verdict
 
 # Nobody adds more rounds than this.
 MOST_TOLD = 200
@@ -84,6 +85,9 @@ def size(found: Inference) -> str:
     """How large the difference is, as an interval: "4.2 to 14 % slower". Empty without one."""
     if found.verdict == "same" and found.low is None:
         return gettext("none on either side")
+    if lacks_print(found) and found.ratio:
+        told = {"size": printed_size([found.ratio], "neutral")}
+        return gettext("%(size)s as printed") % told
     if found.low is None:
         return ""
     if found.high is None:
@@ -97,6 +101,19 @@ def size(found: Inference) -> str:
         parts = {"less": _percent(1 - found.low), "more": _percent(found.high - 1)}
         return gettext("between %(less)s %% less and %(more)s %% more") % parts
     return _sized(found, found.low, found.high)
+
+
+def printed_size(ratios: Sequence[float], direction: Direction) -> str:
+    """From the least to the greatest ratio: "2.0 to 5.6 % slower"."""
+    low, high = min(ratios), max(ratios)
+    # The words of an interval that the ratios reach from end to end.
+    verdict: Verdict = "different"
+    if direction != "neutral" and not low < 1 < high:
+        verdict = "faster" if (high > 1) == (direction == "higher") else "slower"
+    if low == high == 1:
+        return pgettext("a ratio of 1", "equal")
+    ends = Inference(verdict, ratio=low, low=low, high=high)
+    return size(replace(ends, verdict="undecided") if low < 1 < high else ends)
 
 
 def size_of_all(found: Sequence[Inference]) -> str:

@@ -1,12 +1,10 @@
 """The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference import Inference
 from runs.analysis.summary import Summary
 from runs.charts.bars import Bar, Group, bars
 from runs.charts.figure import Figure
@@ -19,6 +17,7 @@ from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
+from runs.selectors.compare import summary
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.runs import doubtful_runs
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
@@ -49,14 +48,8 @@ def verdicts(campaign: Campaign) -> list[Block]:
     if not metric or not rows:
         return []
     words = designs.words(campaign).among(row.levels for row in rows)
-    blocks: list[Block] = [_ratio_table(metric, rows, words)]
-    together = {(row.subject, row.head_label, row.base_label): row.together for row in rows}
-    counted = Counter((row.subject, row.head_label, row.base_label) for row in rows)
-    blocks += [
-        average(words.level(pair[0], pair[1]), words.level(pair[0], pair[2]), counted[pair], answer)
-        for pair, answer in together.items()
-        if answer
-    ]
+    blocks: list[Block] = [Paragraph(told) for told in summary.of_table(rows, words).values()]
+    blocks.append(_ratio_table(metric, rows, words))
     branches = [
         Branch(
             f"{_named(row, words)} · {words.listed(row.levels)}".rstrip(" ·"),
@@ -78,20 +71,6 @@ def verdicts(campaign: Campaign) -> list[Block]:
         figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=forest_words)
         blocks.append(Picture("ratios", caption, figure))
     return blocks
-
-
-def average(head: str, base: str, rows: int, answer: Inference) -> Paragraph:
-    """The overall effect of two things over their rows, as a sentence."""
-    return Paragraph(
-        _("%(head)s against %(base)s, on average over all %(rows)d rows: %(verdict)s (%(size)s).")
-        % {
-            "head": head,
-            "base": base,
-            "rows": rows,
-            "verdict": verdict(answer),
-            "size": sized(answer),
-        }
-    )
 
 
 def _metrics(campaign: Campaign) -> list[Metric]:

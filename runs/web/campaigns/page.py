@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from runs.charts.scaling import Words, scaling
@@ -30,7 +31,8 @@ from runs.selectors.campaigns.campaigns import Grid, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.ratio_pairs import STEPS, subjects
+from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
@@ -39,6 +41,9 @@ from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, ratios
 
+# The factor that the ratios are about.
+BY = "by"
+TITLES = {VERSION: gettext_lazy("Version"), STEPS: gettext_lazy("Version to version")}
 # Each table's name in the address.
 CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
 SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
@@ -81,7 +86,7 @@ def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
 def query(given: QueryDict, **changed: int) -> str:
     """The query string of the page of each table; empty where each is at its first."""
     pages = QueryDict(mutable=True)
-    for name in (CELLS, *SIZES):
+    for name in (BY, CELLS, *SIZES):
         if value := changed.get(name) or given.get(name):
             pages[name] = str(value)
     return f"?{pages.urlencode()}" if pages else ""
@@ -271,10 +276,44 @@ class _Found:
         return designs.words(self.campaign)
 
     @cached_property
-    def ratios(self) -> list[RatioRow]:
+    def subjects(self) -> list[str]:
+        """What the campaign asks about, each with a table of its own if they are several."""
+        return subjects(list(self.measured.cells))
+
+    @property
+    def subject(self) -> str:
+        """The one that the reader has chosen; empty for the first."""
+        chosen = self.given.get(BY, "")
+        return chosen if chosen in self.subjects else ""
+
+    def ratios_by(self, subject: str) -> list[RatioRow]:
+        """The table about this factor."""
         if self.metric is None:
             return []
-        return campaign_selectors.ratios(self.campaign, self.metric.name, among=self.measured)
+        return campaign_selectors.ratios(
+            self.campaign, self.metric.name, among=self.measured, subject=subject
+        )
+
+    @cached_property
+    def ratios(self) -> list[RatioRow]:
+        """The table that is shown."""
+        return self.ratios_by(self.subject)
+
+    @property
+    def conclusions(self) -> list[list[RatioRow]]:
+        """The table of each question. Of many versions: the newest against the base, and steps."""
+        first = self.ratios_by("") if self.subject else self.ratios
+        asked = {row.subject for row in first}
+        tables = [first, *(self.ratios_by(name) for name in self.subjects if name not in asked)]
+        if STEPS not in self.subjects:
+            return tables
+        return [_of_newest(rows) if rows is not tables[-1] else rows for rows in tables]
+
+
+def _of_newest(rows: list[RatioRow]) -> list[RatioRow]:
+    """These without the versions between the newest and the base."""
+    newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
+    return [row for row in rows if row.subject != VERSION or row.head_label == newest]
 
 
 def again(campaign: Campaign, versions: Versions) -> Campaign:
@@ -291,7 +330,7 @@ def _written(part: str, context: dict[str, Any]) -> SafeString:
 
 def _conclusion(found: _Found) -> tuple[SafeString, int | None, bool]:
     """What was found, how many rounds may decide more, and whether there is a history."""
-    told = ratios.findings(found.ratios, found.words)
+    told = [each for rows in found.conclusions for each in ratios.findings(rows, found.words)]
     written = SafeString()
     if told:
         written = render_to_string("campaigns/_parts.html#findings", {"findings": told})
@@ -310,7 +349,23 @@ def _results_of(found: _Found) -> dict[str, Any]:
         "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
+        "switch": _switch(found),
     }
+
+
+def _switch(found: _Found) -> list[tuple[str, str, bool]]:
+    """(query, title, is shown) of the table about each factor; empty if there is one."""
+    if len(found.subjects) < 2:
+        return []
+    shown = {row.subject for row in found.ratios}
+    return [
+        (
+            f"?{urlencode({BY: name})}",
+            str(TITLES[name]) if name in TITLES else found.words.title(name),
+            name == found.subject or (not found.subject and name in shown),
+        )
+        for name in found.subjects
+    ]
 
 
 def _cells_of(found: _Found) -> dict[str, Any]:

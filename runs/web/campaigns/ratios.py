@@ -2,14 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import ngettext
 
-from runs.analysis.inference import Inference
 from runs.selectors.campaigns.campaigns import RatioRow
 from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.compare.summary import of_table
 from runs.selectors.compare.verdict_words import size_of_all
 from runs.selectors.runs import doubtful_runs
 
@@ -43,16 +43,14 @@ class RatioLine:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the table says of one thing against another: (verdict, its size, where it holds).
+    """What the table says of one thing against another: a sentence, and what is behind it.
 
-    `together` is the overall effect, over so many rows; None where there is none.
+    `verdicts` are (verdict, its size, where it holds).
     """
 
-    head: str
-    base: str
+    summary: str
+    doubt: str
     verdicts: list[tuple[str, str, str]]
-    together: Inference | None
-    rows: int
 
 
 def ratio_lines(
@@ -80,6 +78,7 @@ def ratio_lines(
 def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
+    summaries = of_table(rows, words)
     pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         head = words.named(row.subject, row.head_label)
@@ -87,14 +86,12 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
         pairs[head, base][row.comparison.verdict].append(row)
     return [
         Finding(
-            head,
-            base,
+            summaries[head, base],
+            _doubt(row for found in verdicts.values() for row in found),
             [
                 (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
                 for verdict, found in verdicts.items()
             ],
-            next(iter(verdicts.values()))[0].together,
-            sum(map(len, verdicts.values())),
         )
         for (head, base), verdicts in pairs.items()
     ]
@@ -102,9 +99,12 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
 
 def _told(rows: Sequence[RatioRow], words: Words) -> str:
     """Where a verdict holds, and how many of the runs behind it are doubtful."""
+    return " ".join(filter(None, (_places(rows, words), _doubt(rows))))
+
+
+def _doubt(rows: Iterable[RatioRow]) -> str:
     doubtful = sum(row.comparison.doubtful for row in rows)
-    doubt = doubtful_runs(doubtful) if doubtful else ""
-    return " ".join(filter(None, (_places(rows, words), doubt)))
+    return doubtful_runs(doubtful) if doubtful else ""
 
 
 def _places(rows: Sequence[RatioRow], words: Words) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.selectors.compare import state as compare_state
+from runs.selectors.compare import summary
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
@@ -114,12 +115,14 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "places": _places(page, words),
         "has_printed": bool(page.loaded.provenance),
         "forest": compare_figures.forest_plot(page.forest, page, words),
-        "drawn_rows": compare_figures.MOST_BRANCHES,
+        "drawn_rows": min(compare_figures.MOST_BRANCHES, len(page.forest)),
         "ratio_lines": [
             _ratio_line(row, url, page, words)
             for row, url in zip(rows, compare_figures.pair_urls(rows, page), strict=True)
         ],
+        "all_rows": len(page.forest),
         "left_out": len(page.forest) - len(rows),
+        "summaries": summary.of_comparison(page),
         "counts": _counts(page),
         "heat": _heat(page, words),
         "differences": _differences(page),

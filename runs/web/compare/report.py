@@ -10,12 +10,11 @@ from django.views.decorators.http import require_safe
 
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
-from runs.selectors.compare import series_labels
+from runs.selectors.compare import series_labels, summary
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, compared
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.reports import conditions as report_conditions
-from runs.selectors.reports.results import average
 from runs.templatetags.formats import told
 from runs.web import reports
 from runs.web.compare import exports as compare_exports
@@ -109,8 +108,5 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     found = compare_exports.table(page, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
     numbers = frozenset(range(2, len(found.heads) - 1))
-    averages = [
-        average(each.head_label, each.base_label, each.rows, each.comparison)
-        for each in page.averages
-    ]
-    return [*charts, Table(found.caption, found.heads, rows, numbers), *averages]
+    told = [Paragraph(each) for each in summary.of_comparison(page)]
+    return [*told, *charts, Table(found.caption, found.heads, rows, numbers)]

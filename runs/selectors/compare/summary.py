@@ -1,0 +1,188 @@
+"""One sentence for a comparison: who, by how much, in how many conditions, how surely.
+
+Pages, reports and the API say this sentence of the same rows.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import cast
+
+from django.utils.translation import gettext as _
+
+from runs.analysis.inference import Inference
+from runs.analysis.inference.verdicts import Direction
+from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.compare.comparisons import ComparedPage
+from runs.selectors.compare.ratios import RatioRow
+from runs.selectors.compare.verdict_words import (
+    REASONS,
+    TIMES,
+    VERDICTS,
+    lacks_print,
+    printed_size,
+    size,
+    size_of_all,
+)
+
+PROVEN = ("slower", "faster", "different")
+# In the order in which a sentence names what is not proven.
+OTHERS = ("same", "undecided", "too_few_runs", "not_comparable")
+
+
+def summary(
+    head: str,
+    base: str,
+    found: Sequence[Inference],
+    *,
+    together: Inference | None = None,
+    direction: Direction = "higher",
+) -> str:
+    """What `found`, a row for each condition, says of `head` against `base`; empty without rows.
+
+    `together` is the overall effect of all rows. `direction` says which values of the metric are
+    better, for figures that are only printed.
+    """
+    if not found:
+        return ""
+    names = {"head": head, "base": base}
+    if all(lacks_print(each) for each in found):
+        return _as_printed(found, names, direction)
+    rows: dict[str, list[Inference]] = defaultdict(list)
+    for each in found:
+        rows[each.verdict].append(each)
+    proven = [verdict for verdict in PROVEN if verdict in rows]
+    if not proven:
+        return _without_difference(rows, len(found), names, together)
+    (first, where), *others = [_part(rows[verdict], len(found), together) for verdict in proven]
+    parts = [_sized_at(size, place) for size, place in others]
+    parts += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    rest = "".join(_(", %(part)s") % {"part": part} for part in parts)
+    told = names | {"first": first, "where": where, "rest": rest}
+    if len(proven) == 1 and _is_told_as_speed(rows[proven[0]]):
+        if not where:
+            return _("%(head)s is %(first)s than %(base)s%(rest)s.") % told
+        return _("%(head)s is %(first)s than %(base)s %(where)s%(rest)s.") % told
+    return _("%(head)s against %(base)s: %(first)s%(rest)s.") % (
+        told | {"first": _sized_at(first, where)}
+    )
+
+
+def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
+    """The sentence of each (head, base) that the ratio table of a campaign compares."""
+    pairs: dict[tuple[str, str], list[RatioRow]] = defaultdict(list)
+    for row in rows:
+        head, base = (words.named(row.subject, each) for each in (row.head_label, row.base_label))
+        pairs[head, base].append(row)
+    return {
+        names: summary(*names, [row.comparison for row in of_pair], together=of_pair[0].together)
+        for names, of_pair in pairs.items()
+    }
+
+
+def of_comparison(page: ComparedPage) -> list[str]:
+    """The sentence of each series of the compare page against the baseline."""
+    if page.loaded.metric is None:
+        return []
+    together = {each.head_label: each.comparison for each in page.averages}
+    rows: dict[str, list[Inference]] = defaultdict(list)
+    for row in page.rows:
+        rows[row.head_label].append(row.comparison)
+    base = page.label(page.base) if page.base else ""
+    direction = cast(Direction, page.loaded.metric.direction)
+    return [
+        summary(head, base, found, together=together.get(head), direction=direction)
+        for head, found in rows.items()
+    ]
+
+
+def _is_told_as_speed(rows: Sequence[Inference]) -> bool:
+    """Whether the size is told in per cent faster or slower."""
+    return all(
+        each.low
+        and each.high
+        and 1 / TIMES < each.low <= each.high < TIMES
+        and each.verdict == ("faster" if each.low > 1 else "slower")
+        for each in rows
+    )
+
+
+def _part(rows: Sequence[Inference], number: int, together: Inference | None) -> tuple[str, str]:
+    """The size of one verdict's rows and where it holds: "8 to 14 % faster", "in 2 of 3 ..."."""
+    verdict = rows[0].verdict
+    if number == 1:
+        return size_of_all(rows) or str(VERDICTS[verdict]), ""
+    told = {"count": len(rows), "number": number}
+    is_everywhere = len(rows) == number
+    if together is not None and together.verdict == verdict:
+        if is_everywhere:
+            return size(together), _("on average, in all %(number)d conditions") % told
+        text = _("on average, proven in %(count)d of %(number)d conditions")
+        return size(together), text % told
+    if is_everywhere:
+        return size_of_all(rows), _("in all %(number)d conditions") % told
+    return size_of_all(rows), _("in %(count)d of %(number)d conditions") % told
+
+
+def _sized_at(size: str, where: str) -> str:
+    return _("%(size)s %(where)s") % {"size": size, "where": where} if where else size
+
+
+def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
+    return _("%(verdict)s in %(count)d") % {
+        "verdict": VERDICTS[verdict],
+        "count": len(rows[verdict]),
+    }
+
+
+def _without_difference(
+    rows: dict[str, list[Inference]],
+    number: int,
+    names: dict[str, str],
+    together: Inference | None,
+) -> str:
+    told = names | {"number": number}
+    if set(rows) == {"same"}:
+        text = _("%(head)s and %(base)s are the same, %(size)s.")
+        if number > 1:
+            text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
+        return text % (told | {"size": size_of_all(rows["same"])})
+    if set(rows) == {"not_comparable"}:
+        reasons = dict.fromkeys(code for each in rows["not_comparable"] for code in each.reasons)
+        why = "; ".join(str(REASONS.get(code, code)) for code in reasons)
+        return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (told | {"why": why})
+    if set(rows) == {"too_few_runs"}:
+        return _("%(head)s and %(base)s have too few runs for a verdict.") % told
+    if together is not None and together.low is not None:
+        if together.is_proven:
+            text = _("%(head)s against %(base)s: %(size)s on average; no single condition is sure.")
+        else:
+            text = _("Undecided whether %(head)s differs from %(base)s: %(size)s on average.")
+        return text % (told | {"size": size(together)})
+    parts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
+    if number == 1:
+        sized = size(next(iter(rows.values()))[0])
+        text = _("Undecided whether %(head)s differs from %(base)s: %(size)s.")
+        return text % (told | {"size": sized})
+    text = _(
+        "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
+    )
+    return text % (told | {"parts": ", ".join(parts)})
+
+
+def _as_printed(found: Sequence[Inference], names: dict[str, str], direction: Direction) -> str:
+    """The ratios that a publication prints; without repeats or their spread nothing is tested."""
+    ratios = [each.ratio for each in found if each.ratio]
+    if not ratios:
+        return ""
+    told = names | {"size": printed_size(ratios, direction), "number": len(found)}
+    is_one_way = max(ratios) < 1 or min(ratios) > 1
+    if direction != "higher" or not is_one_way or max(*ratios, *(1 / r for r in ratios)) >= TIMES:
+        told["says"] = _("%(head)s against %(base)s: %(size)s") % told
+    else:
+        told["says"] = _("%(head)s is %(size)s than %(base)s") % told
+    if len(found) == 1:
+        return _("As printed, %(says)s; no spread is printed, so it is not tested.") % told
+    text = _(
+        "As printed, %(says)s in %(number)d conditions; no spread is printed, so it is not tested."
+    )
+    return text % told
