@@ -17,7 +17,7 @@ KEPT = frozenset({"django_content_type", "auth_permission"})
 # Above this a table is truncated: deleted rows stay in its file, and the next test reads them.
 MOST_BYTES = 1_000_000
 # Locked like TRUNCATE does: what another thread still writes comes before. Triggers and foreign
-# keys are of no concern, since nothing stays.
+# keys are not applicable, since nothing stays.
 EMPTY = """
 DO $$
 DECLARE

@@ -49,7 +49,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
         """Refuse unknown fields, and a change of nothing."""
         refuse_others(self.initial_data, self.fields)
         if not attrs:
-            raise ValidationError(_("Say what to change."), "required")
+            raise ValidationError(_("No change is given."), "required")
         return attrs
 
 

@@ -125,7 +125,7 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
         raise TargetProblem(
             f"The full scan is none: the plan says {plan.nodes()[-1].name}.",
             code="other_plan",
-            remedy=_("Read the run's plan."),
+            remedy=_("See the run's query plan."),
         )
     taken = [
         (await timed(bench, f"{name}-{number}", query)).seconds for number in range(1, REPEATS + 1)

@@ -91,7 +91,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The reports used 300."),
+            help=_("Seconds per run. The reports used 300."),
         ),
     ),
     metrics=PGBENCH,

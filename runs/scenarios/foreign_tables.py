@@ -286,7 +286,7 @@ SCENARIO = Scenario(
             "foreign, 4: both foreign)"), default=(1, 2, 3, 4), minimum=1, maximum=4),
         ChoiceFactor(
             "table_location", _("Table written to"),
-            choices=(Choice("local", _("local")), Choice("foreign", _("foreign"))),
+            choices=(Choice("local", _("local table")), Choice("foreign", _("foreign table"))),
             default=("local",),
         ),
         Factor("clients", _("Clients"), default=(1, 8), minimum=1, maximum=10_000),
@@ -299,7 +299,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The report used 60."),
+            help=_("Seconds per run. The report used 60."),
         ),
         Parameter(
             "warm_up", _("Warm-up"), "s", default=10, minimum=0, maximum=3600,

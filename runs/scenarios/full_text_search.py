@@ -43,7 +43,7 @@ from runs.wording import gettext_noop as _
 REPLICATION, LOGICAL, REPLICA = "replication", "logical", "replica"
 JSONB_SINCE = 90400
 HITS = MetricDefinition("hits", _("Records found"), "rows", "neutral")
-INSERTS = MetricDefinition("inserts_per_second", _("Inserts a second"), "inserts/s", "higher")
+INSERTS = MetricDefinition("inserts_per_second", _("Inserts per second"), "inserts/s", "higher")
 INDEX_BYTES = MetricDefinition("index_bytes", _("Size of the index"), "byte", "lower")
 BACKGROUND = MetricDefinition(
     "background_inserts", _("Inserts a second during the searches"), "inserts/s", "neutral"

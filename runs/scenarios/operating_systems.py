@@ -187,7 +187,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The report used 300."),
+            help=_("Seconds per run. The report used 300."),
         ),
         Parameter(
             "fsync_seconds", _("pg_test_fsync, seconds a test"), "s", default=1, minimum=0,

@@ -236,7 +236,7 @@ SCENARIO = Scenario(
             zero=_("as fast as it goes"),
         ),
         Parameter(
-            "max_tries", _("Tries of a transaction"), "", default=0, minimum=0, maximum=10_000,
+            "max_tries", _("Tries per transaction"), "", default=0, minimum=0, maximum=10_000,
             help=_("After serialization failures and deadlocks (pgbench 15 and later); 0: one."),
             zero=_("one"),
         ),

@@ -327,7 +327,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The report used 300."),
+            help=_("Seconds per run. The report used 300."),
         ),
         Parameter(
             "clients", _("Clients"), "", default=16, minimum=1, maximum=10_000,

@@ -255,7 +255,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The report used 600."),
+            help=_("Seconds per run. The report used 600."),
         ),
         Parameter(
             "clients", _("Clients"), "", default=4, minimum=1, maximum=10_000,

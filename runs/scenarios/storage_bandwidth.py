@@ -184,7 +184,7 @@ SCENARIO = Scenario(
     ),
     parameters=(
         Parameter(
-            "size_mb", _("Size a job"), "MiB", default=1024, minimum=1, maximum=1_000_000,
+            "size_mb", _("Size per job"), "MiB", default=1024, minimum=1, maximum=1_000_000,
             help=_("The report used 1 GB."),
         ),
         Parameter(

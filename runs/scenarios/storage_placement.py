@@ -277,7 +277,7 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "index_only_scan", _("Index-only scan"),
             choices=(
-                Choice("any", _("of no concern")),
+                Choice("any", _("not applicable")),
                 Choice("succeeds", _("succeeds")),
                 Choice("fails", _("fails: a row of each page was updated")),
             ),
@@ -291,7 +291,7 @@ SCENARIO = Scenario(
         ),
         Parameter(
             "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds a run. The report used 600."),
+            help=_("Seconds per run. The report used 600."),
         ),
         Parameter(
             "clients", _("Clients"), "", default=2, minimum=1, maximum=10_000,

@@ -262,7 +262,7 @@ def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> 
         return ""
     return gettext(
         "Latencies of a closed loop: a client sends its next transaction when the last has ended, "
-        "so stalls look rarer than somebody would have met them."
+        "so stalls count too little (coordinated omission)."
     )
 
 

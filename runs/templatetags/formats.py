@@ -51,7 +51,7 @@ TERMS = {
     "postgresql": gettext_lazy("PostgreSQL"),
     "records": gettext_lazy("Records"),
     "root_storage": gettext_lazy("Root storage"),
-    "rows_per_partition": gettext_lazy("Rows a partition"),
+    "rows_per_partition": gettext_lazy("Rows per partition"),
     "scale": gettext_lazy("Scale factor"),
     "setup": gettext_lazy("Set up by"),
     "smt": gettext_lazy("SMT"),

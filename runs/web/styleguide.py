@@ -17,7 +17,7 @@ SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")
 class SampleForm(forms.Form):
     """One field of each kind."""
 
-    name = forms.CharField(label=_("Name"), help_text=_("What people call it."))
+    name = forms.CharField(label=_("Name"), help_text=_("Display name"))
     number = forms.IntegerField(label=_("Number"), required=False)
     choice = forms.ChoiceField(label=_("Choice"), choices=[("1", "PostgreSQL 16")])
     several = forms.MultipleChoiceField(

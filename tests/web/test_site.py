@@ -90,7 +90,7 @@ def test_a_form_without_its_token_is_refused_in_words(client):
 
 @pytest.mark.django_db
 def test_a_fault_of_ours_has_a_page_that_needs_nothing(client):
-    assert "The fault is ours, not yours" in get_template("500.html").render()
+    assert "It is not your fault" in get_template("500.html").render()
 
 
 @pytest.mark.django_db

@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from runs.analysis.inference import RULES
 from runs.analysis.inference.verdicts import PRECEDENCE
@@ -83,7 +84,7 @@ def settled(bisection: Bisection, address: Address) -> str:
         _("Measured in turn on %(server)s: %(campaign)s.") % words,
     ]
     if bisection.state == Bisection.State.RUNNING:
-        parts.append(_("Which of the commits made it slower is being measured."))
+        parts.append(_("Bisecting to find the commit that made it slower."))
     elif bisection.verdict == "slower":
         parts.append(_culprit(bisection, last))
     if bisection.message:
@@ -167,7 +168,10 @@ def sparkline(values: Sequence[float], effect: float) -> str:
 
 def _table(rows: list[VerdictRow], address: Address) -> Table:
     heads = (_("Verdict"), _("Metric"), _("Condition"), _("Base"), _("Head"), _("Ratio"))
-    return Table((*heads, _("Interval"), _("Size")), tuple(_line(row, address) for row in rows))
+    return Table(
+        (*heads, _("Interval"), pgettext("effect", "Size")),
+        tuple(_line(row, address) for row in rows),
+    )
 
 
 def _line(row: VerdictRow, address: Address) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def time(of: Object, name: str, at: str, faults: Faults) -> datetime | None:
         faults.add(f"{at}/{name}", "no_time_zone", _("The time zone is missing, such as Z."))
         return None
     if moment.year < OLDEST:
-        faults.add(f"{at}/{name}", "too_old", _("Before there was PostgreSQL."))
+        faults.add(f"{at}/{name}", "too_old", _("The date is before PostgreSQL existed (1996)."))
         return None
     if moment.year > 9000 or moment > timezone.now() + MOST_AHEAD:
         faults.add(f"{at}/{name}", "in_the_future", _("More than a day ahead of this server."))

@@ -134,7 +134,7 @@ def missing(found: Inference) -> str:
     if found.verdict != "undecided" or found.more_rounds is None:
         return ""
     if found.more_rounds > MOST_TOLD:
-        return gettext("too many rounds to be worth it")
+        return gettext("no reasonable number of rounds would decide")
     text = ngettext(
         "about %(number)d more round would decide",
         "about %(number)d more rounds would decide",

@@ -120,7 +120,7 @@ def encryption_key() -> Outcome:
     except InvalidToken:
         text = _("BENCHLAB_ENCRYPTION_KEY does not open the SSH key “%(name)s”.")
         return Outcome("encryption key", FAILED, text % {"name": row[0]}, remedy)
-    return Outcome("encryption key", OK, _("It opens what is stored."))
+    return Outcome("encryption key", OK, _("The key opens what is stored."))
 
 
 def redis() -> Outcome:

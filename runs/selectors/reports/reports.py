@@ -161,7 +161,7 @@ def _provenance(table: PublishedTable) -> list[Block]:
         for figure, conditions in zip(figures, under, strict=True)
     )
     heads = (
-        _("As printed"), _("Unit"), _("Row, column"), _("Said by"), _("Exactness"), _("Repeats"),
+        _("As printed"), _("Unit"), _("Row, column"), _("Source"), _("Exactness"), _("Repeats"),
         _("Disputed"), *([_("Conditions")] if differ else []),
     )  # fmt: skip
     found: list[Block] = [Table(_("Where each figure comes from"), heads, rows)]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from runs.analysis.summary import Summary
 from runs.charts.bars import Bar, Group, bars
@@ -148,7 +149,7 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         _("Ratio"),
         _("interval (95 %)"),
         _("Verdict"),
-        _("Size"),
+        pgettext("effect", "Size"),
     )
     told = tuple(
         (

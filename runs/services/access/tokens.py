@@ -46,7 +46,7 @@ def create(
     expires_at: datetime | None = None,
     by: User | None = None,
 ) -> NewToken:
-    """Make a token of 256 random bits, of which only the hash is stored.
+    """Create a token of 256 random bits, of which only the hash is stored.
 
     Without `by`, the machine's administrator makes it. Raises ServiceError `no_scope`,
     `scope_unknown`, `scope_not_allowed` or `expires_in_the_past`.

@@ -48,7 +48,7 @@ RUN_FAILED = gettext_noop("A run of the last step failed: see its campaign.")
 NOT_TOLD = gettext_noop("The maximum number of repeats did not show in which half the loss is.")
 BUILD_FAILED = gettext_noop("A commit could not be built on the server.")
 NO_RIGHT = gettext_noop("The user who started it may no longer queue campaigns in this project.")
-ABANDONED = gettext_noop("Nobody is waiting for the answer any more: the CI job has ended.")
+ABANDONED = gettext_noop("Cancelled: the CI job has ended.")
 
 
 @transaction.atomic

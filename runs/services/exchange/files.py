@@ -99,7 +99,7 @@ class Files:
             except zlib.error:
                 found = ""
             if found != self.digest:
-                raise refused(number, "content_differs", _("The file's content is not its own."))
+                raise refused(number, "content_differs", _("The file does not match its checksum."))
             content.flush()
             os.fsync(content.fileno())
 

@@ -299,7 +299,7 @@ CLUSTER_TEXTS = frozenset({"name", "role", "origin", "machine", "bindir"})
 TRANSLATED_TEXTS = frozenset({"name_from", "value_from", "name_to", "value_to", "reason"})
 
 TYPES: tuple[tuple[type, str, Callable[[Any, Any], bool]], ...] = (
-    (models.CharField, _("one line of at most so many characters"), _fits_line),
+    (models.CharField, _("one line that is not too long"), _fits_line),
     (models.TextField, _("text"), _fits_text),
     (models.BooleanField, _("true or false"), lambda _field, value: isinstance(value, bool)),
     (models.IntegerField, _("a whole number within its bounds"), _fits_whole),

@@ -57,7 +57,7 @@ def _settings() -> Iterator[Outcome]:
     """Django's system checks and ours, and settings that must fit together."""
     found = system_checks.run_checks()
     if not found:
-        yield Outcome("settings", OK, _("They fit together."))
+        yield Outcome("settings", OK, _("The settings fit together."))
     for message in found:
         status = FAILED if message.level >= system_checks.ERROR else WARNING
         yield Outcome("settings", status, str(message.msg), str(message.hint or ""))
@@ -119,7 +119,7 @@ def _time_of_redis() -> float:
 
 def _static_files() -> Outcome:
     if (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
-        return Outcome("static files", OK, _("They were collected."))
+        return Outcome("static files", OK, _("The static files are there."))
     remedy = _("Run manage.py collectstatic --noinput.")
     return Outcome("static files", FAILED, _("They were not collected: no page works."), remedy)
 

@@ -171,7 +171,7 @@ class Pulses:
     def beat(self) -> None:
         """Show signs of life for all runs that still ask, and hear their orders.
 
-        A lease that somebody has locked is left out: it is this worker itself, which stores
+        A lease that somebody has locked is not applied: it is this worker itself, which stores
         something and shows a sign of life with that, or whoever gives the run up.
         """
         held = self._asking()

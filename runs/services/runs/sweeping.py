@@ -219,7 +219,7 @@ def _conclude(server: Server, asked: datetime | None, swept: Swept) -> None:
     if swept.left:
         _tell(server, NOT_SWEPT, _told(swept.left))
     elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
-        _tell(server, SWEPT, _("Nothing is left there of runs that were given up."))
+        _tell(server, SWEPT, _("Nothing is left to clean up."))
 
 
 def _put_off(server: Server) -> None:

@@ -63,7 +63,7 @@ def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
 def _checked(reason: str) -> str:
     reason = reason.strip()
     if not reason:
-        raise ServiceError("reason_missing", _("Say why."), field="reason")
+        raise ServiceError("reason_missing", _("A reason is required."), field="reason")
     if len(reason) > MOST_CHARACTERS or CONTROL.search(reason):
         message = _("A reason is one line of at most %(most)d characters.")
         message %= {"most": MOST_CHARACTERS}

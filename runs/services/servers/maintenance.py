@@ -18,7 +18,7 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
     if until is not None and until <= timezone.now():
         raise ServiceError(
             "until_is_past",
-            _("The maintenance would be over already."),
+            _("The end time is in the past."),
             remedy=_("Give a time in the future, or none."),
             field="until",
         )

@@ -51,7 +51,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
     if taken := SSHKey.objects.filter(public_key__startswith=_without_comment(public)).first():
         raise ServiceError(
             "ssh_key_exists",
-            _("This very key is kept already, as “%(name)s”.") % {"name": taken.name},
+            _("This key is already stored, as “%(name)s”.") % {"name": taken.name},
             remedy=_("Choose it when you register a server."),
             field="private_key",
         )

@@ -49,7 +49,7 @@ def fault_of(metric: str, unit: str, least: float, most: float) -> tuple[str, st
     if least < 0:
         return "negative", _("Below 0, which %(unit)s cannot be.") % {"unit": unit}
     if most > (FASTEST if unit == "tps" else MOST):
-        return "out_of_range", _("More than any machine does: %(value)g.") % {"value": most}
+        return "out_of_range", _("Implausibly large: %(value)g.") % {"value": most}
     return None
 
 
@@ -64,7 +64,7 @@ def _of_time(metric: str, unit: str, least: float, most: float) -> tuple[str, st
     if least < 0:
         return "negative_time", _("A time cannot be negative.")
     if least == 0 and metric.startswith(LATENCY) and "stddev" not in metric:
-        return "negative", _("A latency of 0: nothing answers in no time.")
+        return "negative", _("The latency must be greater than 0.")
     if most * TIMES[unit] > LONGEST:
         return "out_of_range", _("More than a hundred years: %(value)g.") % {"value": most}
     return None

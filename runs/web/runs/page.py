@@ -65,18 +65,18 @@ def _tells(series: Series, kind: str) -> bool:
 
 def _titles() -> dict[str, str]:
     return {
-        "cpu_user": _("CPU in programs"),
-        "cpu_system": _("CPU in the kernel"),
+        "cpu_user": _("CPU user"),
+        "cpu_system": _("CPU system"),
         "cpu_iowait": _("CPU waiting for disks"),
-        "cpu_steal": _("CPU taken by other machines"),
+        "cpu_steal": _("CPU steal"),
         "cpu_idle": _("CPU idle"),
         "memory_free": _("Memory free"),
         "memory_cached": _("Memory as cache"),
-        "run_queue": _("Processes that want a CPU"),
+        "run_queue": _("Runnable processes"),
         "disk_read": _("Read from disk"),
         "disk_write": _("Written to disk"),
         "disk_util": _("Disk busy"),
-        "disk_await": _("Disk, time a request"),
+        "disk_await": _("Disk latency per request"),
         "network_receive": _("Received"),
         "network_send": _("Sent"),
     }

@@ -572,7 +572,7 @@ def test_what_a_pgbench_campaign_does_not_vary_stands_in_its_conditions_only(cli
         ("Script", "select-only"),
         ("Connections", "kept"),
         ("Rate", "as fast as it goes"),
-        ("Tries of a transaction", "one"),
+        ("Tries per transaction", "one"),
     ):
         assert f"<dt>{title}</dt> <dd> {value} </dd>" in page
     report = client.get("/campaigns/pgbench/report/?format=html").content.decode()

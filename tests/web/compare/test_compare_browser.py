@@ -151,7 +151,7 @@ def test_everything_but_the_charts_works_without_scripts(chromium, log_in, live_
     page = context.new_page()
     page.goto(f"{live_server.url}/compare/?q=streaming")
     page.get_by_role("link", name="Add all 2").click()
-    page.get_by_label("Only what matters").check()
+    page.get_by_label("Only significant differences").check()
     page.get_by_role("button", name="Show").click()
     assert "matters=1" in page.url
     expect(page.locator("#ratio-rows")).to_contain_text("faster")

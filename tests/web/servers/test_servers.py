@@ -261,7 +261,7 @@ def test_the_limits_of_processes_have_names_and_units(client):
 @pytest.mark.parametrize(
     ("level", "title"),
     [
-        ("warning", "What may spoil a campaign now"),
+        ("warning", "Warnings"),
         ("error", "What prevents a campaign now"),
     ],
 )
