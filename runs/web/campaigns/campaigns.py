@@ -36,7 +36,7 @@ from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
 from runs.web.campaigns.forms import CampaignForm, project_of
 from runs.web.campaigns.matrix import matrix
-from runs.web.campaigns.treatment_fields import still_ticked
+from runs.web.campaigns.treatment_fields import of_versions, still_ticked
 from runs.web.configurations import page as configuration_page
 from runs.wording import gettext_noop
 
@@ -352,7 +352,7 @@ def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     kept: dict[str, Any] = {name: given[name] for name in names if given.get(name)}
     # Of several boxes the first alone would be half an answer.
     chosen = [each.name for each in every if isinstance(each, ChoiceFactor)]
-    ticked = still_ticked(given, servers)
+    ticked = still_ticked(given, servers) or of_versions(given.get("versions", ""), servers)
     kept |= {"installations": ticked} if ticked else {}
     more = given.getlist("more_configurations")
     kept |= {"more_configurations": more} if more else {}

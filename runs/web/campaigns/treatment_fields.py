@@ -14,6 +14,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import canonical
 from runs.scenarios.definition import Factor
+from runs.selectors.archive import versions as releases
 from runs.services.campaigns import treatments
 from runs.services.servers.tools import installed
 from runs.tools.pgbench import version_text
@@ -289,6 +290,22 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
     elsewhere = Installation.objects.filter(pk__in=ticked[:MOST_CHOSEN]).exclude(server=servers[0])
     versions = set(elsewhere.values_list("version", flat=True))
     return [str(each.pk) for each in present if str(each.pk) in ticked or each.version in versions]
+
+
+def of_versions(asked: str, servers: Sequence[Server]) -> list[str]:
+    """The newest release that these servers have of each of the major versions; `all`: of each.
+
+    `asked` are majors with commas between, as the line of versions has them in its addresses.
+    """
+    majors = {text.strip() for text in asked.split(",")} - {""}
+    newest: dict[str, Installation] = {}
+    for each in installed(servers)[servers[0].pk] if majors else ():
+        major = releases.major(each.version)
+        known = newest.get(major)
+        if known is None or releases.order(known.version) < releases.order(each.version):
+            newest[major] = each
+    found = [each for major, each in newest.items() if majors == {"all"} or major in majors]
+    return [each.version if len(servers) > 1 else str(each.pk) for each in found]
 
 
 def _translated(chosen: Sequence[str], servers: Sequence[Server]) -> list[str]:

@@ -204,6 +204,24 @@ def test_a_draft_is_queued_and_its_page_shown(member, ready_server):
     assert (campaign.runs.count(), campaign.seed) == (18, 7)
 
 
+@pytest.mark.parametrize(
+    ("step", "ticked"),
+    [("all", {"16.14", "18.4"}), ("16,17", {"16.14"}), ("", {"16.1", "16.14", "18.4"})],
+)
+def test_the_line_of_versions_leads_to_a_form_with_the_newest_release_of_each(
+    member, ready_server, step, ticked
+):
+    factories.installation(ready_server, "16.1", has_psql=True, pgbench_version_num=160001)
+    assert "/campaigns/new/?scenario=fixed-point-read&amp;versions=all&amp;duration=30" in (
+        member.get("/versions/").content.decode()
+    )
+    page = member.get(f"/campaigns/new/?scenario=fixed-point-read&versions={step}&duration=30")
+    form = page.context["form"]
+    chosen = ready_server.installations.filter(pk__in=form.initial["installations"])
+    assert set(chosen.values_list("version", flat=True)) == ticked
+    assert form.initial["duration"] == "30"
+
+
 def test_a_visitor_queues_nothing(client, ready_server):
     assert client.post("/campaigns/new/", draft(ready_server)).status_code == 302
     assert not Campaign.objects.exists()
