@@ -56,8 +56,9 @@ install_requirements() {
         return
     fi
     [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
-    echo "BenchLab: installing Python packages into $venv (once; a minute or two)" >&2
-    case "$*" in *tests/*) bring_uv || true ;; esac
+    packages=$(grep -c '==' "$root/requirements.lock")
+    echo "BenchLab: installing $packages Python packages into $venv, 620 MB (once; seconds to minutes)" >&2
+    bring_uv || true
     # By hash first: what follows then finds all that requirements.txt asks for.
     install_packages --require-hashes -r "$root/requirements.lock" ||
         fail "pip could not install requirements.lock; its message is above"
@@ -78,15 +79,15 @@ sum_of() {
     (cd "$root" && cat requirements.txt requirements.lock "$@" | cksum)
 }
 
-# uv takes a third of pip's processor time, and downloads several packages at once. Tests bring it. Elsewhere
-# nothing is installed whose hash requirements.lock does not have. The pip that Python brings installs it
-# without being unpacked, which takes as long as all the rest.
+# uv takes a tenth of pip's processor time, and downloads several packages at once. Its own wheel has its
+# hash as well. Where there is none that fits, pip does all. The pip that Python brings installs it without
+# being unpacked, which takes as long as all the rest.
 bring_uv() {
     [ ! -x "$venv/bin/uv" ] || return 0
     "$python" -c '' 2>/dev/null || make_venv --without-pip
     pip=$("$python" -c 'import ensurepip, glob, sysconfig
 folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or ensurepip.__path__[0] + "/_bundled"
-print(*glob.glob(folder + "/pip-*.whl"))') && PYTHONPATH=$pip "$python" -m pip $quiet uv==0.13.9 2>/dev/null
+print(*glob.glob(folder + "/pip-*.whl"))') && PYTHONPATH=$pip "$python" -m pip $quiet --require-hashes --only-binary=:all: -r "$root/script/lib/uv.txt" 2>/dev/null
 }
 
 # uv compiles nothing, unlike pip: Python does that for the fifth of all files that is ever imported.

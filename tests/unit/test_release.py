@@ -52,6 +52,15 @@ def pins(text: str) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in found}
 
 
+def test_what_installs_the_packages_has_its_hash_for_linux_and_macos():
+    """Without the hashes a first start would run whatever the index has under that name."""
+    text = (ROOT / "script/lib/uv.txt").read_text()
+    assert re.search(r"^uv==[\d.]+ \\$", text, re.MULTILINE)
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", text)) >= 6
+    script = (ROOT / "script/lib/environment.sh").read_text()
+    assert '--require-hashes --only-binary=:all: -r "$root/script/lib/uv.txt"' in script
+
+
 def test_the_lock_has_what_requirements_txt_asks_for():
     asked, locked = pins((ROOT / "requirements.txt").read_text()), pins(LOCK)
     wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
