@@ -152,7 +152,7 @@ FURTHER = (
     "/archive/?theme=fixed-point-read&version=9.2&year=2013&os=Linux&topology=single&hardware=x",
     "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
-    "/campaigns/lab-00000/?cells=2&order=x&ratios=2&troubled=1",
+    "/campaigns/lab-00000/?by=steps&cells=2&order=x&ratios=2&troubled=1",
     "/campaigns/new/?from={published}&server=lab-1",
     *(
         "/compare/?q=&in_hardware=cost",
@@ -194,6 +194,14 @@ WHOLE = (
     # What jobs scatter by is learnt from the last points (`inference.jobs.POINTS`), of which a
     # short history has fewer.
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main",
+)
+# What these find lies behind newer rows of private projects, which they read: measurements do not
+# say by themselves whether everybody may see them, and neither do the cells of a level.
+BEHIND = (
+    "/api/v1/measurements/?metric=tps",
+    "/api/v1/measurements/?origin=executed",
+    "/api/v1/hardware/{hardware}/",
+    "/archive/figures/{published}/{place}/",
 )
 # The verdict of a commit in a campaign with a long history, of which two commits are read.
 VERDICTS = (

@@ -40,6 +40,8 @@ class Change(models.Model):
     campaign = models.ForeignKey(
         "Campaign", models.CASCADE, related_name="+", editable=False, db_index=False
     )
+    # Whether everybody may see it; kept by triggers (migration 0065).
+    is_public = models.BooleanField(default=True, db_default=True, editable=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")
     metric = models.ForeignKey("Metric", models.PROTECT)
@@ -75,6 +77,7 @@ class Change(models.Model):
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(fields=["rules", "id"], name="change_by_rules"),
             models.Index(fields=["campaign", "-id"], name="change_by_campaign"),
+            models.Index(fields=["-id"], condition=models.Q(is_public=True), name="change_public"),
             # The filters of lists, the newest first; most have the other value.
             models.Index(
                 fields=["decision", "-id"],

@@ -35,6 +35,15 @@ class Instance(models.Model):
 SUMMARY_REPEAT = 0
 
 
+def _listed(field: str, condition: Q, *, name: str) -> tuple[models.Index, models.Index]:
+    """The indexes of a filter of lists, for those who see all and for those who do not."""
+    public = condition & models.Q(is_public=True)
+    return (
+        models.Index(fields=[field, "-id"], condition=condition, name=f"run_by_{name}"),
+        models.Index(fields=[field, "-id"], condition=public, name=f"run_public_by_{name}"),
+    )
+
+
 class RunState(models.TextChoices):
     """The state of a run; see `Run.State`."""
 
@@ -86,6 +95,8 @@ class Run(models.Model):
     # Those of the cell, for lists by version; kept by triggers (migration 0018).
     cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
+    # Whether everybody may see it; kept by triggers (migration 0065).
+    is_public = models.BooleanField(default=True, db_default=True, editable=False)
     repeat = models.PositiveIntegerField()
     # Runs of one round were made together. Null: as `repeat` for runs executed here, else unknown.
     round = models.PositiveIntegerField(null=True)
@@ -164,8 +175,8 @@ class Run(models.Model):
             ),
             # The filters of lists, the newest first; most uploads have the default and are not
             # indexed.
-            models.Index(fields=["cell_major", "-id"], name="run_by_major"),
-            models.Index(fields=["cell_version", "-id"], name="run_by_version"),
+            *_listed("cell_major", ~models.Q(cell_major=""), name="major"),
+            *_listed("cell_version", ~models.Q(cell_version=""), name="version"),
             # 9 is asked for as seven major versions: their newest, in one order.
             models.Index(
                 fields=["-id"],
@@ -175,18 +186,14 @@ class Run(models.Model):
             models.Index(
                 fields=["state", "-id"], condition=~models.Q(state="finished"), name="run_by_state"
             ),
-            models.Index(
-                fields=["origin", "-id"],
-                condition=~models.Q(origin="uploaded"),
-                name="run_by_origin",
-            ),
+            *_listed("origin", ~models.Q(origin="uploaded"), name="origin"),
             models.Index(
                 fields=["validity", "-id"],
                 condition=~models.Q(validity=""),
                 name="run_by_validity",
             ),
-            models.Index(fields=["server", "-id"], name="run_by_server"),
-            models.Index(fields=["hardware", "-id"], name="run_by_hardware"),
+            *_listed("server", models.Q(server__isnull=False), name="server"),
+            *_listed("hardware", models.Q(hardware__isnull=False), name="hardware"),
             models.Index(
                 fields=["again_of"],
                 condition=models.Q(again_of__isnull=False),
@@ -203,6 +210,13 @@ class Run(models.Model):
             # The newest upload of a campaign, which is queried every few seconds.
             models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
+            # Lists of those who are no members begin with what they may see.
+            models.Index(fields=["-id"], condition=models.Q(is_public=True), name="run_public"),
+            models.Index(
+                fields=["-finished_at", "-id"],
+                condition=models.Q(is_public=True),
+                name="run_public_by_end",
+            ),
             models.Index(
                 fields=["server", "id"],
                 condition=models.Q(state__in=["queued", "lost"]),

@@ -43,13 +43,15 @@ NEEDED = {
     "runs/?campaign=ci-long&server=lab-1": ("run_by_campaign_server",),
     "runs/?campaign=ci-long&validity=valid": ("run_by_campaign_validity",),
     "runs/?campaign=ci-long&version=16": ("run_by_campaign_major",),
-    "runs/?hardware=rare": ("run_by_hardware", "run_by_campaign_hardware"),
-    "runs/?origin=published": ("run_by_origin",),
+    "runs/?hardware=rare": (
+        *("run_by_hardware", "run_public_by_hardware", "run_by_campaign_hardware"),
+    ),
+    "runs/?origin=published": ("run_by_origin", "run_public_by_origin"),
     "runs/?state=failed": ("run_by_state", "run_by_campaign_state"),
     "runs/?validity=doubtful": ("run_by_validity", "run_by_campaign_validity"),
-    "runs/?version=9": ("run_of_nine", "run_by_major"),
+    "runs/?version=9": ("run_of_nine", "run_by_major", "run_public_by_major"),
     "runs/?version=9.4.26": (
-        *("run_by_version", "run_by_major"),
+        *("run_by_version", "run_public_by_version", "run_by_major", "run_public_by_major"),
         *("run_of_nine", "run_by_campaign_major"),
     ),
 }

@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from runs.models import (
     Artifact,
@@ -45,6 +45,14 @@ PATHS: dict[type[Model], str] = {
     Workload: "project",
     WorkloadVersion: "workload__project",
 }
+# Those that know by themselves whether everybody may see them, or whose run does.
+OPEN: dict[type[Model], str] = {
+    Change: "is_public",
+    Run: "is_public",
+    Measurement: "run__is_public",
+    Series: "run__is_public",
+    Artifact: "run__is_public",
+}
 # Without a project they are of the instance: only an administrator changes them.
 OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Metric, Workload})
 
@@ -58,7 +66,17 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     path = PATHS.get(rows.model)
     if path is None or (isinstance(to, User) and to.is_superuser):
         return rows
-    return rows.exclude(**{f"{path}__in": hidden(to)})
+    seen = rows.exclude(**{f"{path}__in": hidden(to)})
+    if rows.model not in OPEN:
+        return seen
+    # The condition above decides; by this one an index leaves out what a list would skip.
+    is_open = Q(**{OPEN[rows.model]: True})
+    if isinstance(to, Token):
+        return seen.filter(is_open | Q(**{path: to.project_id}))
+    if not to.is_authenticated:
+        return seen.filter(is_open)
+    own = Project.objects.filter(members=to).order_by()
+    return seen.filter(is_open | Q(**{f"{path}__in": own}))
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:

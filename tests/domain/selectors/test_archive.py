@@ -151,10 +151,10 @@ def test_a_range_of_ratios_is_told_in_words_of_one_precision(ratios, shown):
 @pytest.mark.parametrize(
     ("yes_if", "ratios", "told"),
     [
-        ("less", [0.9, 0.95], "Yes: 5.0 to 10.0 % fewer tps"),
-        ("less", [1.05, 1.1], "No: 5.0 to 10.0 % more tps"),
-        ("more", [1.05, 1.1], "Yes: 5.0 to 10.0 % more tps"),
-        ("less", [0.95, 1.1], "Not in general: 5.0 % fewer to 10.0 % more tps"),
+        ("less", [0.9, 0.95], "Yes, as printed: 5.0 to 10.0 % fewer tps"),
+        ("less", [1.05, 1.1], "No, as printed: 5.0 to 10.0 % more tps"),
+        ("more", [1.05, 1.1], "Yes, as printed: 5.0 to 10.0 % more tps"),
+        ("less", [0.95, 1.1], "Not in general, as printed: 5.0 % fewer to 10.0 % more tps"),
         ("", [0.9, 0.95], "5.0 to 10.0 % fewer tps"),
     ],
 )

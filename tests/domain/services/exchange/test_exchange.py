@@ -91,7 +91,7 @@ CONTENTS = {
             *("campaign", "cell", "cluster", "cancel_requested_at"),
             *("validity", "certificate", "again_of"),
             # Copies of the cell, which triggers keep.
-            *("cell_version", "cell_major"),
+            *("cell_version", "cell_major", "is_public"),
         },
     ),
     Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
@@ -104,7 +104,7 @@ CONTENTS = {
         (*exports.CHANGE, *exports.LINKS["change"]),
         {
             # The campaign is a copy of the cell's, which a trigger keeps.
-            *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since"),
+            *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since", "is_public"),
             # Where a step lies is judged again by the rules of who imports it.
             *("earliest", "latest", "rules"),
         },

@@ -1,0 +1,89 @@
+"""Rows say whether everybody may see them: always as their project says, whatever changes."""
+
+import pytest
+from django.db import connection
+
+from runs.models import Campaign, Change, Metric, Project, Run
+from runs.selectors.access.projects import NOBODY, visible
+from runs.selectors.runs import latest
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def closed():
+    return Project.objects.create(slug="closed", name="closed", is_public=False)
+
+
+def finished(slug, project=None):
+    campaign = factories.campaign(slug)
+    campaign.project = project
+    campaign.save()
+    factories.finish_all(campaign)
+    return campaign
+
+
+def changed(campaign):
+    run = campaign.runs.first()
+    metric = Metric.objects.get(name="tps", project=None)
+    return Change.objects.create(
+        cell=run.cell, run=run, metric=metric, kind="step", ratio=0.9, before=1.0, after=0.9
+    )
+
+
+def assert_open(campaign, is_open):
+    for model in (Run, Change):
+        said = set(model.objects.filter(campaign=campaign).values_list("is_public", flat=True))
+        assert said == {is_open}
+        seen = visible(model.objects.filter(campaign=campaign), to=NOBODY)
+        assert seen.exists() == is_open
+
+
+def test_a_run_and_a_change_have_it_from_the_project_and_follow_it(closed):
+    campaign = finished("a", closed)
+    changed(campaign)
+    assert_open(campaign, is_open=False)
+    Project.objects.filter(pk=closed.pk).update(is_public=True)
+    assert_open(campaign, is_open=True)
+    Project.objects.filter(pk=closed.pk).update(is_public=False)
+    assert_open(campaign, is_open=False)
+    Campaign.objects.filter(pk=campaign.pk).update(project=None)
+    assert_open(campaign, is_open=True)
+
+
+def test_what_a_row_says_alone_opens_nothing(closed):
+    campaign = finished("a", closed)
+    Run.objects.update(is_public=True)
+    assert not visible(campaign.runs.all(), to=NOBODY).exists()
+
+
+def buffers(rows):
+    query, values = rows.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {query}", values)
+        ((plan,),) = cursor.fetchall()
+    node = plan[0]["Plan"]
+    return node["Shared Hit Blocks"] + node["Shared Read Blocks"]
+
+
+def test_newer_runs_of_private_projects_cost_a_public_list_nothing(closed):
+    finished("public")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    before = buffers(latest(5)), buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5])
+    hidden = finished("hidden", closed)
+    run = hidden.runs.filter(state="finished").first()
+    for start in range(1000, 4000, 1000):
+        Run.objects.bulk_create(
+            Run(
+                campaign=hidden, cell=run.cell, repeat=start + each, position=1, state="finished",
+                finished_at=run.finished_at,
+            )
+            for each in range(1000)
+        )  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    after = buffers(latest(5)), buffers(visible(Run.objects.order_by("-pk"), to=NOBODY)[:5])
+    assert after[0] <= before[0] + 20
+    assert after[1] <= before[1] + 20
