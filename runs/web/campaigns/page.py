@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlencode
 
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
@@ -41,8 +40,8 @@ from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, ratios
 
-# The factor that the ratios are about.
-BY = "by"
+# The factor that the ratios are about, and the metric that chart and tables show.
+BY, METRIC = "by", "metric"
 TITLES = {VERSION: gettext_lazy("Version"), STEPS: gettext_lazy("Version to version")}
 # Each table's name in the address.
 CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
@@ -83,10 +82,10 @@ def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
     )
 
 
-def query(given: QueryDict, **changed: int) -> str:
+def query(given: QueryDict, **changed: int | str) -> str:
     """The query string of the page of each table; empty where each is at its first."""
     pages = QueryDict(mutable=True)
-    for name in (BY, CELLS, *SIZES):
+    for name in (BY, METRIC, CELLS, *SIZES):
         if value := changed.get(name) or given.get(name):
             pages[name] = str(value)
     return f"?{pages.urlencode()}" if pages else ""
@@ -258,8 +257,18 @@ class _Found:
         return again(self._campaign, self._versions)
 
     @cached_property
+    def metrics(self) -> list[Metric]:
+        """All that the campaign has, those that are used most first. One query."""
+        return list(metrics.of_campaign(self.campaign))
+
+    @cached_property
     def metric(self) -> Metric | None:
-        return metrics.primary(self.campaign)
+        """The one that the reader has chosen, else the campaign's first."""
+        chosen = self.given.get(METRIC)
+        found = (
+            next((each for each in self.metrics if each.name == chosen), None) if chosen else None
+        )
+        return found or metrics.primary(self.campaign)
 
     @cached_property
     def measured(self) -> Measured:
@@ -344,6 +353,8 @@ def _results_of(found: _Found) -> dict[str, Any]:
     bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
     return {
         "metric": found.metric,
+        "metrics": found.metrics,
+        "by": found.subject,
         "factor_title": factor_title(found.campaign, found.grid.factor),
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
         "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
@@ -360,7 +371,7 @@ def _switch(found: _Found) -> list[tuple[str, str, bool]]:
     shown = {row.subject for row in found.ratios}
     return [
         (
-            f"?{urlencode({BY: name})}",
+            query(found.given, **{BY: name}),
             str(TITLES[name]) if name in TITLES else found.words.title(name),
             name == found.subject or (not found.subject and name in shown),
         )

@@ -16,7 +16,7 @@ from runs.scenarios.definition import ChoiceFactor
 from runs.selectors.campaigns import factor_names
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.summary import of_table
-from runs.services.campaigns import scenarios
+from runs.services.campaigns import scenarios, summaries
 from runs.web import pages
 from runs.web.campaigns.treatment_fields import ChoicesField
 from tests import factories
@@ -110,7 +110,7 @@ def test_the_form_comes_filled_and_estimated(member, ready_server):
     page = member.get("/campaigns/new/").content.decode()
     assert 'value="1, 2, 4"' in page
     assert re.search(r"Runs</span>\s*<span class=\"stat__value\">18", page)
-    assert "Your selection can be run." in page
+    assert "Ready to queue." in page
 
 
 def test_the_number_of_runs_has_no_note_of_another_part_of_the_page(member, ready_server):
@@ -233,6 +233,21 @@ def test_a_finished_campaign_says_which_version_is_faster(client, finished_campa
     assert re.search(rf"{told}, in all 3 conditions\.", page)
     assert "Clients 1, 2, 4" in page
     assert "hx-trigger" not in page
+
+
+def test_a_campaign_page_shows_any_of_its_metrics(client, finished_campaign):
+    metric = factories.metric("latency_average", unit="ms", direction="lower")
+    for number, run in enumerate(finished_campaign.runs.all()):
+        run.measurements.create(metric=metric, value=1.5 + number / 100)
+    summaries.refresh_all(cell_ids=[each.pk for each in finished_campaign.cells.all()])
+    first = client.get("/campaigns/finished/").content.decode()
+    assert '<option value="latency_average"' in first
+    assert "Transactions per second against Clients" in first
+    other = client.get("/campaigns/finished/?metric=latency_average").content.decode()
+    assert "Transactions per second against Clients" not in other
+    assert '<option value="latency_average" selected>' in " ".join(other.split())
+    unknown = client.get("/campaigns/finished/?metric=nothing").content.decode()
+    assert "Transactions per second against Clients" in unknown
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])

@@ -97,7 +97,7 @@ def test_with_several_servers_versions_are_chosen(member, ready_server, rack):
     assert "PostgreSQL 16.14 · on every server" in page
     assert "PostgreSQL 17.2 · only on Rack 2" in page
     assert re.search(r"Runs</span>\s*<span class=\"stat__value\">36", page)
-    assert "Your selection can be run." in page
+    assert "Ready to queue." in page
 
 
 def test_a_change_of_servers_keeps_the_ticked_versions(member, ready_server, rack):
