@@ -1,0 +1,1 @@
+"""Importers: what other tools keep of past results, read from their own files. No Django."""

@@ -1,0 +1,122 @@
+"""asv (airspeed velocity): the folder of results, as results_dir of asv.conf.json names it.
+
+Source: asv's documentation ("Developer docs", "Benchmark suite layout and file formats") of file
+versions 1 and 2. Each file is of a commit, an environment and a machine, and is a run.
+"""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs import foreign_json
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    moment,
+    named,
+    sha_of,
+    texts,
+    value_of,
+)
+from runs.tools.adapter import MetricValue
+from runs.tools.named_values import MOST, marked
+from runs.tools.output import part, words
+
+_MACHINE = frozenset({"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"})
+_UNITS = {"seconds": "s", "bytes": "B"}
+
+
+def read(path: Path) -> Imported:
+    """Read the folder of results. Raises NotTheirs."""
+    folder = path / "results" if (path / "results").is_dir() else path
+    catalogue = _json(folder / "benchmarks.json")
+    files = sorted(folder.glob("*/*.json"))
+    if not catalogue or not files:
+        raise NotTheirs("There is no benchmarks.json with results of machines below it.")
+    found = Imported()
+    for file in files:
+        if file.name != "machine.json":
+            _take(file, catalogue, folder, found)
+    return found
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        return part({"found": foreign_json.loads(file.read_text("utf-8"))}, "found")
+    except (OSError, ValueError):
+        return {}
+
+
+def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: Imported) -> None:
+    document = _json(file)
+    sha, at = sha_of(document.get("commit_hash")), moment(document.get("date"), per_second=1000)
+    if not sha or at is None:
+        found.left_out.append(f"{file.name}: no commit_hash or date.")
+        return
+    machine = _json(file.parent / "machine.json") | part(document, "params")
+    values = list(_values(document, catalogue, file.name, found))
+    # Values with commas or spaces are lists of requirements, no levels.
+    environment = {
+        name: value
+        for name, value in texts(part(document, "params")).items()
+        if name not in _MACHINE and "/" not in value  # a path names no version
+    }
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of(
+                "asv", str(catalogue.get("project") or folder.resolve().parent.name)
+            ),
+            scenario="asv",
+            external_id=f"{file.parent.name}/{file.stem}"[:200],
+            started_at=at,
+            levels={"machine": file.parent.name[:80], **environment},
+            measurements=tuple(values[:MOST]),
+            sha=sha,
+            branch="main",
+            committed_at=at,
+            hardware=_hardware(machine),
+            tool_name="asv",
+            failure="" if values else "No benchmark has a number.",
+        )
+    )
+
+
+def _hardware(machine: dict[str, Any]) -> dict[str, Any]:
+    model = words(machine.get("cpu"))
+    return {"name": model, "cpu_model": model} if model else {}
+
+
+def _values(
+    document: dict[str, Any], catalogue: dict[str, Any], file: str, found: Imported
+) -> Iterator[MetricValue]:
+    columns = document.get("result_columns")
+    each = dict(_results(part(document, "results"), columns if isinstance(columns, list) else []))
+    alike = marked(each)
+    for name, (benchmark, value) in each.items():
+        unit = str(part(catalogue, benchmark).get("unit") or "")
+        is_known = unit in _UNITS
+        metric = named(
+            name, _UNITS.get(unit, unit), "lower" if is_known else None, is_marked=name in alike
+        )
+        values = value_of(metric, value)
+        if not values:
+            found.left_out.append(f"{file}: {name} has no number.")
+        yield from values
+
+
+def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
+    """The name of each benchmark with its parameters, and its value."""
+    for benchmark, given in results.items():
+        row = dict(zip(columns, given, strict=False)) if isinstance(given, list) else given
+        if not isinstance(row, dict):  # to version 1 a benchmark without parameters
+            row = {"result": row}
+        values, params = row.get("result"), row.get("params") or []
+        cases = list(itertools.product(*params)) if params else [()]
+        for case, value in zip(
+            cases, values if isinstance(values, list) else [values], strict=False
+        ):
+            suffix = f"({', '.join(map(str, case))})" if case else ""
+            yield f"{benchmark}{suffix}", (benchmark, value)

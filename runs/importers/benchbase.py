@@ -1,0 +1,92 @@
+"""BenchBase: folders of results, with *.summary.json and what it writes beside each.
+
+Source: BenchBase's ResultWriter: NAME.summary.json, NAME.results.csv (or samples.csv),
+NAME.params.json (settings of the server) and NAME.config.xml.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs import foreign_json
+from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, of_reading
+from runs.tools.adapter import Level, UnreadableOutput
+from runs.tools.benchbase.adapter import ADAPTER
+from runs.tools.output import documents_in, number, part, words
+
+_SERIES = ("results.csv", "samples.csv")
+_OPTION = re.compile(
+    r"<(?P<name>time|rate|warmup)>\s{0,20}(?P<value>[0-9.]{1,15}|unlimited)\s{0,20}</"
+)
+_LEVELS = {"time": "duration", "rate": "rate", "warmup": "warmup"}
+
+
+def read(path: Path) -> Imported:
+    """Read every summary below the folder, or one summary. Raises NotTheirs."""
+    files = sorted(path.rglob("*.summary.json")) if path.is_dir() else [path]
+    if not files:
+        raise NotTheirs("There is no *.summary.json in the folder or below it.")
+    found = Imported()
+    for file in files:
+        _take(file, found)
+    return found
+
+
+def _take(file: Path, found: Imported) -> None:
+    stem = file.name.removesuffix(".summary.json")
+    beside = [file.with_name(f"{stem}.{ending}") for ending in _SERIES]
+    text = file.read_text("utf-8", "replace")
+    files = {"summary": text} | {each.name: each.read_bytes() for each in beside if each.is_file()}
+    try:
+        reading = ADAPTER.read(files)
+    except UnreadableOutput as refused:
+        found.left_out.append(f"{file.name}: {refused.message}")
+        return
+    summary = part({"first": next(iter(documents_in(text).found), {})}, "first")
+    ended = moment(summary.get("Current Timestamp (milliseconds)"), per_second=1000)
+    begun = moment(summary.get("Start timestamp (milliseconds)"), per_second=1000)
+    at = begun or ended
+    if at is None or not reading.measurements:
+        why = "; ".join(each.message for each in reading.reasons) or "no time"
+        found.left_out.append(f"{file.name}: {why}")
+        return
+    fields = of_reading(reading)
+    fields["levels"] = {**reading.levels, **dict(_asked_for(file.with_name(f"{stem}.config.xml")))}
+    kind = words(summary.get("Benchmark Type")) or "benchbase"
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of("benchbase", kind),
+            scenario=campaign_of(kind),
+            external_id=stem[:200],
+            started_at=at,
+            finished_at=ended if begun else None,
+            settings=_settings(file.with_name(f"{stem}.params.json")),
+            **fields,
+        )
+    )
+
+
+def _settings(file: Path) -> dict[str, str]:
+    """The server's settings, as BenchBase collects them."""
+    try:
+        document: Any = foreign_json.loads(file.read_text("utf-8")) if file.is_file() else {}
+    except ValueError:
+        return {}
+    given = part({"all": document}, "all")
+    return {
+        str(name): value
+        for name, value in given.items()
+        if isinstance(value, str) and len(value) < 1000
+    }
+
+
+def _asked_for(file: Path) -> Iterator[tuple[str, Level]]:
+    """Duration, rate and warm-up of the only phase; of several nobody asked for one."""
+    text = file.read_text("utf-8", "replace") if file.is_file() else ""
+    if text.count("<work>") > 1:
+        return
+    for option in _OPTION.finditer(text):
+        value = number(option["value"])
+        level = int(value) if value is not None and value.is_integer() else value
+        yield _LEVELS[option["name"]], option["value"] if level is None else level

@@ -1,0 +1,108 @@
+"""Codespeed: what its address /timeline/json/ answers, saved as a file (or several in a folder).
+
+Source: codespeed/views.py. Ask for ?exe=1,2&base=none&ben=grid&env=1&revs=1000 in one answer.
+Each executable at a revision is a run, each benchmark a metric.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from runs import foreign_json
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    moment,
+    named,
+    sha_of,
+    value_of,
+)
+from runs.tools.adapter import Direction, MetricValue
+from runs.tools.named_values import marked
+from runs.tools.output import part, rows, words
+
+
+@dataclass
+class _Point:
+    at: datetime
+    branch: str
+    values: list[MetricValue] = field(default_factory=list)
+
+
+def read(path: Path) -> Imported:
+    """Read the answers. Raises NotTheirs."""
+    timelines = [each for file in _files(path) for each in _timelines(file)]
+    if not timelines:
+        raise NotTheirs("There are no timelines: save what /timeline/json/ answers.")
+    found = Imported()
+    points: dict[tuple[str, str], _Point] = {}
+    alike = marked(words(each.get("benchmark")) or "" for each in timelines)
+    for timeline in timelines:
+        for key, at, branch, value in _values(timeline, alike, found):
+            point = points.setdefault(key, _Point(at, branch))
+            if value.metric not in {each.metric for each in point.values}:
+                point.values.append(value)
+    found.runs += [_run(path, key, point) for key, point in points.items()]
+    return found
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.glob("*.json")) if path.is_dir() else [path]
+
+
+def _timelines(file: Path) -> list[dict[str, Any]]:
+    try:
+        return rows(foreign_json.loads(file.read_text("utf-8")), "timelines")
+    except ValueError as error:
+        raise NotTheirs(f"{file.name} is not JSON: {error}") from error
+
+
+def _values(
+    timeline: dict[str, Any], alike: frozenset[str], found: Imported
+) -> Iterator[tuple[tuple[str, str], datetime, str, MetricValue]]:
+    name = words(timeline.get("benchmark")) or ""
+    direction: Direction = "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
+    metric = named(name, words(timeline.get("units")) or "", direction, is_marked=name in alike)
+    skipped: dict[str, int] = defaultdict(int)
+    for branch, executables in part(timeline, "branches").items():
+        for executable, points in part({"all": executables}, "all").items():
+            for point in points if isinstance(points, list) else []:
+                # date, value, deviation or four of a box, then commit, tag and branch
+                cells = point if isinstance(point, list) and len(point) in (6, 9) else [None] * 6
+                sha, at = sha_of(cells[-3]), _date(cells[0])
+                values = value_of(metric, cells[1])
+                if not sha or at is None or not values:
+                    skipped[
+                        f"{name}: {cells[-3]} is no commit by 7 digits or more, or has no number"
+                    ] += 1
+                    continue
+                yield (str(executable), sha), at, str(branch), values[0]
+    found.left_out += [f"{what} ({count} times)." for what, count in skipped.items()]
+
+
+def _date(text: Any) -> datetime | None:
+    try:
+        return datetime.strptime(str(text).strip(), "%Y/%m/%d %H:%M:%S %z")
+    except ValueError:
+        return moment(text)
+
+
+def _run(path: Path, key: tuple[str, str], point: _Point) -> ImportedRun:
+    executable, sha = key
+    return ImportedRun(
+        campaign=campaign_of("codespeed", path.stem),
+        scenario="codespeed",
+        external_id=f"{executable}@{sha}",
+        started_at=point.at,
+        levels={"executable": executable[:80]},
+        measurements=tuple(point.values),
+        sha=sha,
+        branch=point.branch[:200],
+        committed_at=point.at,
+        tool_name="codespeed",
+    )

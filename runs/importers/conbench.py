@@ -1,0 +1,112 @@
+"""Conbench: what /api/benchmark-results/ answers (/api/benchmarks/ before), page by page.
+
+Source: Conbench's API, benchmark_result.py. A file has one answer, an answer's `data` or a list.
+Results of a run and a machine are one run here, each benchmark with its tags a metric.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs import foreign_json
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    moment,
+    named,
+    sha_of,
+    value_of,
+)
+from runs.tools.adapter import MetricValue
+from runs.tools.named_values import MOST, marked
+from runs.tools.output import number, part, words
+
+
+def read(path: Path) -> Imported:
+    """Read the answers. Raises NotTheirs."""
+    results = [
+        each
+        for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
+        for each in _results(file)
+    ]
+    if not results:
+        raise NotTheirs("There is no result with tags and stats, as the API answers them.")
+    found = Imported()
+    runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for each in results:
+        machine = words(part(each, "hardware").get("name")) or "?"
+        runs[words(each.get("run_id")) or str(each.get("id")), machine].append(each)
+    for (run, machine), each_of in runs.items():
+        _take(run, machine, each_of, found)
+    return found
+
+
+def _results(file: Path) -> list[dict[str, Any]]:
+    try:
+        document = foreign_json.loads(file.read_text("utf-8"))
+    except ValueError as error:
+        raise NotTheirs(f"{file.name} is not JSON: {error}") from error
+    data = document.get("data", [document]) if isinstance(document, dict) else document
+    return [row for row in data if isinstance(row, dict) and "tags" in row]
+
+
+def _take(run: str, machine: str, results: list[dict[str, Any]], found: Imported) -> None:
+    results.sort(key=lambda each: str(each.get("timestamp")))
+    first = results[0]
+    at, commit = moment(first.get("timestamp")), part(first, "commit")
+    if at is None:
+        found.left_out.append(f"Run {run}: no time.")
+        return
+    values = list(_values(run, results, found))
+    repository = (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
+    sha = sha_of(commit.get("sha"))
+    branch = (words(commit.get("branch")) or "").rpartition(":")[2]
+    # Without a branch a commit of the default branch is its own fork point.
+    is_default = not branch or commit.get("fork_point_sha") == commit.get("sha")
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of("conbench", repository),
+            scenario="conbench",
+            external_id=f"{run}@{machine}"[:200],
+            started_at=at,
+            levels={"machine": machine[:80]},
+            measurements=tuple(values[:MOST]),
+            sha=sha,
+            branch="main" if is_default else branch,
+            url=words(commit.get("url")) or "",
+            committed_at=moment(commit.get("timestamp")),
+            parents=tuple(filter(None, [sha_of(commit.get("parent_sha"))])),
+            labels={"run_reason": words(first.get("run_reason")) or "?"},
+            hardware={"name": machine},
+            tool_name="conbench",
+            failure="" if values else "No result of the run has a number.",
+        )
+    )
+
+
+def _values(run: str, results: list[dict[str, Any]], found: Imported) -> Iterator[MetricValue]:
+    names = [_name(part(each, "tags")) for each in results]
+    alike, seen = marked(names), set[str]()
+    for name, each in zip(names, results, strict=True):
+        stats = part(each, "stats")
+        unit = words(stats.get("unit")) or ""
+        value = number(stats.get("mean"))
+        data = [number(item) for item in stats.get("data") or []]
+        samples = [item for item in data if item is not None]
+        if value is None and samples and len(samples) == len(data):
+            value = sum(samples) / len(samples)
+        values = value_of(named(name, unit, is_marked=name in alike), value)
+        if each.get("error") or not values or name in seen:
+            found.left_out.append(f"Run {run}: {name} (an error, no number, or twice).")
+        else:
+            seen.add(name)
+            yield from values
+
+
+def _name(tags: dict[str, Any]) -> str:
+    """The benchmark and its parameters."""
+    further = [f"{key} {value}" for key, value in sorted(tags.items()) if key not in ("name", "id")]
+    return " ".join([str(tags.get("name") or "?"), *further])

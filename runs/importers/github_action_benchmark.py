@@ -1,0 +1,89 @@
+"""github-action-benchmark: `data.js` of gh-pages, or the file of external-data-json-path.
+
+Source: its README and src/write.ts. Each entry of a suite is a run, each of its benches a metric.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs import foreign_json
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    direction_of,
+    moment,
+    named,
+    sha_of,
+    value_of,
+)
+from runs.tools.adapter import Direction, MetricValue
+from runs.tools.named_values import MOST, marked
+from runs.tools.output import part, rows, words
+
+# As src/write.ts decides which alerts are of worse figures.
+_BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
+
+
+def read(path: Path) -> Imported:
+    """Read the file. Raises NotTheirs."""
+    text = path.read_text("utf-8-sig")
+    begin = text.find("{")
+    try:
+        document = foreign_json.loads(text[begin:].rstrip().rstrip(";")) if begin >= 0 else None
+    except (ValueError, json.JSONDecodeError) as error:
+        raise NotTheirs(f"No JSON behind window.BENCHMARK_DATA: {error}") from error
+    suites = part(document, "entries")
+    if not suites:
+        raise NotTheirs("There are no entries: this is not data.js of github-action-benchmark.")
+    found = Imported()
+    for name, entries in suites.items():
+        for entry in rows({"entries": entries}, "entries"):
+            _take(name, entry, found)
+    return found
+
+
+def _take(suite: str, entry: dict[str, Any], found: Imported) -> None:
+    commit = part(entry, "commit")
+    sha, at = sha_of(commit.get("id")), moment(entry.get("date"), per_second=1000)
+    if not sha or at is None:
+        found.left_out.append(f"{suite}: an entry without a commit or a date.")
+        return
+    tool = words(entry.get("tool")) or "?"
+    values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", found))
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of(suite),
+            scenario=campaign_of(suite),
+            external_id=f"{sha}@{at.isoformat()}",
+            started_at=at,
+            measurements=values[:MOST],
+            sha=sha,
+            branch="main",  # a file has the results of one branch
+            url=words(commit.get("url")) or "",
+            committed_at=moment(commit.get("timestamp")),
+            tool_name=tool[:40],
+            failure="" if values else "The entry has no figure.",
+        )
+    )
+
+
+def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> Iterator[MetricValue]:
+    benches = rows(entry, "benches")
+    names = [str(bench.get("name") or "").strip() for bench in benches]
+    alike = marked(names)
+    for name, bench in zip(names, benches, strict=True):
+        unit = words(bench.get("unit")) or ""
+        direction: Direction = "higher" if tool in _BIGGER_IS_BETTER else "lower"
+        if tool == "benchmarkluau":
+            direction = direction_of(unit)
+        value = value_of(named(name, unit, direction, is_marked=name in alike), bench.get("value"))
+        if not value or not name or names.count(name) > 1:
+            found.left_out.append(
+                f"{where}: {name or 'a bench without a name'} (no number, or twice)."
+            )
+        else:
+            yield from value

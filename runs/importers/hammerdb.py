@@ -1,0 +1,92 @@
+"""HammerDB: its SQLite database of jobs (`hammer.DB`, of `job` and the web service; 4 to 6).
+
+Source: the manual (CLI, "Jobs interface") and the tables of modules/jobs. What a job printed
+and its time profile go through the adapter of uploads, so that both doors read the same.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, of_reading
+from runs.tools import metrics
+from runs.tools.adapter import SeriesReading, UnreadableOutput
+from runs.tools.hammerdb.adapter import ADAPTER
+from runs.tools.output import number
+
+Row = dict[str, Any]
+
+
+def read(path: Path) -> Imported:
+    """Read the database, which is opened read-only. Raises NotTheirs."""
+    file = path / "hammer.DB" if path.is_dir() else path
+    try:
+        database = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
+        database.row_factory = sqlite3.Row
+        jobs = _rows(database, "SELECT * FROM JOBMAIN ORDER BY timestamp, jobid")
+    except sqlite3.Error as error:
+        raise NotTheirs(f"No database of HammerDB's jobs: {error}") from error
+    found = Imported()
+    try:
+        for job in jobs:
+            _take(database, job, found)
+    finally:
+        database.close()
+    return found
+
+
+def _rows(database: sqlite3.Connection, sql: str, *values: Any) -> list[Row]:
+    return [dict(row) for row in database.execute(sql, values)]
+
+
+def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
+    name, at = str(job["jobid"]), moment(job["timestamp"])
+    printed = _rows(
+        database, "SELECT vu, output FROM JOBOUTPUT WHERE jobid = ? ORDER BY rowid", name
+    )
+    text = "".join(f"Vuser {row['vu']}:{line}\n" for row in printed for line in _lines(row))
+    try:
+        reading = ADAPTER.read({"stdout": text, "timing": _profile(database, name)})
+    except UnreadableOutput as refused:
+        found.left_out.append(f"Job {name}: {refused.message}")
+        return
+    if at is None or not reading.measurements:
+        why = "; ".join(each.message for each in reading.reasons) or "no time"
+        found.left_out.append(f"Job {name}: {why}")
+        return
+    fields = of_reading(reading)
+    fields["series"] = tuple(_counter(database, name))
+    found.runs.append(
+        ImportedRun(
+            campaign="hammerdb-tproc-c",
+            scenario="tproc-c",
+            external_id=name,
+            started_at=at,
+            **fields,
+        )
+    )
+
+
+def _lines(row: Row) -> list[str]:
+    return str(row["output"] or "").splitlines()
+
+
+def _profile(database: sqlite3.Connection, job: str) -> str:
+    """The times of all users together, as `job ... timing` prints them."""
+    rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ? AND summary = 1", job)
+    return json.dumps({row["procname"]: {k: str(v) for k, v in row.items()} for row in rows}) + "\n"
+
+
+def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesReading]:
+    rows = _rows(
+        database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ? ORDER BY timestamp", job
+    )
+    points = [
+        (at.timestamp(), number(row["counter"])) for row in rows if (at := moment(row["timestamp"]))
+    ]
+    first = points[0][0] if points else 0.0
+    interval = metrics.interval_of([seconds for seconds, _value in points])
+    placed = [(seconds - first, value) for seconds, value in points]
+    yield from metrics.regular("tpm", "tpm", placed, interval=interval)

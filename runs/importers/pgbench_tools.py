@@ -1,0 +1,200 @@
+"""pgbench-tools: its database of results, as a connection (postgresql://...) or a plain pg_dump.
+
+Source: init/resultdb.sql. Each row of `tests` is a run; test_settings, test_bgwriter and
+test_metrics_data give settings, counters and monitors where they are. Times are taken as UTC.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, texts
+from runs.tools import metrics
+from runs.tools.adapter import Level, MetricValue, SeriesReading
+from runs.tools.metrics import Metric
+from runs.tools.output import number, slug
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+_TABLES = (
+    *("tests", "testset", "server", "test_settings", "test_bgwriter"),
+    "test_metrics_data",
+)
+_FIGURES = (
+    (metrics.TPS, "tps"),
+    (metrics.TRANSACTIONS, "trans"),
+    (metrics.LATENCY_AVERAGE, "avg_latency"),
+    (metrics.LATENCY_MAXIMUM, "max_latency"),
+    (metrics.latency_percentile("90"), "percentile_90_latency"),
+    (Metric("wal_written", "WAL written", "B", "neutral"), "wal_written"),
+    (Metric("database_size", "Size of the database", "B", "neutral"), "dbsize"),
+)
+_COUNTERS = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean")
+_LEVELS = {
+    "clients": "clients",
+    "workers": "threads",
+    "scale": "scale",
+    "rate_limit": "rate",
+    "client_limit": "client_limit",
+    "multi": "multiplier",
+}
+_ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
+_MONITORS = 60  # series of a run
+
+
+def read(source: Path | str) -> Imported:
+    """Read the database. Raises NotTheirs."""
+    text = str(source)
+    is_address = text.startswith(("postgresql:", "postgres:"))
+    tables = _asked(text) if is_address else _dumped(Path(source))
+    if not tables.get("tests"):
+        raise NotTheirs(
+            "There is no table tests with rows, or the dump is not plain (pg_dump -Fp)."
+        )
+    found = Imported()
+    further = {name: _by_test(tables.get(name, [])) for name in _TABLES[3:]}
+    for row in tables["tests"]:
+        _take(row, tables, further, found)
+    return found
+
+
+def _asked(address: str) -> Tables:
+    found: Tables = {}
+    try:
+        with psycopg.connect(address) as connection:
+            connection.read_only = True
+            cursor = connection.cursor(row_factory=dict_row)
+            for table in _TABLES:
+                there = cursor.execute("SELECT to_regclass(%s) AS name", (table,)).fetchone()
+                if there and there["name"]:
+                    cursor.execute(
+                        psycopg.sql.SQL("SELECT * FROM {}").format(psycopg.sql.Identifier(table))
+                    )
+                    found[table] = cursor.fetchall()
+    except psycopg.Error as error:
+        raise NotTheirs(f"{error}".strip()) from error
+    return found
+
+
+def _dumped(file: Path) -> Tables:
+    """The COPY blocks of a plain dump."""
+    found: Tables = {}
+    columns: list[str] = []
+    rows: list[Row] | None = None
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if rows is not None and line.rstrip("\n") == "\\.":
+                rows = None
+            elif rows is not None:
+                cells = line.rstrip("\n").split("\t")
+                rows.append(dict(zip(columns, map(_cell, cells), strict=False)))
+            elif line.startswith("COPY ") and line.rstrip().endswith("FROM stdin;"):
+                table, _sign, names = line.removeprefix("COPY ").partition(" (")
+                columns = [each.strip().strip('"') for each in names.partition(")")[0].split(",")]
+                rows = found.setdefault(table.rpartition(".")[2].strip('"'), [])
+    return found
+
+
+def _cell(text: str) -> str | None:
+    if text == r"\N":
+        return None
+    for escape, character in _ESCAPES.items() if "\\" in text else ():
+        text = text.replace(escape, character)
+    return text
+
+
+def _key(row: Row) -> tuple[str, str]:
+    """Tests are numbered on each server; to 2020 there was none."""
+    return str(row.get("server") or ""), str(row.get("test"))
+
+
+def _by_test(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        found[_key(row)].append(row)
+    return found
+
+
+def _take(
+    row: Row, tables: Tables, further: dict[str, dict[tuple[str, str], list[Row]]], found: Imported
+) -> None:
+    key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
+    where = " ".join(filter(None, ["test", *key]))
+    if at is None or ended is None or not number(row.get("tps")):
+        found.left_out.append(f"{where}: it has not ended, or has no tps.")
+        return
+    settings = {
+        str(each["name"]): str(each.get("value") or each.get("setting") or "")
+        for each in further["test_settings"].get(key, [])
+        if each.get("name")
+    }
+    sets = [each for each in tables.get("testset", []) if _same_set(each, row)]
+    info = str(sets[0].get("info") or "") if sets else ""
+    begin = moment(row.get("start_latency")) or at
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of("pgbench-tools", key[0], "set", str(row.get("set"))),
+            scenario="pgbench-tools",
+            external_id="/".join(filter(None, key)),
+            started_at=at,
+            finished_at=ended,
+            levels=dict(_levels(row)),
+            measurements=tuple(_values(row, key, further)),
+            series=tuple(_monitors(further["test_metrics_data"].get(key, []), begin.timestamp())),
+            labels=texts({"set": info, "server": key[0]}),
+            settings={name: value for name, value in settings.items() if value},
+            hardware=_hardware(tables.get("server", []), key[0]),
+            server_version=settings.get("server_version", "").split(" ")[0],
+            tool_name="pgbench",
+        )
+    )
+
+
+def _same_set(testset: Row, row: Row) -> bool:
+    server = testset.get("server")
+    return str(testset.get("set")) == str(row.get("set")) and server in (None, row.get("server"))
+
+
+def _hardware(servers: list[Row], name: str) -> dict[str, Any]:
+    row: Row = next((each for each in servers if each.get("server") == name), {})
+    model, threads = str(row.get("server_cpu") or "")[:200], number(str(row.get("server_num_proc")))
+    found = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
+    return {key: value for key, value in found.items() if value} if row else {}
+
+
+def _levels(row: Row) -> Iterator[tuple[str, Level]]:
+    if row.get("script"):
+        yield "script", str(row["script"])[:80]
+    for column, level in _LEVELS.items():
+        value = number(row.get(column))
+        if value:  # 0 and NULL are of no limit
+            yield level, int(value) if value.is_integer() else value
+
+
+def _values(
+    row: Row, key: tuple[str, str], further: dict[str, dict[tuple[str, str], list[Row]]]
+) -> Iterator[MetricValue]:
+    for metric, column in _FIGURES:
+        value = number(str(row[column])) if row.get(column) is not None else None
+        yield from metric.of(value or None)
+    for each in further["test_bgwriter"].get(key, [])[:1]:
+        for name in _COUNTERS:
+            yield from Metric(name, name, "", "neutral").of(number(str(each.get(name))))
+
+
+def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
+    """vmstat, iostat and memory, each column a series over the time of the run."""
+    points: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
+    for row in rows:
+        if at := moment(row.get("collected")):
+            points[str(row.get("metric"))].append(
+                (at.timestamp() - begin, number(str(row.get("value"))))
+            )
+    for name, placed in sorted(points.items())[:_MONITORS]:
+        placed.sort(key=lambda point: point[0])
+        interval = metrics.interval_of([seconds for seconds, _value in placed])
+        yield from metrics.regular(f"os_{slug(name)}"[:60], "", placed, interval=interval)

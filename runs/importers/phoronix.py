@@ -1,0 +1,91 @@
+"""Phoronix Test Suite: composite.xml of a result (~/.phoronix-test-suite/test-results/NAME/).
+
+Source: the documentation of the test suite ("Result file") and published results. Each system of
+the file is a run, each result a metric.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    moment,
+    named,
+    texts,
+    value_of,
+)
+from runs.tools.adapter import Direction, MetricValue
+from runs.tools.named_values import MOST, marked
+
+_DIRECTIONS: dict[str, Direction] = {"HIB": "higher", "LIB": "lower"}
+_ENTITIES = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
+
+
+def read(path: Path) -> Imported:
+    """Read the file, or composite.xml in the folder. Raises NotTheirs."""
+    file = path / "composite.xml" if path.is_dir() else path
+    content = file.read_bytes()
+    if _ENTITIES.search(content):
+        raise NotTheirs("The file declares entities, which a result file never does.")
+    try:
+        root = ElementTree.fromstring(content)  # noqa: S314 -- no entities, see above
+    except ElementTree.ParseError as error:
+        raise NotTheirs(f"This is not XML: {error}") from error
+    if root.tag != "PhoronixTestSuite":
+        raise NotTheirs("The outermost element is not PhoronixTestSuite.")
+    found = Imported()
+    title = _text(root, "Generated/Title") or file.parent.name
+    for system in root.findall("System"):
+        _take(root, system, title, found)
+    return found
+
+
+def _text(of: Element, path: str) -> str:
+    return (of.findtext(path) or "").strip()
+
+
+def _take(root: Element, system: Element, title: str, found: Imported) -> None:
+    name = _text(system, "Identifier")
+    at = moment(_text(system, "TimeStamp"))
+    if not name or at is None:
+        found.left_out.append(f"A system ({name or '?'}) without a name or a time.")
+        return
+    values = list(_values(root, name, found))
+    model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
+    found.runs.append(
+        ImportedRun(
+            campaign=campaign_of("phoronix", title),
+            scenario="phoronix",
+            external_id=f"{name}@{at.isoformat()}"[:200],
+            started_at=at,
+            levels={"system": name[:80]},
+            measurements=tuple(values[:MOST]),
+            labels=texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
+            hardware={"name": model, "cpu_model": model} if model else {},
+            tool_name="phoronix",
+            tool_version=_text(system, "TestClientVersion")[:40],
+            failure="" if values else "The system has no result.",
+        )
+    )
+
+
+def _values(root: Element, system: str, found: Imported) -> Iterator[MetricValue]:
+    results = root.findall("Result")
+    names = [f"{_text(each, 'Title')} {_text(each, 'Description')}".strip() for each in results]
+    alike = marked(names) | {name for name in names if names.count(name) > 1}
+    for place, (name, result) in enumerate(zip(names, results, strict=True)):
+        own = f"{name} {_text(result, 'Identifier')} {place}" if names.count(name) > 1 else name
+        direction = _DIRECTIONS.get(_text(result, "Proportion"))
+        metric = named(own, _text(result, "Scale"), direction, is_marked=name in alike)
+        for entry in result.findall("Data/Entry"):
+            if _text(entry, "Identifier") == system:
+                values = value_of(metric, _text(entry, "Value"))
+                if not values:
+                    found.left_out.append(f"{system}: {name} has no number.")
+                yield from values

@@ -1,0 +1,124 @@
+"""The one form in which every importer gives the runs of a peer."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesReading
+from runs.tools.metrics import Metric
+from runs.tools.output import number, slug
+
+_SHA = re.compile(r"[0-9a-fA-F]{7,64}")
+_HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
+_TIMES = re.compile(r"(?i)^(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|ns/\w{1,10})$")
+_LARGEST = 1e18
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedRun:
+    """One run of a peer. `external_id` is the peer's own name of it, the same at each import.
+
+    `levels` are what was asked for. `failure` says why a run has no figures to rely on.
+    """
+
+    campaign: str
+    scenario: str
+    external_id: str
+    started_at: datetime
+    finished_at: datetime | None = None
+    levels: Mapping[str, Level] = field(default_factory=dict)
+    measurements: tuple[MetricValue, ...] = ()
+    series: tuple[SeriesReading, ...] = ()
+    sha: str = ""
+    branch: str = ""
+    url: str = ""
+    committed_at: datetime | None = None
+    parents: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    server_version: str = ""
+    tool_name: str = ""
+    tool_version: str = ""
+    failure: str = ""
+
+
+@dataclass
+class Imported:
+    """The runs of a peer's files, and what of them could not be taken, a sentence each."""
+
+    runs: list[ImportedRun] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+class NotTheirs(ValueError):
+    """The file or folder is not one of the peer's; the message says what was looked for."""
+
+
+def named(
+    name: str, unit: str, direction: Direction | None = None, *, is_marked: bool = False
+) -> Metric:
+    """The metric of a benchmark that has a name of its own; an unknown direction is neutral."""
+    part = Metric("x", "", unit[:40], direction or direction_of(unit)).part(
+        name, is_marked=is_marked
+    )
+    return replace(part, name=part.name.removesuffix("_x"), title=name[:150])
+
+
+def direction_of(unit: str) -> Direction:
+    """Times are better lower, rates higher; of other units nobody knows."""
+    if _TIMES.match(unit.strip()):
+        return "lower"
+    return "higher" if _HIGHER.search(unit.strip()) else "neutral"
+
+
+def value_of(metric: Metric, value: Any) -> tuple[MetricValue, ...]:
+    """The measurement, or nothing for what is no finite number."""
+    return metric.of(number(value))
+
+
+def moment(value: Any, *, per_second: int = 1) -> datetime | None:
+    """A time as ISO 8601 (UTC where it names no zone) or as a count since 1970; None for others."""
+    count = number(value)
+    try:
+        if count is not None:
+            return datetime.fromtimestamp(count / per_second, UTC)
+        found = datetime.fromisoformat(str(value).strip().replace("/", "-"))
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def sha_of(value: Any) -> str:
+    """A commit as 7 to 64 hexadecimal digits; empty for anything else."""
+    text = str(value or "").strip()
+    return text.lower() if _SHA.fullmatch(text) else ""
+
+
+def campaign_of(*parts: str) -> str:
+    """A slug of at most 100 characters."""
+    return slug(" ".join(parts)).replace("_", "-")[:100].strip("-") or "imported"
+
+
+def texts(of: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
+    """The short texts and numbers of a row, as labels."""
+    wanted = list(names) or list(of)
+    found = {name: str(of[name]).strip() for name in wanted if of.get(name) not in (None, "")}
+    return {name: text for name, text in found.items() if len(text) <= 500}
+
+
+def of_reading(reading: Reading) -> dict[str, Any]:
+    """What an adapter has read, as fields of a run."""
+    failure = "" if reading.status == "finished" else "; ".join(x.message for x in reading.reasons)
+    return {
+        "levels": reading.levels,
+        "measurements": () if failure else reading.measurements,
+        "series": () if failure else reading.series,
+        "labels": reading.labels,
+        "tool_name": reading.tool_name,
+        "tool_version": reading.tool_version or "",
+        "server_version": reading.server_version or "",
+        "failure": failure,
+    }

@@ -1,0 +1,67 @@
+"""Stores results that another tool has kept: pgbench-tools, HammerDB, BenchBase and others."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.importers.registry import IMPORTERS
+from runs.importers.row import NotTheirs
+from runs.models import Project
+from runs.services.access import audit, projects
+from runs.services.uploads import importing
+
+_SHOWN = 20
+
+
+class Command(BaseCommand):
+    """Each run is stored once: a second import adds what is new alone. docs/importing.md."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The peer, where its results are, and whose they become."""
+        parser.add_argument("peer", choices=sorted(IMPORTERS))
+        parser.add_argument("source", help="a file, a folder, or postgresql://... of pgbench-tools")
+        parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
+        parser.add_argument("--dry-run", action="store_true", help="read, and store nothing")
+
+    @audit.commanded
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read, and store."""
+        source, peer = options["source"], options["peer"]
+        try:
+            found = IMPORTERS[peer](source if "://" in source else Path(source))
+        except NotTheirs as error:
+            raise CommandError(f"{source}: {error}") from error
+        except OSError as error:
+            raise CommandError(f"{source}: {error.strerror or error}") from error
+        if not found.runs:
+            raise CommandError("\n".join([f"{source} has no run.", *found.left_out[:_SHOWN]]))
+        if options["dry_run"]:
+            self.stdout.write(f"{len(found.runs)} runs can be read.")
+            self._tell(found.left_out)
+            return
+        origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
+        done = importing.load(runs=found.runs, project=_project(options["project"]), origin=origin)
+        self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
+        for slug in sorted(done.campaigns):
+            self.stdout.write(f"campaign {slug}")
+        self._tell([*found.left_out, *done.left_out])
+
+    def _tell(self, left_out: list[str]) -> None:
+        if left_out:
+            self.stdout.write(f"Not taken ({len(left_out)}):")
+        for sentence in left_out[:_SHOWN]:
+            self.stdout.write(f"  {sentence}")
+        if len(left_out) > _SHOWN:
+            self.stdout.write(f"  and {len(left_out) - _SHOWN} more")
+
+
+def _project(slug: str) -> Project:
+    if slug == projects.DEFAULT:
+        return projects.default()
+    found = Project.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(f"There is no project {slug}. Make it: manage.py create_project {slug}")
+    return found

@@ -1,0 +1,126 @@
+"""Stores the runs of another tool, as its importer has read them: each once, however often."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runs.importers.row import ImportedRun
+from runs.models import Project, Run
+from runs.postgresql_settings import secrets
+from runs.services.access import audit
+from runs.services.errors import Refused
+from runs.services.uploads import campaigns
+from runs.services.uploads.store import store
+from runs.services.uploads.uploaded_run import (
+    GivenMeasurement,
+    GivenProfile,
+    GivenRevision,
+    GivenRun,
+    GivenSeries,
+)
+
+_AT_ONCE = 200
+_SHOWN = 300
+
+
+@dataclass
+class Loaded:
+    """What an import has stored; `there` are runs that were stored before."""
+
+    campaigns: set[str] = field(default_factory=set)
+    runs: int = 0
+    there: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loaded:
+    """Store these runs with their origin. One that contradicts what is stored is left out.
+
+    A run is known by its campaign and external id, so a second import adds what is new alone.
+    """
+    loaded = Loaded()
+    ordered = sorted(runs, key=lambda run: (run.campaign, run.started_at))
+    for begin in range(0, len(ordered), _AT_ONCE):
+        some = ordered[begin : begin + _AT_ONCE]
+        new = _new(some, project)
+        loaded.there += len(some) - len(new)
+        _store([_given(run, f"/{place}", origin) for place, run in enumerate(new)], project, loaded)
+    told = {"runs": loaded.runs, "there": loaded.there, "from": origin}
+    audit.record("imported", f"project {project.slug}", project=project, after=told)
+    return loaded
+
+
+def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
+    names = {run.campaign for run in runs}
+    slugs = campaigns.own_slugs(names, project)
+    known = set(
+        Run.objects.filter(
+            campaign__project=project,
+            campaign__slug__in={slugs.get(name, name) for name in names},
+            external_id__in={run.external_id for run in runs},
+        ).values_list("campaign__slug", "external_id")
+    )
+    found = {(slugs.get(run.campaign, run.campaign), run.external_id): run for run in runs}
+    return [run for key, run in found.items() if key not in known]
+
+
+def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
+    """Store them; those at fault are left out, and the others tried again."""
+    while runs:
+        try:
+            stored = store(runs=runs, project=project)
+        except Refused as refused:
+            faulty = {f"/{fault.pointer.split('/')[1]}": fault.message for fault in refused.faults}
+            loaded.left_out += [
+                f"{run.campaign} {run.external_id}: {faulty[run.at]}"[:_SHOWN]
+                for run in runs
+                if run.at in faulty
+            ]
+            kept = [run for run in runs if run.at not in faulty]
+            if len(kept) == len(runs):
+                raise
+            runs = kept
+            continue
+        loaded.runs += len(stored)
+        loaded.campaigns |= {run.campaign for run in stored}
+        return
+
+
+def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
+    is_whole = bool(run.measurements) and not run.failure
+    return GivenRun(
+        at=at,
+        campaign=run.campaign,
+        scenario=run.scenario,
+        external_id=run.external_id,
+        started_at=run.started_at,
+        finished_at=run.finished_at,
+        status="finished" if is_whole else "failed",
+        code="" if is_whole else "imported_without_figures",
+        message=run.failure[:2000],
+        levels=dict(run.levels),
+        measurements=tuple(
+            GivenMeasurement(
+                each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
+            )
+            for each in (run.measurements if is_whole else ())
+        ),
+        series=tuple(
+            GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
+            for each in run.series
+        ),
+        revision=_revision(run),
+        labels={**run.labels, "imported_from": origin[:500]},
+        settings=secrets.masked_all(dict(run.settings)),
+        hardware=GivenProfile(fields=dict(run.hardware)) if run.hardware else None,
+        server_version=run.server_version,
+        tool_name=run.tool_name,
+        tool_version=run.tool_version,
+    )
+
+
+def _revision(run: ImportedRun) -> GivenRevision | None:
+    if not run.sha:
+        return None
+    return GivenRevision(
+        run.sha, ref=run.branch, url=run.url, committed_at=run.committed_at, parents=run.parents
+    )

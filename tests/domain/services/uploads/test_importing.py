@@ -1,0 +1,360 @@
+"""What other tools have kept comes in once, with commits, dates, origin, and what was left out.
+
+The files are of the peers' forms, with numbers of our own.
+"""
+
+import io
+import json
+import random
+import sqlite3
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from runs.models import Change, Run
+from runs.services.changes import changes
+from tests.histories import sha
+from tests.unit.tools.reading import sample
+
+pytestmark = pytest.mark.django_db
+
+
+def github_action_benchmark(folder):
+    entries = [
+        {
+            "commit": {
+                "id": sha(number),
+                "timestamp": f"2025-01-{number + 1:02d}T10:00:00+09:00",
+                "url": f"https://example.org/commit/{sha(number)}",
+            },
+            "date": 1735700000000 + number * 86_400_000,
+            "tool": "customSmallerIsBetter",
+            "benches": [
+                {"name": "insert", "value": value, "unit": "ms"},
+                {"name": "挿入", "value": 5, "unit": "ms"},
+            ],
+        }
+        for number, value in enumerate(steps(30))
+    ]
+    text = json.dumps({"lastUpdate": 1, "entries": {"Nightly": entries}})
+    file = folder / "data.js"
+    file.write_text(f"window.BENCHMARK_DATA = {text}")
+    return file
+
+
+def steps(count):
+    noise = random.Random(7)
+    return [(10 if place < count / 2 else 15) * noise.gauss(1, 0.01) for place in range(count)]
+
+
+def asv(folder):
+    machine = folder / "results" / "vm"
+    machine.mkdir(parents=True)
+    units = {"b.time_sum": {"unit": "seconds"}, "b.track": {"unit": "objects"}}
+    (folder / "results" / "benchmarks.json").write_text(json.dumps({**units, "version": 2}))
+    (machine / "machine.json").write_text(json.dumps({"machine": "vm", "cpu": "EPYC"}))
+    document = {
+        "commit_hash": sha(1),
+        "date": 1735700000000,
+        "params": {"machine": "vm", "python": "3.12", "cpu": "EPYC"},
+        "result_columns": ["result", "params", "version"],
+        "results": {
+            "b.time_sum": [[2.5e-6, None], [["10", "1000"], ["'a'"]], "v"],
+            "b.track": [[42], [], "v"],
+            "b.broken": [None, [], "v"],
+        },
+        "version": 2,
+    }
+    (machine / "11111111-virtualenv-py3.12.json").write_text(json.dumps(document))
+    return folder / "results"
+
+
+def codespeed(folder):
+    file = folder / "timeline.json"
+    points = [
+        ["2025/01/02 10:00:00 +0000", 2.5, "", sha(2), "", "default"],
+        ["2025/01/01 10:00:00 +0000", 2.4, 0.1, sha(1), "", "default"],
+        ["2025/01/01 10:00:00 +0000", 2.4, 0.1, "1234", "", "default"],
+    ]
+    timeline = {
+        "benchmark": "float",
+        "units": "seconds",
+        "lessisbetter": " (less is better)",
+        "branches": {"default": {"7": points}},
+    }
+    file.write_text(json.dumps({"timelines": [timeline]}))
+    return file
+
+
+def conbench(folder):
+    file = folder / "results.json"
+
+    def result(name, unit, mean, **fields):
+        return {
+            "run_id": "r1",
+            "timestamp": "2025-01-01T10:00:00Z",
+            "tags": {"name": name, "scale": 10},
+            "stats": {"unit": unit, "mean": mean, "data": [mean]},
+            "commit": {
+                "sha": sha(5),
+                "repository": "https://github.com/org/repo",
+                "timestamp": "2024-12-31T10:00:00Z",
+                "parent_sha": sha(4),
+            },
+            "hardware": {"name": "box"},
+            **fields,
+        }
+
+    data = [result("read", "B/s", 9.0), result("write", "s", 2.0), result("x", "s", None)]
+    file.write_text(json.dumps({"data": data, "metadata": {"next_page_cursor": None}}))
+    return file
+
+
+def phoronix(folder):
+    file = folder / "composite.xml"
+    file.write_text(
+        """<?xml version="1.0"?>
+<PhoronixTestSuite>
+  <Generated><Title>PostgreSQL here</Title></Generated>
+  <System><Identifier>box</Identifier><Hardware>Processor: EPYC, Memory: 8GB</Hardware>
+    <TimeStamp>2025-01-01 10:00:00</TimeStamp><TestClientVersion>10.8.4</TestClientVersion>
+  </System>
+  <Result><Identifier>pts/pgbench-1.14.0</Identifier><Title>PostgreSQL</Title>
+    <Description>Scaling Factor: 1 - Clients: 1 - Mode: Read Only</Description>
+    <Scale>TPS</Scale><Proportion>HIB</Proportion>
+    <Data><Entry><Identifier>box</Identifier><Value>33445.5</Value>
+      <RawString>33400:33491</RawString></Entry></Data></Result>
+  <Result><Identifier>pts/pgbench-1.14.0</Identifier><Title>PostgreSQL</Title>
+    <Description>Scaling Factor: 1 - Clients: 1 - Mode: Read Only - Average Latency</Description>
+    <Scale>ms</Scale><Proportion>LIB</Proportion>
+    <Data><Entry><Identifier>box</Identifier><Value></Value></Entry></Data></Result>
+</PhoronixTestSuite>
+"""
+    )
+    return folder
+
+
+def hammerdb(folder):
+    file = folder / "hammer.DB"
+    database = sqlite3.connect(file)
+    database.executescript(
+        """
+        CREATE TABLE JOBMAIN(jobid TEXT, db TEXT, bm TEXT, jobdict TEXT, timestamp DATETIME);
+        CREATE TABLE JOBTIMING(jobid TEXT, vu INTEGER, procname TEXT, calls INTEGER, min_ms REAL,
+            avg_ms REAL, max_ms REAL, total_ms REAL, p99_ms REAL, p95_ms REAL, p50_ms REAL,
+            sd REAL, ratio_pct REAL, summary INTEGER, elapsed_ms REAL);
+        CREATE TABLE JOBTCOUNT(jobid TEXT, counter INTEGER, metric TEXT, timestamp DATETIME);
+        CREATE TABLE JOBOUTPUT(jobid TEXT, vu INTEGER, output TEXT);
+        INSERT INTO JOBMAIN VALUES ('A1', 'PostgreSQL', 'TPC-C', '', '2025-01-01 10:00:00'),
+            ('B2', 'PostgreSQL', 'TPC-C', '', '2025-01-02 10:00:00');
+        INSERT INTO JOBOUTPUT VALUES ('A1', 1, 'Beginning rampup time of 2 minutes'),
+            ('A1', 1, 'Timing test period of 5 in minutes'),
+            ('A1', 1, '4 Active Virtual Users configured'),
+            ('A1', 1, 'TEST RESULT : System achieved 18342 NOPM from 42427 PostgreSQL TPM'),
+            ('B2', 1, 'Beginning rampup time of 2 minutes');
+        INSERT INTO JOBTIMING VALUES ('A1', 2, 'NEWORD', 53589, 1.251, 4.257, 126.83, 228145.1,
+            14.536, 7.009, 3.849, 3230.18, 54.171, 1, 420772.0);
+        INSERT INTO JOBTCOUNT VALUES ('A1', 41000, 'tpm', '2025-01-01 10:00:10'),
+            ('A1', 42000, 'tpm', '2025-01-01 10:00:20');
+        """
+    )
+    database.close()
+    return file
+
+
+def benchbase(folder):
+    stem = "tpcc_2025-01-01_10-00-00"
+    summary = sample("benchbase", "tpcc.summary.json")
+    (folder / f"{stem}.summary.json").write_bytes(summary)
+    (folder / f"{stem}.results.csv").write_bytes(sample("benchbase", "tpcc.results.csv"))
+    (folder / f"{stem}.params.json").write_text(json.dumps({"work_mem": "4MB"}))
+    (folder / f"{stem}.config.xml").write_text(
+        "<parameters><works><work><time>60</time><rate>unlimited</rate></work></works></parameters>"
+    )
+    (folder / "mysql.summary.json").write_bytes(sample("benchbase", "mysql.summary.json"))
+    return folder
+
+
+def benchmarksql(folder):
+    data = folder / "my_result_2025-01-01_100000" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "run.properties").write_text("db=postgres\nterminals=4\n# x=1\n")
+    (data / "runInfo.csv").write_text(
+        "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses\n"
+        "1,simple,5.1,postgres,2025-01-01 10:00:00.123,2,10,10\n"
+    )
+    rows = [f"1,{place * 1000},{place},{place},NEW_ORDER,0,0,0" for place in range(1, 101)]
+    rows += [
+        "1,500,3,3,PAYMENT,0,0,0",
+        "1,999999999,3,3,PAYMENT,0,0,0",
+        "1,9,9,9,DELIVERY_BG,0,0,0",
+    ]
+    header = "run,elapsed,latency,dblatency,ttype,rbk,dskipped,error"
+    (data / "result.csv").write_text("\n".join([header, *rows, ""]))
+    return folder
+
+
+def pgbench_tools(folder):
+    def copy(table, columns, *rows):
+        lines = "".join("\t".join(row) + "\n" for row in rows)
+        return f"COPY public.{table} ({columns}) FROM stdin;\n{lines}\\.\n\n"
+
+    tests = (
+        'server, test, "set", scale, dbsize, start_time, end_time, tps, script, clients, workers,'
+        " trans, avg_latency, max_latency, percentile_90_latency, wal_written, rate_limit"
+    )
+    first, second = "2025-01-01 10:00:00", "2025-01-01 10:01:00"
+    done = (first, second, "812.5", "select", "4", "2", "48750", "4.9", "31.5", "7.25")
+    file = folder / "results.sql"
+    file.write_text(
+        copy("testset", "server, set, info, category", ("db1", "1", r"first\tset", r"\N"))
+        + copy(
+            "tests",
+            tests,
+            ("db1", "1", "1", "10", "160000000", *done, "0", r"\N"),
+            ("db1", "2", "1", "10", "160000000", first, r"\N", "0", *[r"\N"] * 8),
+        )
+        + copy(
+            "test_settings",
+            "server, test, name, setting, unit, source, boot_val, value",
+            ("db1", "1", "server_version", "16.4", r"\N", "default", "16.4", "16.4"),
+            ("db1", "1", "work_mem", "4096", "kB", "default", "4096", "4MB"),
+        )
+        + copy(
+            "test_metrics_data",
+            "collected, value, metric, test, server",
+            *[(f"2025-01-01 10:00:{s:02d}", str(s), "idle", "1", "db1") for s in range(1, 6)],
+        )
+    )
+    return file
+
+
+# Of each peer: what makes its files, figures, levels, runs, and how many sentences are left out.
+PEERS = {
+    "github-action-benchmark": (github_action_benchmark, {}, {}, 30, 0),
+    "asv": (
+        asv,
+        {"b_time_sum_10_a": 2.5e-6, "b_track": 42},
+        {"machine": "vm", "python": "3.12"},
+        1,
+        2,
+    ),
+    "codespeed": (codespeed, {}, {"executable": "7"}, 2, 1),
+    "conbench": (
+        conbench,
+        {"read_scale_10": 9.0, "write_scale_10": 2.0},
+        {"machine": "box"},
+        1,
+        1,
+    ),
+    "phoronix": (
+        phoronix,
+        {"postgresql_scaling_factor_1_clients_1_mode_read_only": 33445.5},
+        {"system": "box"},
+        1,
+        1,
+    ),
+    "hammerdb": (
+        hammerdb,
+        {"nopm": 18342, "tpm": 42427, "neword_latency_p99": 14.536},
+        {"clients": 4, "duration": 300, "rampup": 120},
+        1,
+        1,
+    ),
+    "benchbase": (
+        benchbase,
+        {"throughput": 1913.103115281029, "latency_p50": 6.198},
+        {"clients": 8, "duration": 60, "rate": "unlimited", "benchmark": "tpcc"},
+        1,
+        1,
+    ),
+    "benchmarksql": (
+        benchmarksql,
+        {"tpmc": 50.0, "tpm": 50.5, "new_order_latency_p90": 90, "new_order_latency_max": 100},
+        {"clients": 4, "warehouses": 10, "duration": 120},
+        1,
+        0,
+    ),
+    "pgbench-tools": (
+        pgbench_tools,
+        {"tps": 812.5, "transactions": 48750, "latency_p90": 7.25, "latency_average": 4.9},
+        {"clients": 4, "threads": 2, "scale": 10, "script": "select"},
+        1,
+        1,
+    ),
+}
+
+
+def imported(peer, source, *options):
+    out = io.StringIO()
+    call_command("import_results", peer, str(source), *options, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_a_peers_results_come_in_once(peer, tmp_path):
+    make, figures, levels, count, left_out = PEERS[peer]
+    source = make(tmp_path)
+
+    first, second = imported(peer, source), imported(peer, source)
+
+    run = Run.objects.order_by("id").first()
+    found = dict(run.measurements.values_list("metric__name", "value"))
+    assert first.startswith(f"{count} runs are new, 0 were there.")
+    assert second.startswith(f"0 runs are new, {count} were there.")
+    assert (f"Not taken ({left_out}):" in first) == bool(left_out)
+    assert run.state == "finished"
+    assert {name: pytest.approx(value) for name, value in figures.items()}.items() <= found.items()
+    assert levels.items() <= run.cell.levels.items()
+    assert run.labels["imported_from"].startswith(f"{peer}: ")
+
+
+def test_a_history_shows_its_change_at_its_commit_and_date(tmp_path):
+    imported("github-action-benchmark", github_action_benchmark(tmp_path))
+    changes.find(campaign_id=Run.objects.first().campaign_id)
+
+    change = Change.objects.get()
+    run = Run.objects.order_by("started_at").first()
+    assert change.run.cell.revision.sha == sha(15)
+    assert run.cell.revision.committed_at == datetime(2025, 1, 1, 1, tzinfo=UTC)
+    assert {m.metric.direction for m in run.measurements.all()} == {"lower"}
+
+
+def test_settings_monitors_and_series_come_along(tmp_path):
+    imported("pgbench-tools", pgbench_tools(tmp_path))
+
+    run = Run.objects.get()
+    assert run.server_version == "16.4"
+    assert run.settings.settings["work_mem"]["setting"] == "4MB"
+    assert run.series.get(name="os_idle").values == [1, 2, 3, 4, 5]
+
+
+def test_a_dry_run_stores_nothing(tmp_path):
+    assert imported("asv", asv(tmp_path), "--dry-run").startswith("1 runs can be read.")
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", "<a/>", "<!DOCTYPE a><a/>", "\x00\xff", "[[" * 9999]
+)
+def test_a_file_of_somebody_else_is_named(peer, text, tmp_path):
+    file = tmp_path / "x.json"
+    file.write_text(text)
+
+    with pytest.raises(CommandError):
+        imported(peer, file)
+
+
+def test_what_contradicts_is_left_out_and_the_rest_stored(tmp_path):
+    file = conbench(tmp_path)
+    document = json.loads(file.read_text())
+    other = {**document["data"][0], "run_id": "r2", "timestamp": "2025-01-02T10:00:00Z"}
+    document["data"].append({**other, "stats": {"unit": "s", "mean": 1.0}})
+    file.write_text(json.dumps(document))
+
+    told = imported("conbench", file)
+
+    assert told.startswith("1 runs are new")
+    assert "conbench-repo r2@box: The direction of" in told
