@@ -4,6 +4,7 @@ Source: init/resultdb.sql. Each row of `tests` is a run; test_settings, test_bgw
 test_metrics_data give settings, counters and monitors where they are. Times are taken as UTC.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,7 @@ _LEVELS = {
     "client_limit": "client_limit",
     "multi": "multiplier",
 }
+_VERSION = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9]{1,2}(?:\.[0-9]{1,3}){0,2})\b")
 _ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
 _MONITORS = 60  # series of a run
 
@@ -65,7 +67,7 @@ def read(source: Path | str) -> Imported:
 def _asked(address: str) -> Tables:
     found: Tables = {}
     try:
-        with psycopg.connect(address) as connection:
+        with psycopg.connect(address, client_encoding="utf8") as connection:
             connection.read_only = True
             cursor = connection.cursor(row_factory=dict_row)
             for table in _TABLES:
@@ -124,9 +126,11 @@ def _take(
 ) -> None:
     key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
     where = " ".join(filter(None, ["test", *key]))
-    if at is None or ended is None or not number(row.get("tps")):
-        found.left_out.append(f"{where}: it has not ended, or has no tps.")
+    if at is None or ended is None or not _number(row.get("trans")):
+        found.left_out.append(f"{where}: it has not ended, or measured no transaction.")
         return
+    if not _number(row.get("tps")):
+        found.left_out.append(f"{where}: the column tps is empty; the rest of it is taken.")
     settings = {
         str(each["name"]): str(each.get("value") or each.get("setting") or "")
         for each in further["test_settings"].get(key, [])
@@ -148,10 +152,20 @@ def _take(
             labels=texts({"set": info, "server": key[0]}),
             settings={name: value for name, value in settings.items() if value},
             hardware=_hardware(tables.get("server", []), key[0]),
-            server_version=settings.get("server_version", "").split(" ")[0],
+            server_version=_version(row, settings),
             tool_name="pgbench",
         )
     )
+
+
+def _number(value: Any) -> float | None:
+    """A number of either source: a dump has texts, and a connection decimals."""
+    return None if value is None else number(str(value))
+
+
+def _version(row: Row, settings: dict[str, str]) -> str:
+    found = _VERSION.match(settings.get("server_version") or str(row.get("server_version") or ""))
+    return found["version"] if found else ""
 
 
 def _same_set(testset: Row, row: Row) -> bool:
@@ -161,7 +175,7 @@ def _same_set(testset: Row, row: Row) -> bool:
 
 def _hardware(servers: list[Row], name: str) -> dict[str, Any]:
     row: Row = next((each for each in servers if each.get("server") == name), {})
-    model, threads = str(row.get("server_cpu") or "")[:200], number(str(row.get("server_num_proc")))
+    model, threads = str(row.get("server_cpu") or "")[:200], _number(row.get("server_num_proc"))
     found = {"name": model or name, "cpu_model": model, "threads": int(threads) if threads else 0}
     return {key: value for key, value in found.items() if value} if row else {}
 
@@ -170,7 +184,7 @@ def _levels(row: Row) -> Iterator[tuple[str, Level]]:
     if row.get("script"):
         yield "script", str(row["script"])[:80]
     for column, level in _LEVELS.items():
-        value = number(row.get(column))
+        value = _number(row.get(column))
         if value:  # 0 and NULL are of no limit
             yield level, int(value) if value.is_integer() else value
 
@@ -179,11 +193,10 @@ def _values(
     row: Row, key: tuple[str, str], further: dict[str, dict[tuple[str, str], list[Row]]]
 ) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
-        value = number(str(row[column])) if row.get(column) is not None else None
-        yield from metric.of(value or None)
+        yield from metric.of(_number(row.get(column)) or None)
     for each in further["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
-            yield from Metric(name, name, "", "neutral").of(number(str(each.get(name))))
+            yield from Metric(name, name, "", "neutral").of(_number(each.get(name)))
 
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
@@ -192,9 +205,9 @@ def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
     for row in rows:
         if at := moment(row.get("collected")):
             points[str(row.get("metric"))].append(
-                (at.timestamp() - begin, number(str(row.get("value"))))
+                (at.timestamp() - begin, _number(row.get("value")))
             )
     for name, placed in sorted(points.items())[:_MONITORS]:
         placed.sort(key=lambda point: point[0])
         interval = metrics.interval_of([seconds for seconds, _value in placed])
-        yield from metrics.regular(f"os_{slug(name)}"[:60], "", placed, interval=interval)
+        yield from metrics.regular(f"monitor_{slug(name)}"[:60], "", placed, interval=interval)

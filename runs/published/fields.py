@@ -88,7 +88,7 @@ def _number(text: str) -> Any:
 T = TypeVar("T")
 
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿]")
-SIZE = re.compile(r"\A(\d++(?:\.\d++)?+) ?(\w+)")
+SIZE = re.compile(r"\A(\d++(?:\.\d++)?) ?(\w+)")
 SIZES = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 SIZES |= {f"{unit[0]}iB": size for unit, size in SIZES.items()}
 

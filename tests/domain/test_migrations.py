@@ -8,9 +8,11 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from importlib import import_module
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.core.management import CommandError, call_command
 from django.core.management.base import SystemCheckError
@@ -26,8 +28,11 @@ from benchlab import gentle_migrations
 from benchlab.gentle_migrations import AddCheck, InSteps, LockWaits, forget_steps
 from runs.analysis import certificate, monitoring
 from runs.execution.plan import RunPlan
+from runs.models import Metric
+from runs.services.access import projects
 from runs.services.database import is_wait
 from runs.services.operations import backups
+from tests import factories
 from tests.migrated import ROOT, create_database
 
 # Migrations wait in short tries, keep nobody waiting, and go on where they were cut off.
@@ -338,6 +343,40 @@ def test_drafts_that_cannot_be_written_stay_in_their_table(settings, tmp_path):
     with pytest.raises(NotADirectoryError), drafts(("harbour-2020", "source: {}", "")):
         pass
     assert statement("SELECT slug FROM runs_publicationdraft") == ("harbour-2020",)
+
+
+@pytest.mark.django_db
+def test_the_storage_scenarios_bandwidths_give_their_names_to_fio():
+    renaming = import_module("runs.migrations.0064_storage_metrics").rename
+    units = {"read_bandwidth": "MB/s", "write_bandwidth": "MB/s", "bandwidth": "MB/s"}
+    shared = {name: factories.metric(name, unit=unit) for name, unit in units.items()}
+    of_project = factories.own_metric(projects.default(), "read_bandwidth", unit="MB/s")
+    run = factories.run()
+    run.measurements.create(metric=shared["read_bandwidth"], value=512)
+
+    renaming(apps, None)
+    renaming(apps, None)  # after a migration that was cut off
+
+    assert run.measurements.get().metric.name == "storage_read_bandwidth"
+    assert run.measurements.get().value == 512
+    assert set(Metric.objects.filter(project=None).values_list("name", flat=True)) >= {
+        "storage_read_bandwidth",
+        "storage_write_bandwidth",
+        "bandwidth",
+    }
+    of_project.refresh_from_db()
+    assert of_project.name == "read_bandwidth"
+
+
+@pytest.mark.django_db
+def test_a_bandwidth_of_fio_keeps_its_name():
+    renaming = import_module("runs.migrations.0064_storage_metrics").rename
+    of_fio = factories.metric("read_bandwidth", unit="MiB/s")
+
+    renaming(apps, None)
+
+    of_fio.refresh_from_db()
+    assert of_fio.name == "read_bandwidth"
 
 
 @pytest.mark.django_db

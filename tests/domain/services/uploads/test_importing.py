@@ -327,7 +327,7 @@ def test_settings_monitors_and_series_come_along(tmp_path):
     run = Run.objects.get()
     assert run.server_version == "16.4"
     assert run.settings.settings["work_mem"]["setting"] == "4MB"
-    assert run.series.get(name="os_idle").values == [1, 2, 3, 4, 5]
+    assert run.series.get(name="monitor_idle").values == [1, 2, 3, 4, 5]
 
 
 def test_a_dry_run_stores_nothing(tmp_path):
