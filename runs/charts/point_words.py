@@ -5,7 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-_FIELD = re.compile(r"%\{(?P<name>[\w.]+)(?:\[(?P<index>\d+)\])?(?::(?P<format>[^}]*))?\}")
+_FIELD = re.compile(
+    r"%\{(?P<name>[\w.]{1,40})(?:\[(?P<index>\d{1,4})\])?(?::(?P<format>[^}]{0,40}))?\}"
+)
 _BREAK = re.compile(r"<br>|<extra>")
 _TAG = re.compile(r"</?(?:b|extra)>")
 _SIGNIFICANT = re.compile(r"\.(\d+)~?g")

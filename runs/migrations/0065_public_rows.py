@@ -17,6 +17,7 @@ BEGIN
     FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = cell.campaign_id
         LEFT JOIN runs_project project ON project.id = campaign.project_id
     WHERE cell.id = NEW.cell_id;
+    NEW.is_public := coalesce(NEW.is_public, true);
     RETURN NEW;
 END $$;
 """
@@ -27,6 +28,7 @@ BEGIN
     FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = cell.campaign_id
         LEFT JOIN runs_project project ON project.id = campaign.project_id
     WHERE cell.id = NEW.cell_id;
+    NEW.is_public := coalesce(NEW.is_public, true);
     RETURN NEW;
 END $$;
 """

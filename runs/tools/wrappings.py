@@ -4,11 +4,11 @@ The text that a tool printed is in there whole; it is taken out here, for all to
 """
 
 import html
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from runs import foreign_json
 from runs.tools.adapter import Reason
 from runs.tools.output import document_of, text_of
 
@@ -151,7 +151,7 @@ def _from_strings(lines: list[str]) -> _Found:
 
 def _string(text: str) -> str:
     try:
-        found = json.loads(text)
+        found = foreign_json.loads(text)
     except ValueError:
         return text.strip('"')
     return str(found)
