@@ -19,14 +19,16 @@ Level = int | float | str
 class UnreadableOutput(ValueError):
     """The files are not this tool's, or not in a form that can be read.
 
-    `code` is stable, `message` says what was found, `remedy` what to do.
+    `code` is stable, `message` says what was found, `remedy` what to do. Both are translated with
+    the names still out of them: `texts` and `names`.
     """
 
-    def __init__(self, code: str, message: str, remedy: str) -> None:
-        super().__init__(message)
+    def __init__(self, code: str, message: str, remedy: str, **names: str) -> None:
         self.code = code
-        self.message = message
-        self.remedy = remedy
+        self.texts = (message, remedy)
+        self.names = names
+        self.message, self.remedy = (text % names if names else text for text in self.texts)
+        super().__init__(self.message)
 
 
 @dataclass(frozen=True)

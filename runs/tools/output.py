@@ -10,6 +10,7 @@ from typing import Any
 
 from runs import foreign_json
 from runs.tools.adapter import Files, UnreadableOutput
+from runs.wording import gettext_noop as _
 
 UNKNOWN_LINES = 100
 LONGEST_MESSAGE = 500
@@ -40,8 +41,8 @@ def output_of(files: Files) -> str:
             return text_of(files[name])
     raise UnreadableOutput(
         "no_output",
-        "The upload has no output of the tool.",
-        'Send what the tool printed as "raw", or as a file named "stdout".',
+        _("The upload has no output of the tool."),
+        _('Send what the tool printed as "raw", or as a file named "stdout".'),
     )
 
 

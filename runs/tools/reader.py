@@ -7,6 +7,7 @@ from dataclasses import replace
 from runs.tools import registry
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.wrappings import alternatives, unwrapped
+from runs.wording import gettext_noop as _
 
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
@@ -65,8 +66,9 @@ def _refuse_page(adapter: Adapter, files: Files) -> None:
         if isinstance(content, str) and _PAGE.match(content[:2000].lstrip()):
             raise UnreadableOutput(
                 "web_page",
-                f"This is an HTML page, and not {adapter.title}'s output.",
-                "Look at the job that fetched it: a proxy or a login page has answered it.",
+                _("This is an HTML page, and not %(tool)s's output."),
+                _("Look at the job that fetched it: a proxy or a login page has answered it."),
+                tool=adapter.title,
             )
 
 
@@ -81,13 +83,17 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
         if isinstance(reading, Reading) and reading.status == "finished":
             raise UnreadableOutput(
                 "other_tool",
-                f"This is {other.title}'s output, and not {adapter.title}'s.",
-                f"Send it with --tool {other.name} (or tool: {other.name}).",
+                _("This is %(other)s's output, and not %(tool)s's."),
+                _("Send it with --tool %(name)s (or tool: %(name)s)."),
+                other=other.title,
+                tool=adapter.title,
+                name=other.name,
             )
     text = "".join(content for content in files.values() if isinstance(content, str))
     if comma := _COMMA.search(text):
         raise UnreadableOutput(
             "decimal_comma",
-            f"The figures are written with commas ({comma[0]}).",
-            "Run the tool with LC_ALL=C.",
+            _("The figures are written with commas (%(figure)s)."),
+            _("Run the tool with LC_ALL=C."),
+            figure=comma[0],
         )

@@ -121,7 +121,8 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
     try:
         return reader.read(adapter, files)
     except UnreadableOutput as unreadable:
-        told = (_(unreadable.message), _(unreadable.remedy))
+        told = [_(each) for each in unreadable.texts]
+        told = [each % unreadable.names if unreadable.names else each for each in told]
         faults.append(Fault(f"{at}/raw", unreadable.code, *told))
         return None
 

@@ -165,15 +165,17 @@ def before(campaign: Campaign, revision: Revision) -> Revision | None:
 
 def _begins_with(campaign: Campaign, sha: str) -> Q:
     """Digits sort before letters in every collation, and g after all that a sha has."""
-    return _of_project(campaign) & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+    begins = Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+    if len(sha) in WHOLE_SHA:  # it may be known by fewer digits
+        begins |= Q(sha__in=[sha[:end] for end in range(7, len(sha))])
+    return _of_project(campaign) & begins
 
 
 def is_commit(campaign: Campaign, text: str) -> bool:
     """Whether the text is a whole sha that was measured, and so no branch. One query at most."""
     if len(text) not in WHOLE_SHA:
         return False
-    own = measured(campaign).filter(_of_project(campaign), sha=text.lower())
-    return own.exists()
+    return measured(campaign).filter(_begins_with(campaign, text.lower())).exists()
 
 
 def is_branch(campaign: Campaign, name: str) -> bool:

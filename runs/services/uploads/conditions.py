@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Model
+from django.db.models import Model, Q
 from django.utils.translation import gettext as _
 
 from runs.models import (
@@ -29,6 +29,14 @@ PROFILES: dict[str, type[HardwareProfile] | type[Environment]] = {
     "hardware": HardwareProfile,
     "environment": Environment,
 }
+
+
+# Whether the next known commit is the same one with another number of digits.
+NEXT = (
+    "coalesce((SELECT starts_with({whole}, {begin}) FROM runs_revision known"
+    " WHERE project_id = %s::bigint AND known.sha {sign} made.sha"
+    " ORDER BY known.sha {order} LIMIT 1), false)"
+)
 
 
 @dataclass(frozen=True)
@@ -148,18 +156,48 @@ def _given_revisions(runs: Sequence[GivenRun]) -> dict[str, GivenRevision]:
 
 
 def _making(given: Mapping[str, GivenRevision], project: Project) -> Statement:
-    """Creates revisions that are new: a run of CI is that of a new commit."""
+    """Creates revisions that are new: a run of CI is that of a new commit.
+
+    One of which a shorter or longer spelling is known is not made, but found by `spelled`: among
+    shas in their order it would be next to it.
+    """
     rows = [
         (sha, each.ref, each.url, each.committed_at, json.dumps(each.parents))
         for sha, each in sorted(given.items())
     ]
     return Statement(
-        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"
+        "INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)"  # noqa: S608 -- our names
         " SELECT %s::bigint, made.*, now() FROM unnest(%s::text[], %s::text[], %s::text[],"
         " %s::timestamptz[], %s::jsonb[]) AS made (sha, ref, url, committed_at, parents)"
+        f" WHERE NOT {NEXT.format(sign='<', order='DESC', whole='made.sha', begin='known.sha')}"
+        f" AND NOT {NEXT.format(sign='>', order='', whole='known.sha', begin='made.sha')}"
         " ON CONFLICT (project_id, sha) DO NOTHING",
-        (project.pk, *map(list, zip(*rows, strict=True))),
+        (project.pk, *map(list, zip(*rows, strict=True)), project.pk, project.pk),
     )
+
+
+def spelled(
+    runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
+) -> dict[str, str]:
+    """The stored sha of each commit that is known by a shorter or longer one.
+
+    No query where all were found as given; `rows` are those of the query for revisions.
+    """
+    missing = _given_revisions(runs).keys() - {row[0] for row in rows}
+    found = {}
+    for sha in sorted(missing):
+        alike = Q(sha__startswith=sha) | Q(sha__in=[sha[:end] for end in range(7, len(sha))])
+        stored = Revision.objects.filter(alike, project=project).values_list("sha", flat=True)[:2]
+        if len(stored) == 1:
+            found[sha] = stored[0]
+            continue
+        message = _("Several commits begin with %(sha)s: give it whole.") % {"sha": sha}
+        faults += [
+            Fault(f"{run.at}/revision/sha", "ambiguous_revision", message)
+            for run in runs
+            if run.revision and run.revision.sha == sha
+        ]
+    return found
 
 
 def _revision_question(given: Iterable[str], project: Project) -> Statement:

@@ -161,6 +161,10 @@ def _store(
     if names := campaigns.own_names(runs, found["cells"], project):
         named = [replace(run, campaign=names.get(run.campaign, run.campaign)) for run in runs]
         return _store(named, project, {slug: name for name, slug in names.items()})
+    if shas := conditions.spelled(runs, found.get("revisions", []), project, faults):
+        return _store([_spelled(run, shas) for run in runs], project, uploaded_as)
+    if faults:
+        raise Refused("contradicts", faults)
     known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
     under = conditions.resolve(runs, found, project, faults)
     metric_ids, runs = metrics.resolve(runs, found["metrics"], project, faults)
@@ -197,6 +201,13 @@ def _store(
         )
         for run, key, where in zip(runs, ids, placed, strict=True)
     ]
+
+
+def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:
+    """The run with its commit's sha as it is stored."""
+    if run.revision is None or run.revision.sha not in shas:
+        return run
+    return replace(run, revision=replace(run.revision, sha=shas[run.revision.sha]))
 
 
 def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:

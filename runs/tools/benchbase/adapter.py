@@ -61,8 +61,8 @@ class BenchbaseAdapter:
         if not summaries:
             raise UnreadableOutput(
                 "not_benchbase_output",
-                "There is no summary of BenchBase in the output, or it is not whole.",
-                "Send the file results/*.summary.json, unchanged.",
+                _("There is no summary of BenchBase in the output, or it is not whole."),
+                _("Send the file results/*.summary.json, unchanged."),
             )
         summary = summaries[0]
         reasons = tuple(_reasons(summaries))

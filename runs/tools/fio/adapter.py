@@ -162,13 +162,13 @@ def _unreadable(text: str) -> UnreadableOutput:
     if "fio-" in text[:10_000] and '"fio version"' not in text[:10_000]:
         return UnreadableOutput(
             "fio_not_json",
-            "This is fio's output for people, whose numbers are rounded.",
-            "Run fio with --output-format=json and send that.",
+            _("This is fio's output for people, whose numbers are rounded."),
+            _("Run fio with --output-format=json and send that."),
         )
     return UnreadableOutput(
         "not_fio_output",
-        "There is no JSON of fio in the output, or it is not whole.",
-        "Send all that fio --output-format=json printed, unchanged.",
+        _("There is no JSON of fio in the output, or it is not whole."),
+        _("Send all that fio --output-format=json printed, unchanged."),
     )
 
 

@@ -209,8 +209,8 @@ class GoTpcAdapter:
         if not report.known_lines:
             raise UnreadableOutput(
                 "not_go_tpc_output",
-                "No line of the output is go-tpc's.",
-                "Send all that go-tpc tpcc run printed, unchanged.",
+                _("No line of the output is go-tpc's."),
+                _("Send all that go-tpc tpcc run printed, unchanged."),
             )
         reasons = tuple(_reasons(report))
         status = _status(reasons)

@@ -61,8 +61,8 @@ class GoogleBenchmarkAdapter:
             is_one=_is_one,
             otherwise=UnreadableOutput(
                 "not_google_benchmark_output",
-                "The output has no JSON of Google Benchmark.",
-                "Run it with --benchmark_format=json, or send the file of --benchmark_out.",
+                _("The output has no JSON of Google Benchmark."),
+                _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
             ),
             read=_read,
         )

@@ -52,8 +52,8 @@ class HammerdbAdapter:
         if not log.known_lines:
             raise UnreadableOutput(
                 "not_hammerdb_output",
-                "Nothing in the output is HammerDB's.",
-                "Send hammerdb.log, or what job <id> result printed.",
+                _("Nothing in the output is HammerDB's."),
+                _("Send hammerdb.log, or what job <id> result printed."),
             )
         reasons = tuple(_reasons(log))
         status = _status(reasons)

@@ -37,8 +37,8 @@ class HyperfineAdapter:
             is_one=_is_one,
             otherwise=UnreadableOutput(
                 "not_hyperfine_output",
-                "The output has no JSON of hyperfine.",
-                "Run hyperfine with --export-json FILE, and send that file.",
+                _("The output has no JSON of hyperfine."),
+                _("Run hyperfine with --export-json FILE, and send that file."),
             ),
             read=_read,
         )

@@ -48,8 +48,8 @@ class LinesAdapter:
         if not matches:
             raise UnreadableOutput(
                 "no_figures",
-                "No line has the form metric=value unit.",
-                "Print lines such as tps=14203.5 tps or wal_size=81 MiB lower.",
+                _("No line has the form metric=value unit."),
+                _("Print lines such as tps=14203.5 tps or wal_size=81 MiB lower."),
             )
         values, reasons = _values(matches)
         reasons += [

@@ -77,8 +77,8 @@ class PgTestFsyncAdapter:
         if not tests.sections and not tests.errors:
             raise UnreadableOutput(
                 "not_pg_test_fsync_output",
-                "The output has none of pg_test_fsync's tests.",
-                "Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C.",
+                _("The output has none of pg_test_fsync's tests."),
+                _("Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C."),
             )
         reasons = tuple(_reasons(tests))
         status = _status(tests, reasons)

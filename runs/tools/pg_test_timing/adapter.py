@@ -48,8 +48,8 @@ class PgTestTimingAdapter:
         if not costs and not seconds and not any(map(_BACKWARDS.fullmatch, lines)):
             raise UnreadableOutput(
                 "not_pg_test_timing_output",
-                "No line of the output is pg_test_timing's.",
-                "Send all that pg_test_timing printed, unchanged, run with LC_ALL=C.",
+                _("No line of the output is pg_test_timing's."),
+                _("Send all that pg_test_timing printed, unchanged, run with LC_ALL=C."),
             )
         reasons = tuple(_reasons(lines, [clock for clock, _match in costs]))
         return Reading(

@@ -156,6 +156,7 @@ _OTHER_USE = re.compile(
     r"|done in \d{1,9}\.\d{1,6} s \()",
     re.MULTILINE,
 )
+_NOTHING = _("Nothing in the output is pgbench's: no line of a result, no message of the tool.")
 _NOT_LOGS = {"stdout", "raw", "stderr", "exit_status"}
 
 
@@ -181,14 +182,14 @@ class PgbenchAdapter:
         if not logs.found and _is_other_use(result, f"{stdout}\n{stderr}"):
             raise UnreadableOutput(
                 "not_a_run",
-                "The output is that of pgbench -i, --help or --version, and of no benchmark.",
-                "Send what pgbench printed while it measured.",
+                _("The output is that of pgbench -i, --help or --version, and of no benchmark."),
+                _("Send what pgbench printed while it measured."),
             )
         if not logs.found and any(item.code == "not_pgbench_output" for item in result.problems):
             raise UnreadableOutput(
                 "not_pgbench_output",
-                "Nothing in the output is pgbench's: no line of a result, no message of the tool.",
-                'Send what pgbench printed as "stdout" (or "raw"), together with its logs.',
+                _NOTHING,
+                _('Send what pgbench printed as "stdout" (or "raw"), together with its logs.'),
             )
         if logs.found and not stdout.strip():
             return _log_alone(result, logs)

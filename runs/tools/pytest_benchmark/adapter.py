@@ -33,8 +33,8 @@ class PytestBenchmarkAdapter:
             is_one=_is_one,
             otherwise=UnreadableOutput(
                 "not_pytest_benchmark_output",
-                "The output has no JSON of pytest-benchmark.",
-                "Run pytest with --benchmark-json=FILE, and send that file.",
+                _("The output has no JSON of pytest-benchmark."),
+                _("Run pytest with --benchmark-json=FILE, and send that file."),
             ),
             read=_read,
         )

@@ -243,8 +243,8 @@ class SysbenchAdapter:
         if not summary.known_lines:
             raise UnreadableOutput(
                 "not_sysbench_output",
-                "No line of the output is sysbench's.",
-                "Send all that sysbench ... run printed, unchanged.",
+                _("No line of the output is sysbench's."),
+                _("Send all that sysbench ... run printed, unchanged."),
             )
         reasons = tuple(_reasons(summary))
         status = _status(summary, reasons)

@@ -434,3 +434,15 @@ def test_a_clock_that_is_two_days_ahead_stores_nothing(client, make_token):
 
     assert answer.json()["errors"][0]["code"] == "in_the_future"
     assert_nothing_is_stored()
+
+
+def test_a_refusal_is_in_the_readers_language(client, bearer):
+    body = run(*FIGURES, raw="<html>502</html>", tool="pgbench")
+
+    answer = client.post(
+        "/api/v1/uploads/", body, "application/json", headers=bearer | {"accept-language": "ja"}
+    )
+
+    (fault,) = answer.json()["errors"]
+    assert fault["code"] == "web_page"
+    assert fault["message"] == "これはHTMLページで、pgbenchの出力ではありません。"

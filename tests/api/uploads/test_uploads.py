@@ -169,6 +169,34 @@ def test_what_was_not_known_of_a_revision_is_added(stored):
     assert made.committed_at == datetime(2026, 1, 29, 15, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(("first", "second"), [(40, 10), (10, 40), (7, 12)])
+def test_a_commit_by_more_or_fewer_digits_is_one(stored, get, first, second):
+    whole = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+    other = f"{whole[:6]}{'0' * 34}"
+    for sha in (whole[:first], other, whole[:second], whole[:first]):
+        stored(run(revision={"sha": sha, "ref": "main"}))
+
+    assert sorted(Revision.objects.values_list("sha", flat=True)) == [other, whole[:first]]
+    assert Run.objects.order_by("-id").first().repeat == 3
+    found = get(
+        "compare/",
+        campaign=Campaign.objects.get().slug,
+        base=f"revision:{other}",
+        head=f"revision:{whole}",
+    )
+    assert found["exit_code"] == 2  # too few runs, and not: no such revision
+
+
+def test_a_short_sha_of_several_commits_is_refused(stored, post):
+    for end in ("aa", "bb"):
+        stored(run(revision={"sha": f"9f86d08{end * 16}", "ref": "main"}))
+
+    answer = post(run(revision={"sha": "9f86d08", "ref": "main"}))
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["code"] == "ambiguous_revision"
+
+
 def test_the_version_is_a_level(stored):
     old = stored(run(postgresql={"version": "17.4"}))
     new = stored(run(postgresql={"version": "18.1"}))
