@@ -125,6 +125,9 @@ while [ $looks -lt 25 ]; do
     *) sleep 0.05 ;;
     esac
     if is_done && kill "$!" 2>/dev/null; then
+        # For stop_cluster.sh, should the server be killed.
+        [ $wanted = stop ] || grep -os '/dev/shm/PostgreSQL[.][0-9]*' "/proc/$pid/maps" |
+            sort -u >"${data%/*}/shared-memory"
         echo " done"
         [ $wanted = start ] && echo "server started" || echo "server stopped"
         exit 0

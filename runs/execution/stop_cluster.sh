@@ -28,14 +28,32 @@ is_reaped() {
     [ "$1" != Z ]
 }
 
-# A server that was killed leaves its shared memory, whose key goes with the data directory. What any
-# process has attached or mapped is in use.
+# Whether a PostgreSQL of this account runs. It may keep segments that none of its processes has
+# mapped just now, and nothing outside of it says which.
+has_neighbours() {
+    for each in /proc/[0-9]*; do
+        [ -O "$each" ] && read -r name <"$each/comm" || continue
+        case $name in
+        postgres | postmaster) read -r _id _name state _rest <"$each/stat" && [ "$state" != Z ] && return ;;
+        esac
+    done
+    return 1
+}
+
+# A server that was killed leaves its shared memory, whose key goes with the data directory, and whose
+# dynamic part was noted at its start (postgres.py). What any process has attached or mapped is in use.
+# All files are listed before it is asked who runs: one that starts meanwhile has others. The last
+# server to end takes what is left.
 free_memory() {
     [ -f "$data/postmaster.pid" ] || return 0
     while read -r found number _mode _size _creator _last attached _rest; do
         [ "$found/$number/$attached" = "$key/$segment/0" ] && ipcrm -m "$segment"
     done </proc/sysvipc/shm
-    for mapped in /dev/shm/PostgreSQL.*; do
+    set -- /dev/shm/PostgreSQL.*
+    noted=$(cat "${data%/*}/shared-memory")
+    ! has_neighbours || set --
+    for mapped in $noted "$@"; do
+        case $mapped in /dev/shm/PostgreSQL.*[!0-9]*) continue ;; /dev/shm/PostgreSQL.*) ;; *) continue ;; esac
         [ -O "$mapped" ] && ! grep -qs " $mapped\$" /proc/[0-9]*/maps && rm -f -- "$mapped"
     done
     return 0

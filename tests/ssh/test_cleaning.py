@@ -3,7 +3,9 @@
 import asyncio
 import os
 import re
+import shutil
 import signal
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -95,6 +97,44 @@ def test_a_server_that_was_killed_leaves_no_shared_memory(direct, plan, base_dir
     there = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
     assert segments[0] not in [line.split()[1] for line in there]
     assert not any(map(Path.exists, files))
+
+
+@prepared
+def test_memory_that_another_server_keeps_unmapped_is_left_to_it(
+    direct, plan, base_dir, in_phase, account
+):
+    """A segment that is pinned, as that of statistics, is mapped by nobody in between.
+
+    The results database of the tests, or another run's server, is the neighbour.
+    """
+    director = direct(plan)
+    data = base_dir / "clusters" / "shared" / "data"
+    pinned = Path(f"/dev/shm/PostgreSQL.{os.getpid()}")
+    neighbour = []
+
+    def kill():
+        owner = (data / "postmaster.pid").stat()
+        pinned.touch()
+        os.chown(pinned, owner.st_uid, owner.st_gid)
+        program = pinned.parent / f"{pinned.name}-neighbour" / "postgres"
+        program.parent.mkdir()
+        program.write_bytes(Path("/bin/sleep").read_bytes())
+        program.chmod(0o755)
+        as_owner = {} if os.getuid() == owner.st_uid else {"user": owner.st_uid}
+        neighbour.append(subprocess.Popen([program, "60"], **as_owner))
+        for each in concerning(str(data)):
+            os.kill(each.pid, signal.SIGKILL)
+
+    in_phase(director, "collecting", kill)
+    try:
+        execute(director)
+        assert pinned.exists()
+    finally:
+        for each in neighbour:
+            each.kill()
+            each.wait()
+        pinned.unlink(missing_ok=True)
+        shutil.rmtree(f"{pinned}-neighbour", ignore_errors=True)
 
 
 def test_programs_that_are_removed_meanwhile_cost_no_result_and_leave_no_server(
