@@ -20,7 +20,8 @@ _LARGEST = 1e18
 class ImportedRun:
     """One run of a peer. `external_id` is the peer's own name of it, the same at each import.
 
-    `levels` are what was asked for. `failure` says why a run has no figures to rely on.
+    `levels` are what was asked for. `failure` says why a run has no figures to rely on. `text` is
+    what it was read from, and is kept where it is there.
     """
 
     campaign: str
@@ -43,6 +44,9 @@ class ImportedRun:
     tool_name: str = ""
     tool_version: str = ""
     failure: str = ""
+    failure_code: str = "imported_without_figures"
+    notes: tuple[Mapping[str, str], ...] = ()
+    text: str = ""
 
 
 @dataclass
@@ -121,4 +125,8 @@ def of_reading(reading: Reading) -> dict[str, Any]:
         "tool_version": reading.tool_version or "",
         "server_version": reading.server_version or "",
         "failure": failure,
+        "failure_code": reading.reasons[0].code if failure and reading.reasons else "failed",
+        "notes": tuple(
+            {"code": each.code, "message": each.message, "level": "info"} for each in reading.notes
+        ),
     }

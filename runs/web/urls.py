@@ -149,6 +149,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("versions/", versions.version_page, name="versions"),
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
+    path("uploads/new/", uploads.upload_new, name="upload-new"),
     path("download/benchlab-upload", uploads.upload_client, name="upload-client"),
     path("download/benchlab-comment", uploads.comment_client, name="comment-client"),
     path("projects/", people.project_list, name="project-list"),

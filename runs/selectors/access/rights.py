@@ -203,6 +203,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "versions": _LOOK,
     "scenario-list": _LOOK,
     "scenario-detail": _LOOK,
+    "upload-new": _form(Right.UPLOAD),
     "upload-client": _LOOK,
     "comment-client": _LOOK,
     "token-list": _form(Right.OWN),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from runs.execution.reporter import ArtifactData
 from runs.importers.row import ImportedRun
 from runs.models import Project, Run
 from runs.postgresql_settings import secrets
@@ -95,7 +96,7 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
         started_at=run.started_at,
         finished_at=run.finished_at,
         status="finished" if is_whole else "failed",
-        code="" if is_whole else "imported_without_figures",
+        code="" if is_whole else run.failure_code,
         message=run.failure[:2000],
         levels=dict(run.levels),
         measurements=tuple(
@@ -109,6 +110,8 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
             for each in run.series
         ),
         revision=_revision(run),
+        notes=run.notes,
+        files=(ArtifactData("stdout", run.text.encode()),) if run.text else (),
         labels={**run.labels, "imported_from": origin[:500]},
         settings=secrets.masked_all(dict(run.settings)),
         hardware=GivenProfile(fields=dict(run.hardware)) if run.hardware else None,

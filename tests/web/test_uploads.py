@@ -1,0 +1,82 @@
+"""A result by hand: what would be stored is shown, and then it is stored once."""
+
+import html
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import reverse
+
+from runs.models import Run
+from runs.services.access import projects
+from tests.unit.tools.pgbench.samples import sample
+
+pytestmark = pytest.mark.django_db
+TEXT = sample("18.6/a_tpcb").stdout
+
+
+def sent(client, text=TEXT, tool="pgbench", **fields):
+    body = {
+        "tool": tool,
+        "campaign": "by-hand",
+        "project": projects.default().pk,
+        "file": SimpleUploadedFile("out.txt", text.encode()),
+        **fields,
+    }
+    return client.post(reverse("upload-new"), body)
+
+
+def confirmed(client, page):
+    """Press the button of the preview, with what its hidden fields have."""
+    preview = page.content.decode().partition("</table>")[2].partition("</form>")[0]
+    found = re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', preview)
+    fields = {name: html.unescape(value).replace("\n", "\r\n") for name, value in found}
+    return client.post(reverse("upload-new"), fields | {"store": "1"}, follow=True)
+
+
+def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
+    page = sent(admin_client, sha="9f86d08188", branch="main")
+
+    assert "What would be stored" in page.content.decode()
+    assert not Run.objects.exists()
+
+    answer = confirmed(admin_client, page)
+
+    run = Run.objects.get()
+    assert answer.redirect_chain[-1][0] == reverse("run-detail", args=[run.pk])
+    tps = float(re.search(r"^tps = ([\d.]+)", TEXT, re.MULTILINE)[1])
+    assert run.measurements.get(metric__name="tps").value == tps
+    assert (run.state, run.cell.revision.sha) == ("finished", "9f86d08188")
+    assert run.cell.levels["version"] == run.server_version
+    assert run.artifacts.get().name == "stdout"
+
+
+def test_the_same_text_is_the_same_run(admin_client):
+    for _time in range(2):
+        answer = confirmed(admin_client, sent(admin_client))
+
+    assert Run.objects.count() == 1
+    assert "This text was stored before" in answer.content.decode()
+
+
+def test_another_tools_file_is_named(admin_client):
+    page = sent(admin_client, tool="sysbench")
+
+    assert "--tool pgbench" in page.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_a_form_without_a_file_says_so(admin_client):
+    page = sent(admin_client, file="")
+
+    assert "Choose the file" in page.content.decode()
+
+
+def test_nobody_else_uploads(client, django_user_model):
+    client.force_login(django_user_model.objects.create_user("viewer"))
+    projects.default()
+
+    answer = sent(client)
+
+    assert not Run.objects.exists()
+    assert "What would be stored" not in answer.content.decode()
