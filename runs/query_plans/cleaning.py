@@ -71,6 +71,8 @@ def _plain(text: str) -> str:
     text = _COLOUR.sub("", text)
     if _IS_HTML.search(text):
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
+    elif "-&gt;" in text:  # the source of a page, without its marks
+        text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)

@@ -121,7 +121,7 @@ class Plan:
 
     `footer` are the further lines at its end (planning, triggers, JIT, settings), each with the
     name of its group. `not_understood` are lines that are no part of a plan: (number in the text,
-    line).
+    line). `may_be_cut` is of a text with times but without that of the whole, which is at its end.
     """
 
     root: Node
@@ -129,6 +129,7 @@ class Plan:
     execution_ms: float | None = None
     footer: tuple[str, ...] = ()
     not_understood: tuple[tuple[int, str], ...] = ()
+    may_be_cut: bool = False
 
     def nodes(self) -> list[Node]:
         """All nodes in the order of printing."""

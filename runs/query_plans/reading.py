@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from runs import foreign_json
@@ -33,13 +34,7 @@ def read(text: str) -> Plan:
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
     plan = _structured(text) or read_text(lines_of(text))
-    return Plan(
-        with_times(plan.root),
-        plan.planning_ms,
-        plan.execution_ms,
-        plan.footer,
-        plan.not_understood,
-    )
+    return replace(plan, root=with_times(plan.root))
 
 
 def looks_like_plan(text: str) -> bool:

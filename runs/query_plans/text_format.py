@@ -181,8 +181,14 @@ class _Reader:
             details.append((name, value.strip()) if is_named else ("", text))
 
 
+# Its costs are one number, and its arrows have one blank behind them.
+_MYSQL = re.compile(r"\A *+-> \S.{0,300}? \(cost=[\d.e+]++ rows=")
+
+
 def read_text(lines: list[Line]) -> Plan:
     """The plan. Raises PlanUnreadableError for a text without one, with two or half of one."""
+    if any(_MYSQL.match(line) for _number, line in lines):
+        raise PlanUnreadableError("This is a plan of MySQL, and not of PostgreSQL.")
     reader = _Reader()
     for number, line in _whole_lines(lines):
         reader.take(number, line)
@@ -192,7 +198,10 @@ def read_text(lines: list[Line]) -> Plan:
     root = reader.root.closed()
     _refuse_half(root)
     marked = tuple(reader.marked[:MOST_MARKED])
-    return Plan(root, footer=tuple(reader.footer), not_understood=marked, **reader.times)
+    foot = tuple(reader.footer)
+    is_logged = any(line.startswith(("Duration: ", "Query Text: ")) for line in foot)
+    may_be_cut = root.total_ms is not None and "execution_ms" not in reader.times and not is_logged
+    return Plan(root, footer=foot, not_understood=marked, may_be_cut=may_be_cut, **reader.times)
 
 
 def _whole_lines(lines: list[Line]) -> Iterator[Line]:

@@ -160,6 +160,7 @@ LAYOUTS = {
         json.dumps({"Query Text": "select 1", **DOCUMENT[0]}, indent=2), "\t"),
     "JSON in a mail": textwrap.indent(JSON, "> "),
     "JSON on one line": json.dumps(DOCUMENT),
+    "the source of a page": PLAN.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
 }  # fmt: skip
 
 
@@ -191,6 +192,26 @@ def test_a_plan_without_costs_has_its_first_node():
         "HashAggregate", "Nested Loop Left Join", "Seq Scan on a", "Seq Scan on b",
     ]  # fmt: skip
     assert read("Index Only Scan Backward using i on t").root.index == "i"
+
+
+@pytest.mark.parametrize(
+    ("text", "may_be"),
+    [
+        (PLAN, False),
+        ("\n".join(line for line in LINES if not line.startswith("Execution Time")), True),
+        ("Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)", False),
+        (LOGGED, False),
+        (JSON, False),
+    ],
+)
+def test_a_plan_that_ends_after_whole_nodes_says_that_it_may_be_cut(text, may_be):
+    assert read(text).may_be_cut is may_be
+
+
+def test_a_plan_of_mysql_is_named():
+    text = "-> Filter: (x < 5)  (cost=5.25 rows=2)\n    -> Table scan on o  (cost=50.2 rows=20)"
+    with pytest.raises(PlanUnreadableError, match="MySQL"):
+        read(text)
 
 
 def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
