@@ -176,6 +176,18 @@ def test_a_chart_can_be_read_before_the_library_that_explores_it_is_asked_for(
     assert page.complaints == []
 
 
+def test_a_page_on_paper_has_no_navigation_and_no_forms_but_all_it_says(page, live_server, lab):
+    page.goto(f"{live_server.url}/campaigns/live/")
+    page.emulate_media(media="print", color_scheme="dark")
+    page.set_viewport_size({"width": 794, "height": 1123})
+    for hidden in (".topbar", ".footer", "#cancel form", "[data-chart-explore]"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    expect(page.locator("#chart .chart__wide svg")).to_be_visible()
+    expect(page.locator("#order li").first).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 794
+
+
 def test_an_ended_campaign_that_its_reader_may_not_cancel_ends_without_an_error(
     page, live_server, log_in, lab
 ):
