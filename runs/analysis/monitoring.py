@@ -1,10 +1,9 @@
 """News in a history after points were added: new steps, an alarm, and old news settled.
 
-The expected range of a history's next run, and an alarm for a run outside of it.
+The expected range of a history's next run, and an alarm for runs of two jobs outside of it.
 
-An alarm based on one run must either miss small changes or raise false alarms. This one misses: it
-reports a collapse on the day it happens, and leaves 5 % to change_points.find(), three points
-later.
+A single job outside is mostly a disturbed one, so a second one must agree. The alarm reports a
+collapse with the second job, and leaves 5 % to change_points.find(), a few points later.
 """
 
 from __future__ import annotations
@@ -40,11 +39,15 @@ class ExpectedRange:
 
 @dataclass(frozen=True)
 class Alarm:
-    """A run outside of the expected range; `ratio` is that to the median of the recent runs."""
+    """A point outside of the expected range, as a second job has confirmed.
+
+    `ratio` is that to the median of the recent runs, `position` the point's.
+    """
 
     value: float
     ratio: float
     expected: ExpectedRange
+    position: int = 0
 
 
 def expected_range(
@@ -72,19 +75,6 @@ def expected_range(
     farthest = float(np.abs(logs - median).max())
     bound = max(predicted, farthest, math.log1p(minimum_effect))
     return ExpectedRange(math.exp(median), math.exp(median - bound), math.exp(median + bound))
-
-
-def single_run_alarm(
-    history: Sequence[float | Sequence[float]],
-    value: float,
-    *,
-    minimum_effect: float = MINIMUM_EFFECT,
-) -> Alarm | None:
-    """An alarm for one new run after the history; None if it is as expected or unknown."""
-    expected = expected_range(history, minimum_effect=minimum_effect)
-    if expected is None or expected.low <= value <= expected.high:
-        return None
-    return Alarm(value, value / expected.median, expected)
 
 
 Values = Sequence[float]
@@ -132,12 +122,14 @@ def news(
     known: Sequence[Known],
     *,
     last_is_new: bool = True,
+    jobs: Sequence[Values] = (),
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> News:
     """Analyse a history whose points have the positive values of their repeats.
 
     A step is reported once, though its place moves by a few points as others come. The alarm is for
-    the last point only, if that one is new: nobody needs one for imported points.
+    the end only, if the last point is new: nobody needs one for imported points. `jobs` has the
+    values of each job that measured the last point.
     """
     found = change_points.find(history, minimum_effect=minimum_effect)
     steps = [each for each in known if each.kind == "step"]
@@ -157,7 +149,7 @@ def news(
         steps=tuple(
             each for each in change_points.unreported(found, decided) if each not in places.values()
         ),
-        alarm=_alarm(history, known, found, minimum_effect) if last_is_new else None,
+        alarm=_alarm(history, known, found, jobs, minimum_effect) if last_is_new else None,
         moved=tuple(
             (each.id, places[each.id])
             for each in steps
@@ -226,22 +218,40 @@ def _alarm(
     history: Sequence[Values],
     known: Iterable[Known],
     found: Sequence[ChangePoint],
+    jobs: Sequence[Values],
     minimum_effect: float,
 ) -> Alarm | None:
+    """An alarm where two jobs agree: most of the last point's, or the last two points."""
     last = len(history) - 1
-    if last < 1 or any(last - step.position <= SAME_PLACE for step in found):
+    if any(last - step.position <= SAME_PLACE for step in found):
         return None  # A change at the very end is a step already.
-    raised = single_run_alarm(
-        history[:-1], statistics.median(history[-1]), minimum_effect=minimum_effect
+    for position, both in ((last, jobs), (last - 1, history[-2:])):
+        expected = expected_range(history[: max(position, 0)], minimum_effect=minimum_effect)
+        if expected is None or not _agree(both, expected):
+            continue
+        value = statistics.median(history[position])
+        raised = Alarm(value, value / expected.median, expected, position)
+        if not _was_told(raised, known):
+            return raised
+    return None
+
+
+def _agree(jobs: Sequence[Values], expected: ExpectedRange) -> bool:
+    """Whether two jobs, and more than half of all, are outside on the same side."""
+    medians = [statistics.median(values) for values in jobs]
+    outside = max(
+        sum(value < expected.low for value in medians),
+        sum(value > expected.high for value in medians),
     )
-    return None if raised is None or _was_told(raised, last, known) else raised
+    return outside >= 2 and 2 * outside > len(medians)
 
 
-def _was_told(raised: Alarm, last: int, known: Iterable[Known]) -> bool:
+def _was_told(raised: Alarm, known: Iterable[Known]) -> bool:
     return any(
-        each.position == last
+        each.position == raised.position
         if each.refuted
-        else last - each.position <= SAME_PLACE and (each.ratio > 1) == (raised.ratio > 1)
+        else abs(raised.position - each.position) <= SAME_PLACE
+        and (each.ratio > 1) == (raised.ratio > 1)
         for each in known
     )
 

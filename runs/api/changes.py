@@ -48,7 +48,7 @@ class ChangeRevisionSerializer(serializers.Serializer[Any]):
 
 
 class ChangeSerializer(serializers.Serializer[Change]):
-    """A step of a history's level, or the alarm of a single run.
+    """A step of a history's level, or the alarm of two jobs.
 
     `ratio` is `after` / `before`, the medians of the levels; `run` the first run after the change,
     begun at `at`, and `revision` its revision, where it has one. A step lies from `earliest` to

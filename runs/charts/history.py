@@ -35,7 +35,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Mark:
-    """A change at a time: a step between two levels, or the alarm of a single run."""
+    """A change at a time: a step between two levels, or an alarm."""
 
     at: datetime
     before: float

@@ -23,7 +23,7 @@ class ChangeKind(models.TextChoices):
     """How a change was found; see `Change.Kind`."""
 
     STEP = "step", _("step")
-    ALARM = "alarm", _("single run")
+    ALARM = "alarm", _("alarm")
 
 
 class Change(models.Model):

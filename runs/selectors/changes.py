@@ -1,7 +1,7 @@
 """Changes: histories for the analysis of new results, and the webhooks that report changes."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -38,7 +38,8 @@ MOST_REPEATS = 5
 class Watched:
     """The end of one history of one metric: points, their values, and changes reported for it.
 
-    `last_is_new` says whether the last point has new runs.
+    `last_is_new` says whether the last point has new runs, `jobs` has the values of each job that
+    measured it.
     """
 
     metric: Metric
@@ -46,6 +47,7 @@ class Watched:
     history: tuple[tuple[float, ...], ...]
     known: tuple[Known, ...]
     last_is_new: bool
+    jobs: tuple[tuple[float, ...], ...] = ()
 
 
 def watched(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
@@ -60,12 +62,14 @@ def watched(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Wa
         ).get(key, [])
         points = tuple(point for point in found if point.minimum > 0)
         if points:
+            single = _single_values(points[-SINGLE_VALUES:], metric)
             yield Watched(
                 metric=metric,
                 points=points,
-                history=_values(points, metric),
+                history=_values(points, single),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
+                jobs=_by_job(single.get(_mark(points[-1]), ())),
             )
 
 
@@ -91,23 +95,36 @@ def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | N
     return found[0] if found else None
 
 
-def _values(points: Sequence[HistoryPoint], metric: Metric) -> tuple[tuple[float, ...], ...]:
+Mark = tuple[int, date | None]
+OfJob = tuple[str, float]
+"""A run's job, empty where it is not known, and its value."""
+
+
+def _values(
+    points: Sequence[HistoryPoint], single: Mapping[Mark, Sequence[OfJob]]
+) -> tuple[tuple[float, ...], ...]:
     older, recent = points[:-SINGLE_VALUES], points[-SINGLE_VALUES:]
-    single = _single_values(recent, metric)
     return (
         *((point.median,) * min(point.n, MOST_REPEATS) for point in older),
-        *(single.get(_mark(point), (point.median,)) for point in recent),
+        *(
+            tuple(value for _job, value in single.get(_mark(point), ())) or (point.median,)
+            for point in recent
+        ),
     )
 
 
-Mark = tuple[int, date | None]
+def _by_job(values: Sequence[OfJob]) -> tuple[tuple[float, ...], ...]:
+    found: dict[str, list[float]] = defaultdict(list)
+    for job, value in values:
+        found[job].append(value)
+    return tuple(map(tuple, found.values()))
 
 
 def _mark(point: HistoryPoint) -> Mark:
     return point.cell, None if point.sha else point.at.date()
 
 
-def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, tuple[float, ...]]:
+def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, list[OfJob]]:
     rows = Measurement.objects.filter(
         metric=metric,
         run__cell__in={point.cell for point in points},
@@ -119,11 +136,14 @@ def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark,
             run__started_at__gte=points[0].at,
             run__started_at__lt=points[-1].at + timedelta(days=1),
         )
-    found: dict[Mark, list[float]] = defaultdict(list)
-    values = rows.order_by("run_id").values_list("run__cell_id", "run__started_at", "value")
-    for cell, at, value in values:
-        found[cell, at.astimezone(UTC).date() if by_day and at else None].append(value)
-    return {mark: tuple(values) for mark, values in found.items()}
+    found: dict[Mark, list[OfJob]] = defaultdict(list)
+    values = rows.order_by("run_id").values_list(
+        "run__cell_id", "run__started_at", "run__labels__job", "value"
+    )
+    for cell, at, job, value in values:
+        day = at.astimezone(UTC).date() if by_day and at else None
+        found[cell, day].append((job or "", value))
+    return dict(found)
 
 
 def _known(

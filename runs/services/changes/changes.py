@@ -116,7 +116,7 @@ def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
 
 def _news(each: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
-    news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new)
+    news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new, jobs=each.jobs)
     # Before steps move, so that none is in the way of another one.
     _settle(news.refuted, Change.Decision.REFUTED)
     _settle(news.reopened, Change.Decision.OPEN, before=Change.Decision.REFUTED)
@@ -131,7 +131,7 @@ def _news(each: Watched) -> list[Change]:
         for step in news.steps
     ]
     if news.alarm is not None:
-        made.append((len(each.points) - 1, _raised(news.alarm, each.metric)))
+        made.append((news.alarm.position, _raised(news.alarm, each.metric)))
     return _stored([(each.points[position], change) for position, change in made])
 
 

@@ -172,7 +172,9 @@ def _line(change: Change) -> str:
         "url": webhooks.history_address(cell.campaign, change),
     }
     if change.kind == Change.Kind.ALARM:
-        told = _("%(campaign)s: %(metric)s (%(levels)s) of %(since)s alone is off by %(effect)s.")
+        told = _(
+            "%(campaign)s: %(metric)s (%(levels)s) of %(since)s is off by %(effect)s in two jobs."
+        )
     else:
         told = _(
             "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s from %(since)s on: %(effect)s."

@@ -1,4 +1,4 @@
-"""Change points of histories, alarms for single runs, and the rates of both."""
+"""Change points of histories, alarms, and the rates of both."""
 
 import itertools
 import math
@@ -14,11 +14,11 @@ from runs.analysis import change_points
 from runs.analysis.inference import Model, Pair, cell_of
 from runs.analysis.inference.jobs import Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.kernel import judge
-from runs.analysis.monitoring import Known, expected_range, news, single_run_alarm
+from runs.analysis.monitoring import Known, expected_range, news
 from runs.analysis.noise import estimate
 from tests.histories import noisy
 
-# Change points of histories, and alarms for single runs.
+# Change points of histories, and alarms.
 
 
 QUIET = np.random.default_rng(11).normal(0, 0.01, 400)
@@ -221,24 +221,42 @@ def test_noise_is_seldom_taken_for_a_change(rho):
     assert sum(found) <= 2
 
 
-def test_an_alarm_is_raised_for_a_collapse():
-    alarm = single_run_alarm(history(100).tolist(), 70.0)
+def alarm(history, *jobs):
+    """What is raised if so many jobs have measured the next point, with these values."""
+    single = [[value] for value in history]
+    return news([*single, list(jobs)], [], jobs=[[value] for value in jobs]).alarm
 
-    assert alarm.ratio == pytest.approx(0.7, rel=0.01)
-    assert alarm.value < alarm.expected.low < alarm.expected.median
+
+def test_an_alarm_is_raised_for_a_collapse_that_two_jobs_show():
+    raised = alarm(history(100).tolist(), 70.0, 71.0)
+
+    assert raised.ratio == pytest.approx(0.705, rel=0.01)
+    assert raised.value < raised.expected.low < raised.expected.median
+    assert raised.position == len(history(100))
+
+
+@pytest.mark.parametrize(
+    "jobs", [(70.0,), (70.0, 100.0), (70.0, 130.0), (70.0, 71.0, 100.0, 101.0)]
+)
+def test_one_job_alone_or_jobs_that_do_not_agree_raise_none(jobs):
+    assert alarm(history(100).tolist(), *jobs) is None
+
+
+def test_two_of_three_jobs_agree():
+    assert alarm(history(100).tolist(), 70.0, 100.0, 71.0) is not None
 
 
 @pytest.mark.parametrize("value", [100.0, 98.0, 102.0])
 def test_a_run_as_expected_raises_none(value):
-    assert single_run_alarm(history(100).tolist(), value) is None
+    assert alarm(history(100).tolist(), value, value) is None
 
 
 def test_a_spike_of_the_kind_that_the_history_knows_is_no_news():
     values = history(100)
     values[20] = 70.0
 
-    assert single_run_alarm(values.tolist(), 72.0) is None
-    assert single_run_alarm(values.tolist(), 60.0) is not None
+    assert alarm(values.tolist(), 72.0, 72.0) is None
+    assert alarm(values.tolist(), 60.0, 60.0) is not None
 
 
 def test_what_is_expected_is_the_level_after_the_last_change():
@@ -249,8 +267,8 @@ def test_what_is_expected_is_the_level_after_the_last_change():
 
 
 def test_a_quiet_history_raises_none_below_the_minimum_effect():
-    assert single_run_alarm([100.0] * 20, 102.0) is None
-    assert single_run_alarm([100.0] * 20, 104.0) is not None
+    assert alarm([100.0] * 20, 102.0, 102.0) is None
+    assert alarm([100.0] * 20, 104.0, 104.0) is not None
 
 
 def test_the_runs_of_a_point_count_each():
@@ -310,19 +328,21 @@ def test_a_step_that_somebody_decided_upon_is_left_alone():
     assert (found.steps, found.moved) == ((), ())
 
 
-def test_a_run_that_collapses_raises_an_alarm():
-    found = news([*points((20, 1000)), [700.0]], [])
+def test_a_run_that_collapses_raises_an_alarm_with_the_next_one():
+    history = [*points((20, 1000)), [700.0], [690.0]]
 
+    assert news(history[:-1], []).alarm is None
+    found = news(history, [])
+    assert (found.alarm.position, found.steps) == (20, ())
     assert found.alarm.ratio == pytest.approx(0.7, rel=0.02)
-    assert found.steps == ()
 
 
 def test_a_run_as_expected_raises_no_alarm():
-    assert news([*points((20, 1000)), [1005.0]], []).alarm is None
+    assert news([*points((20, 1000)), [1005.0], [1003.0]], []).alarm is None
 
 
 def test_an_imported_run_raises_none():
-    assert news([*points((20, 1000)), [700.0]], [], last_is_new=False).alarm is None
+    assert news([*points((20, 1000)), [700.0], [690.0]], [], last_is_new=False).alarm is None
 
 
 def test_an_alarm_is_raised_once_while_the_level_stays_down():
@@ -332,12 +352,12 @@ def test_an_alarm_is_raised_once_while_the_level_stays_down():
     assert news(history, [Known(1, "alarm", 20, 0.7, settled=True)]).alarm is None
 
 
-def test_after_a_refuted_alarm_another_run_may_raise_one():
-    history = [*points((20, 1000)), [700.0], [1000.0], [650.0]]
+def test_after_a_refuted_alarm_other_runs_may_raise_one():
+    history = [*points((20, 1000)), [700.0], [690.0], *points((8, 1000)), [650.0], [640.0]]
     refuted = Known(1, "alarm", 20, 0.7, settled=True, refuted=True)
 
-    assert news(history, [refuted]).alarm is not None
-    assert news(history[:21], [refuted]).alarm is None
+    assert news(history, [refuted]).alarm.position == 30
+    assert news(history[:22], [refuted]).alarm is None
 
 
 @pytest.mark.parametrize(
