@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runs.tools import registry
+from runs.tools import monitors, registry
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.wrappings import alternatives, unwrapped
 from runs.wording import gettext_noop as _
@@ -16,7 +16,15 @@ _COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
 
 
 def read(adapter: Adapter, files: Files) -> Reading:
-    """Read the files of one run. Raises UnreadableOutput, and nothing else."""
+    """Read the files of one run, and of monitors beside it. Raises UnreadableOutput alone."""
+    series, noted = monitors.read(files)
+    reading = _read(adapter, monitors.without(files))
+    own = {each.name for each in reading.series}
+    further = tuple(each for each in series if each.name not in own)
+    return _with_notes(replace(reading, series=(*reading.series, *further)), noted)
+
+
+def _read(adapter: Adapter, files: Files) -> Reading:
     found = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
     texts: Files = {**files, **{name: text for name, (text, _notes) in found.items()}}
     notes = tuple(note for _text, noted in found.values() for note in noted)

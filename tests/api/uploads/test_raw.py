@@ -16,6 +16,7 @@ from tests import factories
 from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import all_samples, sample
 from tests.unit.tools.pgbench.test_adapter import expected_status
+from tests.unit.tools.reading import sample as tool_sample
 
 pytestmark = pytest.mark.django_db
 
@@ -434,6 +435,18 @@ def test_a_clock_that_is_two_days_ahead_stores_nothing(client, make_token):
 
     assert answer.json()["errors"][0]["code"] == "in_the_future"
     assert_nothing_is_stored()
+
+
+def test_monitors_beside_an_output_become_series(post):
+    body = raw(GOOD)
+    body["raw"]["vmstat"] = tool_sample("vmstat", "1_4.txt").decode()
+
+    answer = post(body)
+
+    assert answer.status_code == 201, answer.content
+    stored = Run.objects.get()
+    assert stored.series.get(name="cpu_idle").unit == "%"
+    assert "vmstat" in set(stored.artifacts.values_list("name", flat=True))
 
 
 def test_a_refusal_is_in_the_readers_language(client, bearer):

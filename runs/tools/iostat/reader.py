@@ -1,0 +1,111 @@
+"""Reading `iostat -x 1`, as text or with `-o JSON`: processors, and the disks by their names.
+
+Source: sysstat's iostat(1); samples of 12.6 in tests/samples/tools.jsonl. To 11 of sysstat the
+columns of sizes are rkB/s and wkB/s as today, or rMB/s with -m.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from runs import foreign_json
+from runs.tools.adapter import UnreadableOutput
+from runs.tools.host_reading import HostReading, device_column, without_idle_devices
+from runs.tools.output import number, part, rows
+from runs.wording import gettext_noop as _
+
+NAME = "iostat"
+_CPU = {
+    "cpu_user": ("user", "nice"),
+    "cpu_system": ("system",),
+    "cpu_iowait": ("iowait",),
+    "cpu_steal": ("steal",),
+    "cpu_idle": ("idle",),
+}
+_DISK = {
+    "disk_read": (("rkB/s", 1.0), ("rMB/s", 1024.0), ("kB_read/s", 1.0)),
+    "disk_write": (("wkB/s", 1.0), ("wMB/s", 1024.0), ("kB_wrtn/s", 1.0)),
+    "disk_util": (("util", 1.0),),
+    "disk_await": (("await", 1.0),),
+}
+Row = dict[str, float]
+
+
+def read(text: str, *, interval_s: float = 1.0) -> HostReading:
+    """Read the reports. The first counts since the machine's start, and is left out.
+
+    Raises UnreadableOutput `not_iostat_output`.
+    """
+    reports = list(_of_json(text) if text.lstrip().startswith("{") else _of_text(text))
+    if not reports:
+        raise UnreadableOutput(
+            "not_iostat_output",
+            _("No line names the columns of iostat."),
+            _("Send what iostat -x 1 printed, with LC_ALL=C."),
+        )
+    samples = reports[1:]
+    seconds = tuple(interval_s * place for place in range(1, len(samples) + 1))
+    names = dict.fromkeys(name for row in samples for name in row)
+    columns = {name: tuple(row.get(name) for row in samples) for name in names}
+    return HostReading(NAME, seconds, without_idle_devices(columns))
+
+
+def _of_json(text: str) -> Iterator[Row]:
+    try:
+        document: Any = foreign_json.loads(text)
+    except ValueError:
+        return
+    for host in rows(part(document, "sysstat"), "hosts")[:1]:
+        for report in rows(host, "statistics"):
+            found = dict(_cpu(part(report, "avg-cpu")))
+            for disk in rows(report, "disk"):
+                found |= _disk(str(disk.get("disk_device", "")), disk)
+            yield found
+
+
+def _of_text(text: str) -> Iterator[Row]:
+    """Each report begins with the line of the processors, or, with -d, of the devices."""
+    found: Row = {}
+    header: Sequence[str] = ()
+    begins = ""
+    for line in text.splitlines():
+        cells = line.split()
+        if not cells or _is_time(line):
+            header = ()
+        elif cells[0] in ("avg-cpu:", "Device", "Device:"):
+            begins = begins or cells[0]
+            if cells[0] == begins and found:
+                yield found
+                found = {}
+            header = [each.strip("%") for each in cells]
+        elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
+            found |= dict(_cpu(dict(zip(header[1:], cells, strict=True))))
+        elif header and len(cells) == len(header):
+            found |= _disk(cells[0], dict(zip(header[1:], cells[1:], strict=True)))
+    if found:
+        yield found
+
+
+def _is_time(line: str) -> bool:
+    try:
+        datetime.fromisoformat(line.strip())
+    except ValueError:
+        return False
+    return True
+
+
+def _cpu(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, keys in _CPU.items():
+        values = [value for key in keys if (value := number(given.get(key))) is not None]
+        if values:
+            yield name, round(sum(values), 2)
+
+
+def _disk(device: str, given: Mapping[str, Any]) -> Row:
+    found = {}
+    for name, keys in _DISK.items():
+        for key, factor in keys:
+            value = number(given.get(key))
+            if value is not None:
+                found[device_column(name, device)] = value * factor
+    return found

@@ -1,0 +1,59 @@
+"""Files of monitors beside a tool's output: vmstat, iostat, sar become series of the machine."""
+
+from collections.abc import Callable, Iterator
+
+from runs.tools.adapter import Files, Reason, SeriesReading, UnreadableOutput
+from runs.tools.host_reading import HostReading, unit_of
+from runs.tools.iostat import reader as iostat
+from runs.tools.metrics import interval_of, regular
+from runs.tools.output import text_of
+from runs.tools.sar import reader as sar
+from runs.tools.vmstat import reader as vmstat
+
+_READERS: dict[str, Callable[[str], HostReading]] = {
+    "vmstat": vmstat.read,
+    "iostat": iostat.read,
+    "sar": sar.read,
+    "sadf": sar.read,
+}
+_KEPT = frozenset({"pidstat", "mpstat", "meminfo"})  # files that are stored, and not read
+
+
+def tool_of(name: str) -> str:
+    """The monitor that a file is named after: "vmstat", "db1-vmstat.log"; empty for others."""
+    words = name.lower().replace(".", "-").replace("_", "-").replace("/", "-").split("-")
+    return next((word for word in words if word in _READERS or word in _KEPT), "")
+
+
+def without(files: Files) -> Files:
+    """The files but those of monitors."""
+    return {name: content for name, content in files.items() if not tool_of(name)}
+
+
+def read(files: Files) -> tuple[tuple[SeriesReading, ...], tuple[Reason, ...]]:
+    """The series of all monitors, each name once, and a note for each file that was not read.
+
+    Samples are of one second where the file names no times; the first begins with the run.
+    """
+    series: dict[str, SeriesReading] = {}
+    notes = []
+    for name, content in files.items():
+        tool = tool_of(name)
+        if tool in _KEPT:
+            notes.append(Reason("monitor_not_read", f"{name} is kept, and not read."))
+        elif tool:
+            try:
+                found = _READERS[tool](text_of(content))
+            except UnreadableOutput as refused:
+                notes.append(Reason("monitor_not_read", f"{name}: {refused.message}"))
+                continue
+            for each in _series(found):
+                series.setdefault(each.name, each)
+    return tuple(series.values()), tuple(notes)
+
+
+def _series(found: HostReading) -> Iterator[SeriesReading]:
+    interval = interval_of(found.seconds) or 1.0
+    for name, values in found.columns.items():
+        points = list(zip(found.seconds, values, strict=True))
+        yield from regular(name, unit_of(name), points, interval=interval)
