@@ -98,7 +98,7 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
         status="finished" if is_whole else "failed",
         code="" if is_whole else run.failure_code,
         message=run.failure[:2000],
-        levels=dict(run.levels),
+        levels={**({"version": run.server_version} if run.server_version else {}), **run.levels},
         measurements=tuple(
             GivenMeasurement(
                 each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title

@@ -109,7 +109,7 @@ _WORD = re.compile(
     rf"""|(?P<name>{NAME})|(?P<mark><<|>>|<=|>=|<>|!=|[-+*/%<>=&|\#~(),])|(?P<end>\Z))"""
 )
 _BETWEEN = frozenset(("<<", ">>", "<=", ">=", "<>", "!=", *"-+*/%<>=&|#"))
-_MOST = 2**63
+_MOST = 2**63  # behind a minus; one less without
 # (fewest, most) arguments; None is any number.
 _FUNCTIONS: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("abs", "debug", "double", "exp", "int", "ln", "sqrt"), (1, 1)),
@@ -148,8 +148,10 @@ class _Expression:
         self.word = found[self.kind]
         if self.kind == "name":
             self.word = self.word.lower()
-        elif self.kind == "number" and self.word.isdigit() and int(self.word[:30]) > _MOST:
-            self._refuse()
+        elif self.kind == "number" and self.word.isdigit():
+            is_negative = self.text[: found.start()].rstrip().endswith("-")
+            if int(self.word[:30]) > _MOST - (not is_negative):
+                self._refuse()
 
     def _refuse(self) -> None:
         raise BadExpressionError(self.text[self.begin :].strip() or self.text.strip())

@@ -325,7 +325,7 @@ def test_settings_monitors_and_series_come_along(tmp_path):
     imported("pgbench-tools", pgbench_tools(tmp_path))
 
     run = Run.objects.get()
-    assert run.server_version == "16.4"
+    assert (run.server_version, run.cell.version) == ("16.4", "16.4")
     assert run.settings.settings["work_mem"]["setting"] == "4MB"
     assert run.series.get(name="monitor_idle").values == [1, 2, 3, 4, 5]
 
