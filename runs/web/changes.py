@@ -6,7 +6,6 @@ from typing import Any, cast
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -19,7 +18,8 @@ from runs.selectors import changes as webhook_selectors
 from runs.selectors import runs
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.histories import histories
+from runs.selectors.histories import causes
+from runs.selectors.histories.causes import Cause
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
 from runs.services.changes.webhooks import EVENTS, NewWebhook
@@ -40,48 +40,43 @@ DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "re
 
 @dataclass(frozen=True)
 class Row:
-    """A change, and the CI job of the first run after it."""
+    """A cause, and the CI job of the first run after it."""
 
-    change: Change
+    cause: Cause
     job_url: str
 
 
 @require_safe
 def change_list(request: HttpRequest) -> HttpResponse:
-    """Changes of all campaigns, the newest first, by what was decided about them."""
+    """Changes of all campaigns by cause, the newest first, by what was decided about them."""
     names = {name: decisions for name, _title, decisions in WHICH}
     which = request.GET.get("which", "new")
     which = which if which in names else "new"
-    shown = projects.visible(histories.all_changes(), to=request.user)
-    shown = shown.filter(decision__in=names[which])
-    before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit():
-        shown = shown.filter(pk__lt=min(int(before[:20]), LARGEST_ID))
-    # One more than is shown, to know whether there are older ones.
-    found = list(shown[: ROWS + 1])
+    shown = projects.visible(Change.objects.filter(decision__in=names[which]), to=request.user)
+    given = request.GET.get("before", "")
+    is_later = given.isascii() and given.isdigit()
+    before = min(int(given[:20]), LARGEST_ID) if is_later else None
+    found = causes.page(shown, number=ROWS, before=before)
     context = {
         "section": "campaigns",
         "which": which,
         "choices": [(name, title) for name, title, _decisions in WHICH],
-        "rows": [Row(change, runs.job_address(change.run.labels)) for change in found[:ROWS]],
-        "older": found[ROWS - 1].pk if len(found) > ROWS else None,
-        "is_first": not before,
+        "rows": _rows(found),
+        "older": found.older,
+        "is_first": not given,
         "decisions": DECISIONS,
     }
     return render(request, "changes/list.html", context)
 
 
-def _open(to: projects.Reader) -> QuerySet[Change, Any]:
-    open_ones = Change.objects.filter(decision=Change.Decision.OPEN).order_by("-pk")
-    return projects.visible(open_ones, to=to).values_list("pk")[:NEWEST]
-
-
 def newest(to: projects.Reader) -> list[Row]:
-    """The newest changes that nobody has decided about, for the first page. Two queries at most."""
-    # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
-    shown = [key for (key,) in _open(to)]
-    found = histories.all_changes().filter(pk__in=shown) if shown else ()
-    return [Row(change, runs.job_address(change.run.labels)) for change in found]
+    """The newest causes that nobody has decided about, for the first page. One query if none."""
+    open_ones = Change.objects.filter(decision=Change.Decision.OPEN)
+    return _rows(causes.page(projects.visible(open_ones, to=to), number=NEWEST))
+
+
+def _rows(found: causes.Page) -> list[Row]:
+    return [Row(each, runs.job_address(each.first.run.labels)) for each in found.causes]
 
 
 class WebhookForm(forms.Form):

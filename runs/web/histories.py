@@ -261,7 +261,9 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     change: Change = get_object_or_404(shown, pk=change_id)
     form = DecisionForm(request.POST)
     if form.is_valid():
-        changes.decide(change=change, by=cast(User, request.user), **form.cleaned_data)
+        is_cause = request.POST.get("of") == "cause"
+        decide = changes.decide_cause if is_cause else changes.decide
+        decide(change=change, by=cast(User, request.user), **form.cleaned_data)
         messages.success(request, _("The decision is kept."))
     else:
         messages.error(request, _("Not a decision: confirm the change or dismiss it."))

@@ -21,6 +21,7 @@ from runs.models.campaigns import Origin
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
+from runs.selectors.histories import causes, histories
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.access import audit
@@ -75,9 +76,19 @@ def find(*, campaign_id: int) -> list[Change]:
             for each in change_selectors.watched(campaign, key, cells):
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
-    for change in found:
-        webhooks.changed(change=change, campaign=campaign)
+    told = histories.all_changes().filter(pk__in=[change.pk for change in found]) if found else ()
+    for cause in causes.of(told):
+        webhooks.changed(cause=cause, campaign=campaign)
     return found
+
+
+@transaction.atomic
+def decide_cause(*, change: Change, decision: str, note: str = "", by: User | None = None) -> int:
+    """The same decision for all changes of a change's cause that are as it is; returns how many."""
+    own = list(causes.same(change).select_related("cell__campaign"))
+    for each in own:
+        decide(change=each, decision=decision, note=note, by=by)
+    return len(own)
 
 
 @transaction.atomic

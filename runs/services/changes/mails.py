@@ -21,6 +21,8 @@ from django.utils.translation import ngettext
 
 from runs import dispatch
 from runs.models import Campaign, Change, Project
+from runs.selectors.histories import causes
+from runs.selectors.histories.causes import Cause
 from runs.services.changes import webhooks
 
 logger = logging.getLogger(__name__)
@@ -90,7 +92,8 @@ def _send_changes(project_id: int | None) -> int:
     if not changes:
         return 0
     receivers = _receivers(changes[0].cell.campaign.project)
-    is_mailed = _mailed(_subject(changes), _text(changes), receivers)
+    found = causes.of(changes)
+    is_mailed = _mailed(_subject(found), _text(found), receivers)
     claimed = Change.objects.filter(pk__in=[change.pk for change in changes])
     claimed.update(mailing_since=None, mailed_at=timezone.now() if is_mailed else None)
     return int(is_mailed and bool(receivers))
@@ -144,9 +147,9 @@ def _text_of_absence(campaign: Campaign) -> str:
     return f"{told % words}\n{url}\n"
 
 
-def _subject(changes: Sequence[Change]) -> str:
-    campaigns = sorted({change.cell.campaign.slug for change in changes})
-    number = len(changes)
+def _subject(found: Sequence[Cause]) -> str:
+    campaigns = sorted({cause.first.cell.campaign.slug for cause in found})
+    number = len(found)
     words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
     subject = ngettext(
         "BenchLab: %(number)d change in %(campaigns)s",
@@ -156,11 +159,21 @@ def _subject(changes: Sequence[Change]) -> str:
     return subject % words
 
 
-def _text(changes: Sequence[Change]) -> str:
-    return "\n\n".join(_line(change) for change in changes) + "\n"
+def _text(found: Sequence[Cause]) -> str:
+    return "\n\n".join(_item(cause) for cause in found) + "\n"
 
 
-def _line(change: Change) -> str:
+def _item(cause: Cause) -> str:
+    campaign = cause.first.cell.campaign
+    if len(cause.changes) == 1:
+        told = [_line(cause.first, cause.since)]
+    else:
+        words = {"campaign": campaign.slug, "since": cause.since}
+        told = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
+    return "\n".join([*told, webhooks.history_address(campaign, cause.first)])
+
+
+def _line(change: Change, since: str) -> str:
     cell = change.cell
     words = {
         "campaign": cell.campaign.slug,
@@ -168,8 +181,7 @@ def _line(change: Change) -> str:
         "levels": ", ".join(f"{name} {level}" for name, level in cell.levels.items()),
         "effect": f"{(change.ratio - 1) * 100:+.1f} %",
         "verdict": change.verdict,
-        "since": str(cell.revision) if cell.revision else f"{change.run.started_at:%Y-%m-%d}",
-        "url": webhooks.history_address(cell.campaign, change),
+        "since": since,
     }
     if change.kind == Change.Kind.ALARM:
         told = _(
@@ -179,4 +191,4 @@ def _line(change: Change) -> str:
         told = _(
             "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s from %(since)s on: %(effect)s."
         )
-    return f"{told % words}\n{words['url']}"
+    return told % words

@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.models import Campaign, Cell, Change, Project, Revision, Webhook, WebhookDelivery
+from runs.models import Campaign, Change, Project, Revision, Webhook, WebhookDelivery
+from runs.selectors.histories.causes import Cause
 from runs.services.access import audit, encryption, projects
 from runs.services.errors import ServiceError
 
@@ -181,28 +182,28 @@ def _check_url(url: str) -> None:
         raise ServiceError("url_not_allowed", message % {"url": url}, field="url")
 
 
-def changed(*, change: Change, campaign: Campaign) -> None:
-    """`change.found` or `alarm.raised`; members of the project get a mail as well."""
-    event = "change.found" if change.kind == Change.Kind.STEP else "alarm.raised"
-    cell = Cell.objects.select_related("revision").get(pk=change.cell_id)
-    content = {
-        "change": {
-            "id": change.pk,
-            "kind": change.kind,
-            "verdict": change.verdict,
-            "metric": change.metric.name,
-            "unit": change.metric.unit,
-            "levels": cell.levels,
-            "revision": _revision(cell.revision),
-            "run": change.run_id,
-            "ratio": change.ratio,
-            "before": change.before,
-            "after": change.after,
-            "url": history_address(campaign, change),
-        }
-    }
-    _tell(event, campaign, content)
+def changed(*, cause: Cause, campaign: Campaign) -> None:
+    """`change.found` or `alarm.raised`, one for each; members of the project get a mail as well."""
+    for kind, event in ((Change.Kind.STEP, "change.found"), (Change.Kind.ALARM, "alarm.raised")):
+        own = cause.of_kind(kind)
+        if own is not None:
+            told = [_change(each, campaign) for each in own.changes]
+            _tell(event, campaign, {"lines": own.lines, "change": told[0], "changes": told})
     dispatch.send_mails()
+
+
+def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
+    names = ("kind", "verdict", "ratio", "before", "after")
+    return {
+        "id": change.pk,
+        **{name: getattr(change, name) for name in names},
+        "metric": change.metric.name,
+        "unit": change.metric.unit,
+        "levels": change.cell.levels,
+        "revision": _revision(change.cell.revision),
+        "run": change.run_id,
+        "url": history_address(campaign, change),
+    }
 
 
 def missing(*, campaign: Campaign, since: datetime | None) -> None:

@@ -25,7 +25,7 @@ from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
 from runs.selectors.compare.ratio_pairs import ratio_pairs
-from runs.selectors.histories import histories
+from runs.selectors.histories import causes, histories
 from runs.services.campaigns import campaigns
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.campaigns.drafts import Draft
@@ -213,7 +213,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if campaign.origin == Origin.UPLOADED:
         found = histories.standing(campaign)
-        context["regressions"] = [each for each in found if each.verdict == "slower"]
+        context["regressions"] = causes.of(each for each in found if each.verdict == "slower")
     return render(request, "campaigns/detail.html", context)
 
 

@@ -1,14 +1,17 @@
 """Changes: the inbox of those that were found, and those of the machines in a history."""
 
+import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 
-from runs.models import Campaign, Change, Metric, Revision, Run
+from runs.models import Campaign, Change, Metric, Revision, Run, WebhookDelivery
 from runs.selectors.histories import histories
 from runs.services.access import projects
-from runs.services.changes import changes
+from runs.services.changes import changes, mails, webhooks
 from runs.services.uploads import GivenProfile
 from tests.histories import START, commit, history, repeats, sha, store
 
@@ -61,19 +64,115 @@ def test_deciding_there_leads_back_there_and_says_by_whom(admin_client, some):
     assert 'value="Known."' in page
 
 
-def test_it_has_pages_and_asks_as_much_for_many(client, some, django_assert_max_num_queries):
-    for number in range(60):
-        run = Run.objects.filter(campaign__slug="nightly")[number % 18]
-        metric = Metric.objects.create(name=f"m{number}", unit="ms", direction="lower")
+def many(runs, number):
+    """So many changes of metrics of their own, at these runs by turns."""
+    for place in range(number):
+        run = runs[place % len(runs)]
+        metric = Metric.objects.create(name=f"m{place}", unit="ms", direction="lower")
         Change.objects.create(cell=run.cell, run=run, metric=metric, kind="step", ratio=1.1,
                               before=1, after=1.1)  # fmt: skip
-    with django_assert_max_num_queries(6):
+
+
+def links(page):
+    return re.findall(r'href="(\?which=new&amp;before=\d+)"', page)
+
+
+def test_it_has_pages_and_asks_as_much_for_many(client, db, django_assert_max_num_queries):
+    store(history([1000] * 61, runs=1))
+    # Each commit has two, one of which is on the page before.
+    many(list(Run.objects.select_related("cell")), 122)
+    with django_assert_max_num_queries(7):
         page = client.get("/changes/").content.decode()
-    first = ids(page)
-    assert len(first) == 50
-    older = client.get(f"/changes/?before={min(first)}").content.decode()
-    assert len(ids(older)) == 11
-    assert f"before={min(first)}" in page
+    assert page.count('name="of"') == 0
+    assert len(ids(page)) == 100
+    (older,) = links(page)
+    with django_assert_max_num_queries(7):
+        rest = client.get("/changes/" + older.replace("&amp;", "&")).content.decode()
+    assert len(ids(rest)) == 22
+    assert not set(ids(page)) & set(ids(rest))
+    assert links(rest) == []
+
+
+def test_a_commit_that_changes_more_than_a_page_is_one_item_and_the_next_follows(client, db):
+    store(history([1000] * 2, runs=1))
+    one, other = Run.objects.select_related("cell").order_by("pk")
+    many([other], 3)
+    for number in range(250):
+        metric = Metric.objects.create(name=f"n{number}", unit="ms", direction="lower")
+        Change.objects.create(cell=one.cell, run=one, metric=metric, kind="step", ratio=1.1,
+                              before=1, after=1.1)  # fmt: skip
+    page = client.get("/changes/").content.decode()
+    assert len(ids(page)) == 250
+    (older,) = links(page)
+    assert len(ids(client.get("/changes/" + older.replace("&amp;", "&")).content.decode())) == 3
+
+
+@pytest.fixture
+def hook(db):
+    return webhooks.create(project=projects.default(), url="https://ci.example/hook").webhook
+
+
+@pytest.fixture
+def mailing(settings, django_user_model):
+    settings.SENDS_MAIL = True
+    settings.PUBLIC_URL = "https://lab.example/"
+    projects.default().members.add(
+        django_user_model.objects.create_user("ichiro", "ichiro@example.org")
+    )
+
+
+@pytest.fixture
+def six_of_twelve(db):
+    """A commit that makes six of twelve conditions slower by 7 %."""
+    for clients in range(12):
+        level = 0.93 if clients < 6 else 1
+        store(history([1000] * 40 + [1000 * level] * 12, of={"clients": clients + 1},
+                      seed=clients, noise=0.003))  # fmt: skip
+    return changes.find(campaign_id=Campaign.objects.get().pk)
+
+
+def test_one_commit_is_one_item_wherever_it_is_told(client, mailing, hook, six_of_twelve):
+    said = re.compile(r"6 of 12 conditions (6\.\d to 7\.\d|7\.0) % slower")
+    assert len(six_of_twelve) == 6
+    pages = [client.get(path).content.decode() for path in ("/", "/changes/")]
+    for page in (*pages, client.get("/campaigns/nightly/").content.decode()):
+        assert len(said.findall(page)) == 1, page
+    assert all(len(ids(page)) == 6 for page in pages)
+    assert mails.send() == 1
+    (sent,) = mail.outbox
+    assert sent.subject == "BenchLab: 1 change in nightly"
+    assert len(said.findall(sent.body)) == 1
+    assert sent.body.count("https://") == 1
+    (report,) = WebhookDelivery.objects.all()
+    content = json.loads(report.payload)
+    assert said.search(content["lines"][0])
+    assert {each["id"] for each in content["changes"]} == {each.pk for each in six_of_twelve}
+    assert content["change"] in content["changes"]
+
+
+def test_one_decision_is_for_all_of_a_commit_and_no_other(admin_client, six_of_twelve):
+    other = change(20)
+    sent = {"decision": "dismissed", "note": "A new disk.", "from": "inbox", "of": "cause"}
+
+    admin_client.post(f"/changes/{six_of_twelve[2].pk}/decision/", sent)
+
+    told = Change.objects.filter(decision="dismissed", note="A new disk.", decided_by__isnull=False)
+    assert {each.pk for each in told} == {each.pk for each in six_of_twelve}
+    assert ids(admin_client.get("/changes/").content.decode()) == [other.pk]
+
+
+def test_days_without_commits_are_causes_of_their_own(client):
+    for clients in (1, 2):
+        for day in range(4):
+            at = START + timedelta(days=day)
+            store(repeats(at=at, tps=[1000.0], levels={"clients": clients}))
+    runs = list(Run.objects.select_related("cell").order_by("started_at", "pk"))
+    many(runs, 8)
+
+    page = client.get("/changes/").content.decode()
+
+    assert page.count("<details") == 4
+    assert ids(page) == [each.pk for each in Change.objects.order_by("pk")]
     assert client.get("/changes/?which=x&before=" + 30 * "9").status_code == 200
 
 

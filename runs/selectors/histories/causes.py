@@ -1,0 +1,192 @@
+"""Changes by cause: what begins at one commit, or day, of a campaign is one item of every list."""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+from typing import cast
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import TruncDate
+from django.utils.translation import gettext as _
+
+from runs.analysis.inference.verdicts import Direction
+from runs.models import CellSummary, Change
+from runs.selectors.compare.verdict_words import printed_size
+from runs.selectors.histories import histories
+
+# Of one page. A commit that changes more has the rest in its histories.
+MOST_CHANGES = 200
+DAY = TruncDate("run__started_at", tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Changes of one campaign at one commit or day with one decision, the largest first.
+
+    `measured` counts the conditions that were measured there, by metric.
+    """
+
+    changes: tuple[Change, ...]
+    measured: dict[int, int]
+
+    @property
+    def first(self) -> Change:
+        """The largest change, which stands for all."""
+        return self.changes[0]
+
+    @property
+    def since(self) -> str:
+        """The commit, else the day."""
+        revision, at = self.first.cell.revision, self.first.run.started_at
+        return str(revision) if revision or at is None else f"{at:%Y-%m-%d}"
+
+    def of_kind(self, kind: str) -> "Cause | None":
+        """Those of one kind; None without any."""
+        own = tuple(each for each in self.changes if each.kind == kind)
+        return Cause(own, self.measured) if own else None
+
+    @property
+    def lines(self) -> list[str]:
+        """One for each metric and verdict: "tps: 6 of 12 conditions 6.6 to 7.2 % slower"."""
+        found: dict[tuple[int, str], list[Change]] = defaultdict(list)
+        for change in self.changes:
+            found[change.metric_id, change.verdict].append(change)
+        return [self._line(own) for own in found.values()]
+
+    def _line(self, own: Sequence[Change]) -> str:
+        metric = own[0].metric
+        words = {
+            "metric": _(metric.title) if metric.title else metric.name,
+            "number": len({each.cell.series_key for each in own}),
+            "of": max(self.measured.get(metric.pk, 0), len(own)),
+            "size": printed_size([each.ratio for each in own], cast(Direction, metric.direction)),
+        }
+        if words["number"] == 1:
+            return _("%(metric)s: %(size)s") % words
+        return _("%(metric)s: %(number)d of %(of)d conditions %(size)s") % words
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some causes, the newest first; `older` continues the list, None at its end."""
+
+    causes: list[Cause]
+    older: int | None = None
+
+
+def of(changes: Iterable[Change]) -> list[Cause]:
+    """The causes of changes that have what `histories.all_changes` reads. One query, or none."""
+    groups: dict[Hashable, list[Change]] = defaultdict(list)
+    for change in changes:
+        groups[_key(change)].append(change)
+    counted = _measured([own for own in groups.values() if len(own) > 1])
+    return [
+        Cause(
+            tuple(sorted(own, key=_size, reverse=True)),
+            counted.get((own[0].campaign_id, own[0].cell.revision_id), {}),
+        )
+        for own in groups.values()
+    ]
+
+
+def page(found: QuerySet[Change], *, number: int, before: int | None = None) -> Page:
+    """So many causes of these changes; `before` is the `older` of the page before.
+
+    A cause is where its newest change is, with all others. Four queries at most.
+    """
+    found = found.alias(day=DAY).order_by("-pk")
+    if before is not None:
+        found = found.filter(pk__lt=before).exclude(_is_told(before))
+    keys = list(found.values_list("pk", flat=True)[: MOST_CHANGES + 1])
+    # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
+    read = list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
+    shown, last = _first(read, number)
+    is_all = len(shown) == len(read) == len(keys)
+    if not is_all:
+        known = {_key(change) for change in shown}
+        shown = [each for each in _around(found, shown) if _key(each) in known]
+    return Page(of(shown), None if is_all else last)
+
+
+def same(change: Change) -> QuerySet[Change]:
+    """The changes of its cause, itself among them."""
+    return Change.objects.alias(day=DAY).filter(_beside([change]), decision=change.decision)
+
+
+def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
+    """(the changes before the first one of another cause than so many, the last one's number)."""
+    known: set[Hashable] = set()
+    shown: list[Change] = []
+    for change in changes:
+        if len(known | {_key(change)}) > number:
+            break
+        known.add(_key(change))
+        shown.append(change)
+    return shown, shown[-1].pk if shown else 0
+
+
+def _around(found: QuerySet[Change], shown: Sequence[Change]) -> list[Change]:
+    keys = found.filter(_beside(shown)).values_list("pk", flat=True)[: 2 * MOST_CHANGES]
+    return list(histories.all_changes().filter(pk__in=list(keys)))
+
+
+def _beside(changes: Sequence[Change]) -> Q:
+    """Whether a change is at one of the commits or days of these."""
+    found = Q(pk__in=[])
+    by_campaign: dict[int, tuple[set[int], set[date]]] = defaultdict(lambda: (set(), set()))
+    for change in changes:
+        revisions, days = by_campaign[change.campaign_id]
+        if change.cell.revision_id is not None:
+            revisions.add(change.cell.revision_id)
+        elif (day := _day(change)) is not None:
+            days.add(day)
+    for campaign, (revisions, days) in by_campaign.items():
+        found |= Q(campaign=campaign, cell__revision__in=revisions)
+        if days:
+            found |= Q(campaign=campaign, cell__revision=None, day__in=days)
+    return found
+
+
+def _is_told(before: int) -> Exists:
+    """Whether a page before has the change's cause."""
+    newer = Change.objects.alias(day=DAY).filter(
+        pk__gte=before, campaign=OuterRef("campaign"), decision=OuterRef("decision")
+    )
+    of_commit = Q(cell__revision=OuterRef("cell__revision"))
+    of_day = Q(cell__revision=None, day=OuterRef("day"))
+    return Exists(newer.filter(of_commit | of_day))
+
+
+def _measured(groups: Collection[Sequence[Change]]) -> dict[tuple[int, int | None], dict[int, int]]:
+    """How many conditions were measured at each commit, by metric."""
+    if not groups:
+        return {}
+    wanted = Q(pk__in=[])
+    for own in groups:
+        wanted |= Q(cell__campaign=own[0].campaign_id, cell__revision=own[0].cell.revision_id)
+    rows = (
+        CellSummary.objects.filter(wanted)
+        .order_by()
+        .values_list("cell__campaign", "cell__revision", "metric")
+        .annotate(number=Count("cell__series_key", distinct=True))
+    )
+    found: dict[tuple[int, int | None], dict[int, int]] = defaultdict(dict)
+    for campaign, revision, metric, number in rows:
+        found[campaign, revision][metric] = number
+    return found
+
+
+def _key(change: Change) -> Hashable:
+    revision = change.cell.revision_id
+    place = _day(change) if revision is None else revision
+    return change.campaign_id, revision is None, place, change.decision
+
+
+def _day(change: Change) -> date | None:
+    at = change.run.started_at
+    return at.astimezone(UTC).date() if at else None
+
+
+def _size(change: Change) -> float:
+    return max(change.ratio, 1 / change.ratio) if change.ratio > 0 else float("inf")
