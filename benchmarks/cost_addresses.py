@@ -119,7 +119,7 @@ PAGES = (
     *("/campaigns/?after={campaign}", "/campaigns/?before={campaign}"),
     *("/campaigns/new/?server=lab-1&scenario=pgbench", "/campaigns/lab-00000/"),
     *("/campaigns/ci-00000/", "/campaigns/{published}/", "/campaigns/ci-00000/history/"),
-    "/campaigns/new/estimate/?server=lab-1&scenario=pgbench",
+    *("/campaigns/new/estimate/?server=lab-1&scenario=pgbench", "/uploads/new/"),
     *("/campaigns/ci-00000/history/?level=clients=8&metric=m1", "/campaigns/ci-00000/badge.svg"),
     "/campaigns/lab-00000/schedule/",
     *(f"/campaigns/lab-00000/{each}" for each in ("report/", "script/", "export.csv")),

@@ -1,8 +1,8 @@
 """Can a run be relied on? A certificate from what was recorded during its measurement.
 
 valid: what could make it doubtful was checked, and nothing does. doubtful: it may be right, but
-something suggests otherwise. invalid: it measured something else. Without an account of who used
-the processors there is no certificate, unless something else makes the run doubtful.
+something suggests otherwise. invalid: it measured something else. unknown, which is stored as an
+empty text: nobody recorded who used the processors, and nothing else makes the run doubtful.
 
 The limits, and the reasons for them, are in docs/statistics.md.
 """
@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from runs.analysis import drift
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]

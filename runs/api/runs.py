@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
+from runs.analysis.judgements import JUDGEMENTS
 from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
@@ -42,13 +43,21 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     campaign = CampaignFilter()
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
-    validity = django_filters.ChoiceFilter(choices=Run.Validity.choices)
+    validity = django_filters.ChoiceFilter(
+        method="judged", choices=[(each, each) for each in JUDGEMENTS]
+    )
     version = VersionFilter()
     server = django_filters.CharFilter(method="on_server", label="Slug of the server.")
     hardware = django_filters.CharFilter(
         method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
     )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
+
+    def judged(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
+        """Those of one judgement; unknown are all results that nobody could judge."""
+        if value != "unknown":
+            return rows.filter(validity=value)
+        return rows.filter(validity="", state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
 
     def on_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs on a server, by its key: an index of runs begins with it."""
@@ -68,7 +77,12 @@ class RunSerializer(serializers.Serializer[Run]):
     position = serializers.IntegerField()
     origin = serializers.ChoiceField(choices=Origin.choices)
     state = serializers.ChoiceField(choices=Run.State.choices)
-    validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
+    validity = serializers.ChoiceField(
+        source="judgement",
+        choices=JUDGEMENTS,
+        allow_blank=True,
+        help_text="Empty without a result.",
+    )
     code = serializers.CharField()
     message = serializers.CharField()
     remedy = serializers.CharField()
@@ -181,7 +195,12 @@ class CertificateFindingSerializer(serializers.Serializer[runs.Sentence]):
 class CertificateSerializer(serializers.Serializer[Run]):
     """How far the run can be relied on, why, and who used the processors during it."""
 
-    validity = serializers.ChoiceField(choices=Run.Validity.choices, allow_blank=True)
+    validity = serializers.ChoiceField(
+        source="judgement",
+        choices=JUDGEMENTS,
+        allow_blank=True,
+        help_text="Empty without a result.",
+    )
     rules = serializers.IntegerField(source="certificate.rules", allow_null=True, default=None)
     findings = serializers.SerializerMethodField()
     usage = serializers.DictField(source="certificate.usage", default=dict)

@@ -18,8 +18,8 @@ ENGLISH = Words()
 class Bar:
     """One cell: the name of its level, and median, minimum and maximum of its `n` runs.
 
-    `n` is None if their number is unknown; `doubtful` of them are doubtful, which hatching
-    shows. `note` is more hover text, as HTML.
+    `n` is None if their number is unknown; `mark` says which are not valid, and hatching that
+    there are some. `note` is more hover text, as HTML.
     """
 
     x: str
@@ -27,7 +27,7 @@ class Bar:
     minimum: float
     maximum: float
     n: int | None
-    doubtful: int = 0
+    mark: str = ""
     note: str = ""
 
 
@@ -78,7 +78,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
     shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
     has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
     known = without_empty_notes(
-        [[bar.minimum, bar.maximum, words.number(bar.n, bar.doubtful), bar.note] for bar in shown]
+        [[bar.minimum, bar.maximum, words.number(bar.n, bar.mark), bar.note] for bar in shown]
     )
     trace: dict[str, Any] = {
         "type": "bar",
@@ -105,9 +105,9 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
     marker: dict[str, Any] = {}
     if group.major:
         marker["color"] = palette.style(group.major).colour
-    if any(bar.doubtful for bar in shown):
+    if any(bar.mark for bar in shown):
         shapes = ("circle-open", "circle") if log_y else ("/", "")
-        chosen = [shapes[0] if bar.doubtful else shapes[1] for bar in shown]
+        chosen = [shapes[0] if bar.mark else shapes[1] for bar in shown]
         marker |= {"symbol": chosen} if log_y else {"pattern": {"shape": chosen}}
     if marker:
         trace["marker"] = marker

@@ -29,7 +29,7 @@ class Spot:
     n: int | None
     url: str = ""
     conditions: str = ""
-    doubtful: int = 0
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
         Line(
             track.label,
             track.major,
-            tuple(Point(s.x, s.value, s.low, s.high, s.n, s.doubtful) for s in track.spots),
+            tuple(Point(s.x, s.value, s.low, s.high, s.n, s.mark) for s in track.spots),
         )
         for track in tracks
     ]
@@ -114,8 +114,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
         Group(
             track.label,
             tuple(
-                Bar(_named(s.x, track), s.value, s.low, s.high, s.n, s.doubtful)
-                for s in track.spots
+                Bar(_named(s.x, track), s.value, s.low, s.high, s.n, s.mark) for s in track.spots
             ),
             track.major,
         )

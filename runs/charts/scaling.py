@@ -58,8 +58,8 @@ TICK_ROOM = 0.04
 class Point:
     """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
 
-    `n` is None if their number is unknown; `doubtful` of them are doubtful, which a hollow marker
-    shows. `note` is more hover text, as HTML.
+    `n` is None if their number is unknown; `mark` says which are not valid, and a hollow marker
+    that there are some. `note` is more hover text, as HTML.
     """
 
     x: float
@@ -67,7 +67,7 @@ class Point:
     minimum: float
     maximum: float
     n: int | None
-    doubtful: int = 0
+    mark: str = ""
     note: str = ""
 
 
@@ -92,13 +92,12 @@ class Words:
     range: str = "range"
     runs: str = "runs"
     unknown: str = "unknown"
-    doubtful: str = "in doubt: %d"
 
-    def number(self, n: int | None, doubtful: int = 0) -> int | str:
-        """A number of runs as text: 3, unknown, or 3 (in doubt: 1)."""
+    def number(self, n: int | None, mark: str = "") -> int | str:
+        """A number of runs as text: 3, unknown, or 3 (1 doubtful)."""
         if n is None:
             return self.unknown
-        return f"{n} ({self.doubtful % doubtful})" if doubtful else n
+        return f"{n} ({mark})" if mark else n
 
 
 def scaling(
@@ -165,7 +164,7 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
     colour = {"color": style.colour} if style else {}
     known = without_empty_notes(
         [
-            [point.minimum, point.maximum, words.number(point.n, point.doubtful), point.note]
+            [point.minimum, point.maximum, words.number(point.n, point.mark), point.note]
             for point in line.points
         ]
     )
@@ -199,12 +198,12 @@ def note_line(rows: list[list[Any]]) -> str:
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
-    """The version's marker; hollow if runs are doubtful."""
+    """The version's marker; hollow if runs are not valid."""
     symbol = style.symbol if style else "circle"
-    if not any(point.doubtful for point in line.points):
+    if not any(point.mark for point in line.points):
         return symbol
     hollow = f"{symbol.removesuffix('-open')}-open"
-    return [hollow if point.doubtful else symbol for point in line.points]
+    return [hollow if point.mark else symbol for point in line.points]
 
 
 def _whiskers(points: Sequence[Point]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Words:
     index: str = "index"
     interval: str = "95 % interval"
     base: str = "base"
-    doubtful: str = "runs in doubt"
+    doubtful: str = "runs that are not valid"
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,13 @@ class RunValidity(models.TextChoices):
 
     VALID = "valid", _("valid")
     DOUBTFUL = "doubtful", _("doubtful")
-    INVALID = "invalid", _("not valid")
+    INVALID = "invalid", _("invalid")
+
+
+def judgement(state: str, validity: str) -> str:
+    """The word for a run in this state whose stored `validity` is this."""
+    has_result = state in {RunState.FINISHED, RunState.WITHDRAWN}
+    return validity or "unknown" if has_result else ""
 
 
 class Run(models.Model):
@@ -88,6 +94,8 @@ class Run(models.Model):
     RETRIABLE = Q(state__in=UNSUCCESSFUL, plan__isnull=False, server__isnull=False)
     # It counts, and its certificate says that it cannot be relied on.
     DOUBTFUL = Q(state=State.FINISHED, validity__in=DOUBTED)
+    # Withdrawn by rule: invalid, and nobody has said that it counts all the same.
+    LEFT_OUT = Q(state=State.WITHDRAWN, code=Validity.INVALID)
 
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
@@ -237,9 +245,9 @@ class Run(models.Model):
         return self.state in self.ACTIVE
 
     @property
-    def is_doubted(self) -> bool:
-        """As DOUBTFUL."""
-        return self.state == self.State.FINISHED and self.validity in self.DOUBTED
+    def judgement(self) -> str:
+        """Valid, doubtful, invalid or unknown; empty while there is no result to judge."""
+        return judgement(self.state, self.validity)
 
     @property
     def has_ended(self) -> bool:

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.db.models import IntegerField, Prefetch, Q, QuerySet
 from django.db.models.expressions import Func
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.execution.profiling import FOLDED
 from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
-from runs.models.runs import PLAN_PREFIX
+from runs.models.runs import PLAN_PREFIX, judgement
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 
@@ -94,9 +94,9 @@ class RunLine:
         return str(Run.State(self.state).label)
 
     @property
-    def is_doubted(self) -> bool:
+    def judgement(self) -> str:
         """As that of a run."""
-        return self.state == Run.State.FINISHED and self.validity in Run.DOUBTED
+        return judgement(self.state, self.validity)
 
 
 _LINE = (
@@ -202,13 +202,6 @@ def other_profiles(artifact: Artifact, *, to: Reader) -> list[Artifact]:
     return list(seen.order_by("run__cell__ordinal", "run__repeat")[:MOST_PROFILES])
 
 
-VALIDITIES = {
-    "valid": _("valid"),
-    "doubtful": _("doubtful"),
-    "invalid": _("not valid"),
-    "": _("not certified"),
-}
-VALIDITY_TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "": "info"}
 # Weights of findings as tones of messages.
 _FINDING_TONES = {"invalid": "error", "doubt": "warning", "remark": "info"}
 CERTIFICATE_SENTENCES = {
@@ -243,12 +236,6 @@ CERTIFICATE_SENTENCES = {
     "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }
-
-
-def doubtful_runs(number: int) -> str:
-    """A mark for wherever the runs are counted."""
-    words = ngettext("%(number)d run in doubt", "%(number)d runs in doubt", number)
-    return f"\N{WARNING SIGN} {words % {'number': number}}"
 
 
 def closed_loop(metrics: Iterable[str], *settings: Mapping[str, Any] | None) -> str:

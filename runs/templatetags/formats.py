@@ -13,6 +13,7 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 from runs.analysis.inference import Inference
 from runs.execution.clocks import AGAINST_WORKER
 from runs.models import Build, Installation, Run
+from runs.selectors import validity
 from runs.selectors.compare.verdict_words import (
     VERDICTS,
     lacks_print,
@@ -21,7 +22,6 @@ from runs.selectors.compare.verdict_words import (
     size,
     verdict_word,
 )
-from runs.selectors.runs import doubtful_runs
 from runs.selectors.servers import servers
 
 register = template.Library()
@@ -268,9 +268,8 @@ def sized(found: Inference) -> str:
 
     Instead of a size that a publication does not let one compute, what it does not print.
     """
-    doubt = doubtful_runs(found.doubtful) if found.doubtful else ""
     size_or_reason = sentence(found.reasons) if lacks_print(found) else size(found)
-    return " ".join(filter(None, (size_or_reason, doubt)))
+    return " ".join(filter(None, (size_or_reason, validity.mark(found.judged))))
 
 
 @register.filter
@@ -283,6 +282,18 @@ def lacks(found: Inference) -> str:
 def run_state(value: str) -> str:
     """A stored state of a run in words."""
     return str(Run.State(value).label)
+
+
+@register.filter
+def judgement(value: str) -> str:
+    """A judgement of a run in words."""
+    return str(validity.LABELS[value])
+
+
+@register.filter
+def judgement_tone(value: str) -> str:
+    """The tone of a judgement."""
+    return validity.TONES[value]
 
 
 @register.filter

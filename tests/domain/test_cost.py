@@ -249,7 +249,7 @@ def test_a_commit_is_found_in_a_campaign_however_many_have_measured_it(client, s
         answer = client.get("/api/v1/compare/", {"campaign": "ci-100", **sides})
     assert answer.status_code == 200
     asked = [each["sql"] for each in captured.captured_queries]
-    plans = [_plan(sql) for sql in asked if "EXISTS" in sql and '"runs_revision"."sha"' in sql]
+    plans = [_plan(sql) for sql in asked if "EXISTS" in sql and '"sha"' in sql]
     assert len(plans) == 3
     assert [each for each in plans if " using cell_by_revision on runs_cell" not in each] == []
 

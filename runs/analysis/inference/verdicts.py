@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
+from runs.analysis.judgements import NOT_JUDGED, Judged
 
 RULES = 3
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm, and 2 knew
@@ -18,6 +19,7 @@ Verdict = Literal[
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 PROVEN: tuple[Verdict, ...] = ("faster", "slower", "different")
 Without = Literal[
+    "machine_taken",
     "not_positive",
     "not_measured",
     "single_run",
@@ -45,8 +47,8 @@ class Inference:
     `p_value` is that of the row alone, `adjusted_p_value` that of the table: below 0.05 exactly if
     the interval excludes 1. `more_rounds` is about how many further runs per side would decide an
     undecided row. `reasons` say why there is no verdict; `despite` lists what differs, or is not
-    known, although the sides were compared; `differing` are the facts behind both. `doubtful` is
-    the number of runs on both sides that their certificates call doubtful.
+    known, although the sides were compared; `differing` are the facts behind both. `judged` is
+    what the certificates say of the runs on both sides.
     """
 
     verdict: Verdict
@@ -63,7 +65,7 @@ class Inference:
     reasons: tuple[Reason, ...] = ()
     despite: tuple[Difference | Unknown | Literal["other_jobs"], ...] = ()
     differing: tuple[Differing, ...] = ()
-    doubtful: int = 0
+    judged: Judged = NOT_JUDGED
     rules: int = RULES
 
     @property

@@ -1,25 +1,28 @@
 """Campaigns: a list with the states of their runs, and one with its cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import django_filters
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from runs.analysis.judgements import Judged
 from runs.api.authentication import asker, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.api.histories import ExpectedSerializer, expect
+from runs.api.judgements import JudgedSerializer
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
 from runs.models.campaigns import Origin
+from runs.selectors import validity
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 from runs.selectors.campaigns import campaigns
@@ -86,6 +89,21 @@ class CellSerializer(serializers.Serializer[Cell]):
     levels = serializers.DictField()
     version = serializers.CharField()
     summaries = CellSummarySerializer(many=True)
+    judged = serializers.SerializerMethodField()
+    is_machine_taken = serializers.SerializerMethodField()
+
+    @extend_schema_field(JudgedSerializer)
+    def get_judged(self, cell: Cell) -> dict[str, int]:
+        """How many of its runs have each judgement."""
+        return self._judged(cell).counts
+
+    def get_is_machine_taken(self, cell: Cell) -> bool:
+        """Whether most of its runs are invalid, so that there is no answer about it."""
+        return self._judged(cell).was_machine_taken
+
+    def _judged(self, cell: Cell) -> Judged:
+        found: Mapping[int, Judged] = self.context["judged"]
+        return found.get(cell.pk, Judged())
 
 
 class CampaignDetailSerializer(CampaignSerializer):
@@ -106,7 +124,7 @@ class CampaignDetailSerializer(CampaignSerializer):
     reproduces = serializers.CharField(source="campaign.reproduces")
     expected_every = serializers.SerializerMethodField()
     tracked_ref = serializers.CharField(source="campaign.tracked_ref")
-    cells = CellSerializer(source="campaign.cells", many=True)
+    cells = serializers.SerializerMethodField()
 
     def get_configurations(self, row: CampaignRow) -> list[str]:
         """The slugs of all configurations, the baseline first."""
@@ -117,6 +135,13 @@ class CampaignDetailSerializer(CampaignSerializer):
         """Seconds within which uploads are expected."""
         every = row.campaign.expected_every
         return None if every is None else every.total_seconds()
+
+    @extend_schema_field(CellSerializer(many=True))
+    def get_cells(self, row: CampaignRow) -> Any:
+        """With what certificates say of their runs: one query for all."""
+        cells: Any = list(row.campaign.cells.all())
+        judged = validity.of_campaign(row.campaign, cells)
+        return CellSerializer(cells, many=True, context={"judged": judged}).data
 
 
 class PrioritySerializer(serializers.Serializer[Any]):

@@ -187,11 +187,11 @@ class CampaignDraftSerializer(StrictSerializer):
         min_value=0,
         max_value=MOST_REMEASURES,
         default=1,
-        help_text="How often a run in doubt, which another may be spared, is measured again.",
+        help_text="How often a run that is not valid is measured again, if that may help.",
     )
     leaves_out_doubtful = serializers.BooleanField(
         default=False,
-        help_text="Whether runs in doubt are withdrawn when all have ended: a rule stated before.",
+        help_text="Whether doubtful runs are withdrawn, too, by a rule stated before.",
     )
     wanted_half_width = serializers.FloatField(
         required=False,

@@ -229,7 +229,8 @@ def _summary(summary: Summary, runs: CellRuns) -> dict[str, Any]:
         "maximum": summary.maximum,
         "mean": summary.mean,
         "run": runs.first,
-        "doubtful": runs.doubtful,
+        "doubtful": runs.judged.doubtful + runs.judged.invalid,
+        "judged": runs.judged.counts,
     }
 
 

@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
+from runs.api.judgements import JudgedSerializer
 from runs.models import Metric
 
 Shape = serializers.Serializer[Any]
@@ -40,7 +41,8 @@ class SideSummarySerializer(Shape):
     maximum = serializers.FloatField()
     mean = serializers.FloatField()
     run = serializers.IntegerField(allow_null=True)
-    doubtful = serializers.IntegerField(help_text="How many of the runs are in doubt.")
+    doubtful = serializers.IntegerField(help_text="How many runs are doubtful or invalid.")
+    judged = JudgedSerializer()
 
 
 class ReasonSerializer(Shape):
@@ -175,6 +177,7 @@ EXAMPLE = {
                 "mean": 14216.7,
                 "run": 811,
                 "doubtful": 0,
+                "judged": {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0},
             },
             "head": {
                 "n": 3,
@@ -184,6 +187,7 @@ EXAMPLE = {
                 "mean": 13403.3,
                 "run": 824,
                 "doubtful": 0,
+                "judged": {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0},
             },
             "base_value": 14216.6,
             "head_value": 13403.2,

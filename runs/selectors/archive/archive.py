@@ -21,6 +21,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
+from runs.analysis.judgements import Judged
 from runs.models import (
     Campaign,
     Cell,
@@ -35,9 +36,9 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.published import words
+from runs.selectors import validity
 from runs.selectors.access import projects
 from runs.selectors.archive import conclusions, provenance, versions
-from runs.selectors.runs import doubtful_runs
 from runs.templatetags.formats import named
 
 # Later measurements that the page of a figure lists.
@@ -303,19 +304,14 @@ def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> l
 class Later:
     """A value that was measured after a figure was printed, with the conditions of its own.
 
-    `doubtful` is the number of its runs that are. What its results do not say is None.
+    `doubt` is what certificates say of its runs. What its results do not say is None.
     """
 
     summary: CellSummary
     hardware: HardwareProfile | None
     scale: Any
     duration: Any
-    doubtful: int
-
-    @property
-    def doubt(self) -> str:
-        """A mark where some of its runs are doubtful."""
-        return doubtful_runs(self.doubtful) if self.doubtful else ""
+    doubt: str
 
 
 def measured_since(figure: PrintedFigure) -> list[Later]:
@@ -343,15 +339,14 @@ def _with_conditions(listed: Sequence[CellSummary]) -> list[Later]:
     runs = Run.objects.filter(cell__in=[each.cell_id for each in listed])
     first = runs.order_by("cell_id", "repeat").distinct("cell_id").select_related("hardware")
     hardware = {run.cell_id: run.hardware for run in first}
-    counted = runs.filter(Run.DOUBTFUL).order_by().values("cell").annotate(number=Count("pk"))
-    doubts = dict(counted.values_list("cell", "number"))
+    judged = validity.of_cells([each.cell_id for each in listed])
     return [
         Later(
             summary=each,
             hardware=hardware.get(each.cell_id),
             scale=_constant(each.cell, "scale"),
             duration=_constant(each.cell, "duration"),
-            doubtful=doubts.get(each.cell_id, 0),
+            doubt=validity.mark(judged.get(each.cell_id, Judged())),
         )
         for each in listed
     ]

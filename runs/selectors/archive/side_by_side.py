@@ -7,12 +7,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
 from runs.published import recompute
 from runs.published.document import Rule
 from runs.published.figures import Number
 from runs.published.recompute import Operand
 from runs.scenarios import registry
+from runs.selectors import validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.templatetags.formats import spoken
@@ -26,6 +28,7 @@ class MeasuredCell:
     """A cell of our table: a level, or the median of its metric with the number of runs.
 
     What the publication derives from other figures is derived by the same rule from our medians.
+    `mark` says which of the runs behind it are not valid.
     """
 
     text: str
@@ -33,6 +36,7 @@ class MeasuredCell:
     value: float | None = None
     unit: str = ""
     runs: int | None = 0
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class SideBySide:
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
-    """What a campaign reproduces, next to its results; None if nothing. Two queries, or three.
+    """What a campaign reproduces, next to its results; None if nothing. Three queries, or four.
 
     A row is a combination of the levels that a printed row has. If versions differ from the printed
     ones, the oldest stands for the oldest, and so on.
@@ -73,6 +77,9 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     columns = [column for column in table.columns if _is_level(column) or "metric" in column]
     single = _single(campaign) if any("repeat" in column for column in columns) else {}
     stand_for = _versions(published, campaign)
+    judged = validity.of_cells(
+        {each.cell_id for of_metric in measured.values() for _levels, each in of_metric}
+    )
     rows = [
         _row(
             columns,
@@ -81,6 +88,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
             single,
             stand_for,
             campaign,
+            judged,
         )
         for levels in product(*varied)
     ]
@@ -90,6 +98,8 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
+# A cell, and the summaries that its value is made of.
+Figure = tuple[MeasuredCell, Sequence[CellSummary]]
 # The value of a cell's metric in one repeat, where the publication prints each.
 Single = Mapping[tuple[int, str, int], float]
 
@@ -120,6 +130,7 @@ def _row(
     single: Single,
     stand_for: Mapping[str, str],
     campaign: Campaign,
+    judged: Mapping[int, Judged],
 ) -> list[MeasuredCell]:
     made = []
     for column in columns:
@@ -127,10 +138,12 @@ def _row(
             made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
         else:
             wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
-            found = _figure(measured.get(column["metric"], ()), wanted, column, single)
+            found, used = _figure(measured.get(column["metric"], ()), wanted, column, single)
             if found.value is None:
-                found = _derived(column, wanted, measured, stand_for, campaign) or found
-            made.append(found)
+                derived = _derived(column, wanted, measured, stand_for, campaign)
+                found, used = derived or (found, used)
+            behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
+            made.append(replace(found, mark=validity.mark(sum(behind, start=NOT_JUDGED))))
     return made
 
 
@@ -140,7 +153,7 @@ def _derived(
     measured: Measured,
     stand_for: Mapping[str, str],
     campaign: Campaign,
-) -> MeasuredCell | None:
+) -> Figure | None:
     """By the rule of the publication; None without one, or if an operand is not measured here."""
     if not column.get("derived") or "repeat" in column:
         return None
@@ -166,7 +179,8 @@ def _derived(
     if value is None:
         return None
     unit = used[0].metric.unit if rule.kind != "ratio" else UNITS[rule.form]
-    return MeasuredCell("", value=value, unit=unit, runs=min((each.n or 0) for each in used))
+    runs = min((each.n or 0) for each in used)
+    return MeasuredCell("", value=value, unit=unit, runs=runs), used
 
 
 def _figure(
@@ -174,20 +188,20 @@ def _figure(
     wanted: Mapping[str, Any],
     column: Mapping[str, Any],
     single: Single,
-) -> MeasuredCell:
+) -> Figure:
     """The figure of the only cell with these levels; a dash if there is none, or several.
 
     A column of one repeat has that run's value, and no median in its place.
     """
     only = _only(summaries, wanted)
     if only is None:
-        return MeasuredCell("–")
+        return MeasuredCell("–"), ()
     if "repeat" in column:
         value = single.get((only.cell_id, only.metric.name, int(column["repeat"])))
         if value is None:
-            return MeasuredCell("–")
-        return MeasuredCell("", value=value, unit=only.metric.unit, runs=1)
-    return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n)
+            return MeasuredCell("–"), ()
+        return MeasuredCell("", value=value, unit=only.metric.unit, runs=1), (only,)
+    return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n), (only,)
 
 
 def _only(

@@ -10,6 +10,7 @@ from django.db import connections, router
 from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
 from django.utils import timezone
 
+from runs.analysis.judgements import Judged
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.models import (
@@ -24,6 +25,7 @@ from runs.models import (
     Topology,
 )
 from runs.models.campaigns import Origin
+from runs.selectors import validity
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
@@ -252,22 +254,21 @@ def lines(campaign: Campaign, metric_name: str) -> list[Line]:
     """
     cells = list(series_cells.current(campaign))
     rows = grids.rows(cells, designs.words(campaign))
-    return lines_of(campaign, rows, grids.across(cells), metrics.summaries(campaign, metric_name))
+    return lines_of(rows, grids.across(cells), metrics.summaries(campaign, metric_name))
 
 
 def lines_of(
-    campaign: Campaign,
-    rows: Iterable[grids.Row],
+    rows: Sequence[grids.Row],
     factor: str | None,
     summaries: Mapping[int, Summary],
 ) -> list[Line]:
     """The lines of these rows of the grid. One query."""
-    doubts = _doubts(campaign)
+    judged = validity.of_cells([cell.pk for row in rows for cell in row.cells])
     return [
         Line(
             label=row.label,
             major=versions.major(row.version),
-            points=_points(row, factor, summaries, doubts),
+            points=_points(row, factor, summaries, judged),
             version=row.version,
         )
         for row in rows
@@ -314,11 +315,12 @@ def progress(campaign: Campaign) -> Progress:
 
 def finished(counts: Mapping[str, int]) -> Progress:
     """How many of these runs, by state, have finished; not those that ended otherwise."""
-    return Progress(counts.get(Run.State.FINISHED, 0), sum(counts.values()), None)
+    done = sum(counts.get(state, 0) for state in (Run.State.FINISHED, Run.State.WITHDRAWN))
+    return Progress(done, sum(counts.values()), None)
 
 
 def measured_again(campaign: Campaign) -> int:
-    """How many of its runs were in doubt and got another one for that. One query."""
+    """How many of its runs were not valid and got another one for that. One query."""
     return campaign.runs.filter(again_of__isnull=False).count()
 
 
@@ -361,18 +363,11 @@ def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
     return CampaignRow(campaign, counts, sum(counts.values()))
 
 
-def _doubts(campaign: Campaign) -> dict[int, int]:
-    """How many finished runs of each cell are doubtful; only cells with any. One query."""
-    doubted = campaign.runs.filter(Run.DOUBTFUL)
-    counted = doubted.order_by().values("cell").annotate(number=Count("pk"))
-    return dict(counted.values_list("cell", "number"))
-
-
 def _points(
     row: grids.Row,
     factor: str | None,
     summaries: Mapping[int, Summary],
-    doubts: Mapping[int, int],
+    judged: Mapping[int, Judged],
 ) -> tuple[Point, ...]:
     points = []
     for cell in row.cells:
@@ -385,7 +380,7 @@ def _points(
                     summary.minimum,
                     summary.maximum,
                     summary.n,
-                    doubts.get(cell.pk, 0),
+                    validity.counted(judged.get(cell.pk, Judged())),
                 )
             )
     return tuple(sorted(points, key=lambda point: point.x))

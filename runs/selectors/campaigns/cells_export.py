@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from runs.models import Campaign, CellSummary, Measurement
+from runs.models.runs import judgement
 from runs.reports import tables
 
 CHUNK = 2000
@@ -89,7 +90,7 @@ def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[table
     for cell in cells:
         levels = tuple(_level(cell["levels"].get(name)) for name in factors)
         for found in measurements.of(cell["pk"]):
-            found |= {"campaign": campaign.slug, "version": cell["version"]}
+            found |= {"campaign": campaign.slug, "version": cell["version"], **_judged(found)}
             first = (found[name] for name in FIRST)
             yield (*first, *levels, *(_time(found[name]) for name in LAST))
 
@@ -108,9 +109,14 @@ def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
             {"levels": cell["levels"], "version": cell["version"]},
             summaries=summaries.of(cell["pk"]),
             measurements=(
-                {name: found[name] for name in IN_JSON} for found in measurements.of(cell["pk"])
+                {name: (found | _judged(found))[name] for name in IN_JSON}
+                for found in measurements.of(cell["pk"])
             ),
         )
+
+
+def _judged(found: Row) -> Row:
+    return {"validity": judgement(found["state"], found["validity"])}
 
 
 def _cells(campaign: Campaign) -> Iterator[Row]:

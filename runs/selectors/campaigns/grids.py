@@ -7,9 +7,12 @@ from typing import Any
 
 from django.core.paginator import Page, Paginator
 
+from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell, Metric, Run
 from runs.models.campaigns import Origin
+from runs.models.runs import judgement
+from runs.selectors import validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
@@ -33,8 +36,14 @@ class GridRun:
 
     @property
     def tone(self) -> str:
-        """Its state, or that it is doubtful."""
+        """Its state, or its judgement where it is not valid."""
         return {"doubtful": "warning", "invalid": "error"}.get(self.validity, self.state)
+
+    @property
+    def words(self) -> str:
+        """Its state and its judgement."""
+        named = (Run.State(self.state).label, validity.LABELS[judgement(self.state, self.validity)])
+        return ", ".join(str(each) for each in named if each)
 
 
 @dataclass(frozen=True)
@@ -45,11 +54,12 @@ class GridCell:
     levels: Mapping[str, Any]
     runs: tuple[GridRun, ...]
     summary: Summary | None
+    judged: Judged = NOT_JUDGED
 
     @property
-    def doubtful(self) -> int:
-        """How many of its runs are doubtful."""
-        return sum(run.validity in Run.DOUBTED for run in self.runs)
+    def mark(self) -> str:
+        """What certificates say of its runs."""
+        return validity.mark(self.judged)
 
 
 @dataclass(frozen=True)
@@ -130,7 +140,7 @@ def grid(
     page: str | int | None = None,
     among: Measured | None = None,
 ) -> Grid:
-    """The cells of a campaign with the states of their runs. Four queries, whatever the size, two
+    """The cells of a campaign with the states of their runs. Five queries, whatever the size, two
     of them for what it is made `among`; one more each if the server or the configuration is a
     factor.
 
@@ -144,12 +154,16 @@ def grid(
     columns = _levels(cells, factor)
 
     def shown(cell: Cell) -> GridCell:
-        return GridCell(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk))
+        return GridCell(
+            *(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk)),
+            judged.get(cell.pk, Judged()),
+        )
 
     found = rows(cells, designs.words(campaign))
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
     listed = found if shown_rows is None else list(shown_rows)
-    runs = _runs([cell for row in listed for cell in row.cells])
+    of_rows = [cell for row in listed for cell in row.cells]
+    runs, judged = _runs(of_rows), validity.of_cells([cell.pk for cell in of_rows])
     made = []
     for row in listed:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}

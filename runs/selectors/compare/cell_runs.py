@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from django.db import connections, router
 
+from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.models import Run
 from runs.models.runs import SUMMARY_REPEAT
+from runs.selectors import validity
 
 _CONDITIONS = (
     *("hardware_id", "environment_id", "settings_id"),
@@ -19,8 +21,8 @@ class CellRuns:
     """The finished runs of a cell: their conditions, keys and programs.
 
     `hardware`, `environment` and `settings` are keys of stored rows, ascending; usually one each.
-    `doubtful` runs are included in the count. `jobs` are those that uploads state; empty is a run
-    whose job is not known.
+    `jobs` are those that uploads state; empty is a run whose job is not known. `judged` counts
+    those, too, that are left out for being invalid.
     """
 
     count: int = 0
@@ -30,24 +32,26 @@ class CellRuns:
     settings: tuple[int, ...] = ()
     servers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
-    doubtful: int = 0
     jobs: tuple[str, ...] = ()
+    judged: Judged = NOT_JUDGED
 
 
 # In PostgreSQL's words: to write it from a query set takes five times as long as to read its rows.
 _SQL = f"""
 SELECT cell_id,
     -- A printed summary of printed repeats is not a run of its own.
-    count(*) FILTER (WHERE repeat <> {SUMMARY_REPEAT}), min(id),
+    count(*) FILTER (WHERE state = 'finished' AND repeat <> {SUMMARY_REPEAT}),
+    min(id) FILTER (WHERE state = 'finished'),
     {
     ", ".join(
-        f"coalesce(array_agg(DISTINCT {each}) FILTER (WHERE {each} IS NOT NULL), '{{}}')"
+        f"coalesce(array_agg(DISTINCT {each})"
+        f" FILTER (WHERE {each} IS NOT NULL AND state = 'finished'), '{{}}')"
         for each in _CONDITIONS
     )
 },
-    count(*) FILTER (WHERE validity = ANY(%s)),
-    array_agg(DISTINCT coalesce(labels->>'job', ''))
-FROM runs_run WHERE cell_id = ANY(%s) AND state = %s
+    array_agg(DISTINCT coalesce(labels->>'job', '')),
+    {validity.COUNTS}
+FROM runs_run WHERE cell_id = ANY(%s) AND {validity.COUNTED}
     AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) GROUP BY cell_id
 """  # noqa: S608 - of constants
 
@@ -57,24 +61,23 @@ def of_cells(
 ) -> dict[int, CellRuns]:
     """The finished runs of these cells (of these `jobs`), by cell. One query."""
     of_jobs = None if jobs is None else list(jobs)
-    doubted = [each.value for each in Run.DOUBTED]
     with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_SQL, [doubted, list(cell_ids), Run.State.FINISHED.value, of_jobs, of_jobs])
+        cursor.execute(_SQL, [list(cell_ids), of_jobs, of_jobs])
         found = cursor.fetchall()
     return {cell: _read(*row) for cell, *row in found}
 
 
 def _read(
     count: int,
-    first: int,
+    first: int | None,
     hardware: list[int],
     environment: list[int],
     settings: list[int],
     servers: list[str],
     numbers: list[str],
     names: list[str],
-    doubtful: int,
     jobs: list[str],
+    *judged: int,
 ) -> CellRuns:
     return CellRuns(
         count=count,
@@ -84,8 +87,8 @@ def _read(
         settings=tuple(settings),
         servers=tuple(filter(None, servers)),
         tools=_tools(names, numbers),
-        doubtful=doubtful,
         jobs=tuple(jobs),
+        judged=Judged(*judged),
     )
 
 

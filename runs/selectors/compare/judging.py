@@ -25,6 +25,7 @@ from runs.analysis.inference import (
     judge,
     judge_together,
 )
+from runs.analysis.judgements import Judged
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
@@ -173,7 +174,9 @@ class Judge:
             significance=self._significance(campaign) / share,
         )
         runs = {side for pair in sides for side in pair} & set(self.runs)
-        return answer and replace(answer, doubtful=sum(self.runs[side].doubtful for side in runs))
+        if any(self.runs[side].judged.was_machine_taken for side in runs):
+            return None
+        return answer and replace(answer, judged=_judged(self.runs, runs))
 
     def reading(self, cell: int, metric: Metric) -> tuple[float, float, float] | None:
         """(log of the value, variance of that mean, its degrees of freedom), from the model.
@@ -284,7 +287,14 @@ class Judge:
     ) -> Inference:
         """The answer, unless the conditions of both sides prevent one."""
         base, head = pair
-        if base is None or head is None or "not_measured" in found.reasons:
+        if base is None or head is None:
+            return found
+        known = [side for side in (base, head) if side in self.runs]
+        if any(self.runs[side].judged.was_machine_taken for side in known):
+            return Inference(
+                "undecided", reasons=("machine_taken",), judged=_judged(self.runs, known)
+            )
+        if "not_measured" in found.reasons:
             return found
         own = self._jobs.conditions(pair) if is_shared else None
         runs, under = (own.runs, own.comparability) if own else (self.runs, self.comparability)
@@ -293,15 +303,17 @@ class Judge:
             further = () if found.verdict == "undecided" else found.reasons
             reasons = (*judged.reasons, *further)
             found = Inference("not_comparable", reasons=reasons)
-        doubtful = sum(runs[side].doubtful for side in (base, head) if side in runs)
-        if not (judged.despite or judged.differing or doubtful):
-            return found
         return replace(
             found,
             despite=(*found.despite, *judged.despite),
             differing=judged.differing,
-            doubtful=doubtful,
+            judged=_judged(runs, (base, head)),
         )
+
+
+def _judged(runs: Mapping[int, CellRuns], sides: Iterable[int]) -> Judged:
+    """What the certificates say of the runs of both sides."""
+    return sum((runs[side].judged for side in sides if side in runs), start=Judged())
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from runs.selectors.compare.comparisons import ComparedPage
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.verdict_words import (
     REASONS,
+    TAKEN,
     TIMES,
     VERDICTS,
     lacks_print,
@@ -146,8 +147,9 @@ def _without_difference(
         if number > 1:
             text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
         return text % (told | {"size": size_of_all(rows["same"])})
-    if set(rows) == {"not_comparable"}:
-        reasons = dict.fromkeys(code for each in rows["not_comparable"] for code in each.reasons)
+    unusable = [each for of in rows.values() for each in of if _is_unusable(each)]
+    if len(unusable) == number:
+        reasons = dict.fromkeys(code for each in unusable for code in each.reasons)
         why = "; ".join(str(REASONS.get(code, code)) for code in reasons)
         return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (told | {"why": why})
     if set(rows) == {"too_few_runs"}:
@@ -167,6 +169,11 @@ def _without_difference(
         "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
     )
     return text % (told | {"parts": ", ".join(parts)})
+
+
+def _is_unusable(found: Inference) -> bool:
+    """Whether no number of further rounds would give an answer."""
+    return found.verdict == "not_comparable" or TAKEN in found.reasons
 
 
 def _as_printed(found: Sequence[Inference], names: dict[str, str], direction: Direction) -> str:

@@ -25,6 +25,10 @@ REASONS = {
     "workload_unknown": _("what a side has measured is not known"),
     "not_positive": _("a value is not positive"),
     "not_measured": _("a side was not measured"),
+    "machine_taken": _(
+        "the machine was not free: most runs of a side are invalid; keep others off it, and measure"
+        " again"
+    ),
     "single_run": _("a side has a single run"),
     "repeats_unknown": _("number of runs not printed"),
     "jobs_unknown": _(
@@ -60,6 +64,7 @@ HEADLINES = {
 }
 # Reasons of publications: there may be runs enough, but how they scatter is not printed.
 NOT_PRINTED = {"repeats_unknown", "spread_unknown"}
+TAKEN = "machine_taken"
 # Above this, percentages are not helpful.
 TIMES = 2.0
 
@@ -83,6 +88,8 @@ def lacks_print(found: Inference) -> bool:
 
 def size(found: Inference) -> str:
     """How large the difference is, as an interval: "4.2 to 14 % slower". Empty without one."""
+    if TAKEN in found.reasons:
+        return gettext("the machine was not free")
     if found.verdict == "same" and found.low is None:
         return gettext("none on either side")
     if lacks_print(found) and found.ratio:
@@ -119,8 +126,11 @@ def printed_size(ratios: Sequence[float], direction: Direction) -> str:
 def size_of_all(found: Sequence[Inference]) -> str:
     """The size that holds for each of some answers with one verdict, from end to end.
 
-    The intervals of a table hold together, so what encloses them holds for all of them.
+    The intervals of a table hold together, so what encloses them holds for all of them. In place of
+    one, why the machine allows none.
     """
+    if TAKEN in found[0].reasons:
+        return sentence([TAKEN])
     known = [(each.low, each.high) for each in found if each.low is not None]
     if len(found) == 1 or not known:
         return size(found[0])

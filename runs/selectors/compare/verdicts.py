@@ -7,6 +7,7 @@ from typing import Any
 
 from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import Inference, Verdict, exit_code, overall
+from runs.analysis.judgements import Judged
 from runs.analysis.summary import Summary
 from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
@@ -274,8 +275,8 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
         metric,
         _summary(stored["base"]),
         _summary(stored["head"]),
-        CellRuns(**_known(CellRuns, stored["base_runs"])),
-        CellRuns(**_known(CellRuns, stored["head_runs"])),
+        CellRuns(**_known(CellRuns, stored["base_runs"]) | _judged(stored["base_runs"])),
+        CellRuns(**_known(CellRuns, stored["head_runs"]) | _judged(stored["head_runs"])),
         _inference(stored["comparison"]),
         is_asked=stored["is_asked"],
         head_cell=stored["head_cell"],
@@ -285,7 +286,13 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
 def _inference(stored: Json) -> Inference:
     known = _known(Inference, stored)
     differing = tuple(Differing(**_known(Differing, each)) for each in known["differing"])
-    return Inference(**{**known, "differing": differing})
+    return Inference(**{**known, "differing": differing, **_judged(stored)})
+
+
+def _judged(stored: Json) -> dict[str, Judged]:
+    """Tables of 0.2 and before counted doubtful and invalid runs together."""
+    counts = stored.get("judged") or {"doubtful": stored.get("doubtful", 0)}
+    return {"judged": Judged(**_known(Judged, counts))}
 
 
 def _summary(stored: Json | None) -> Summary | None:

@@ -163,12 +163,19 @@ def before(campaign: Campaign, revision: Revision) -> Revision | None:
     return _first(others, campaign, until=moment_of(revision))
 
 
+# A whole commit may be known by fewer digits; in a project hardly ever by several numbers of them.
+MOST_SPELLINGS = 4
+
+
 def _begins_with(campaign: Campaign, sha: str) -> Q:
     """Digits sort before letters in every collation, and g after all that a sha has."""
-    begins = Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
-    if len(sha) in WHOLE_SHA:  # it may be known by fewer digits
-        begins |= Q(sha__in=[sha[:end] for end in range(7, len(sha))])
-    return _of_project(campaign) & begins
+    of_project = _of_project(campaign)
+    if len(sha) not in WHOLE_SHA:
+        return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
+    spellings = [sha[:end] for end in range(7, len(sha) + 1)]
+    known = Revision.objects.filter(of_project, sha__in=spellings).order_by("-sha")
+    # Without a limit PostgreSQL expects one of each, and reads all cells of the campaign.
+    return Q(pk__in=known.values("pk")[:MOST_SPELLINGS])
 
 
 def is_commit(campaign: Campaign, text: str) -> bool:

@@ -14,13 +14,13 @@ from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
+from runs.selectors import validity
 from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell
 from runs.selectors.compare import summary
 from runs.selectors.compare.ratios import RatioRow
-from runs.selectors.runs import doubtful_runs
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03
@@ -95,13 +95,13 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
 
 def _cell(cell: GridCell | None) -> str:
     found: Summary | None = cell.summary if cell else None
+    mark = validity.mark(cell.judged) if cell else ""
     if found is None:
-        return "–"
-    doubt = f" {doubtful_runs(cell.doubtful)}" if cell and cell.doubtful else ""
+        return f"– {mark}".rstrip()
     if found.n in (None, 1):
-        return f"{quantity(found.median)}{doubt}"
+        return f"{quantity(found.median)} {mark}".rstrip()
     least, greatest = quantity(found.minimum), quantity(found.maximum)
-    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}){doubt}"
+    return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}) {mark}".rstrip()
 
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
@@ -111,7 +111,6 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
         range=_("min–max"),
         runs=_("runs"),
         unknown=_("unknown"),
-        doubtful=_("in doubt: %d"),
     )
     x_title = designs.factor_title(campaign, grid.factor)
     lines = campaigns.lines(campaign, metric.name)
@@ -133,7 +132,7 @@ def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Bar]
             s.minimum,
             s.maximum,
             s.n,
-            cell.doubtful,
+            validity.counted(cell.judged),
         )
         for cell, level in zip(cells, columns, strict=True)
         if cell and (s := cell.summary)

@@ -6,7 +6,8 @@ seeing the figures is another look at the data, and the campaign records it (doc
 
 Only if another run may avoid the doubt: foreign load, a drift, a checkpoint. The doubtful run
 stays, counts, and is marked: dropping results that one does not like would bias the summary. It is
-left out only if the campaign stated so beforehand.
+left out only if the campaign stated so beforehand. Invalid runs are always left out, before anybody
+sees their figures; a person may let one count, with a reason.
 """
 
 import logging
@@ -23,6 +24,7 @@ from runs.analysis.summary import Summary
 from runs.models import Bisection, Campaign, Run, RunEvent
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
+from runs.selectors import validity
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import bisections
 from runs.services import seals
@@ -96,10 +98,12 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
         is_needed = is_going_on and is_complete and step.is_open
         return _("Added: the verdict is undecided.") if is_needed else ""
     metric = registry.get(campaign.scenario.slug).primary_metric
+    # On a machine that others use further rounds decide nothing.
+    taken = {cell for cell, each in validity.of_cells(latest).items() if each.was_machine_taken}
     scattered = [
         summary
         for cell_id, summary in metrics.summaries(campaign, metric).items()
-        if needs_more(summary, wanted) and cell_id in latest
+        if needs_more(summary, wanted) and cell_id in latest.keys() - taken
     ]
     return _reason(scattered, campaign) if scattered else ""
 
@@ -142,7 +146,8 @@ def _check_rounds(campaign: Campaign, latest: Mapping[int, Run], rounds: int) ->
 def _latest_runs(campaign: Campaign) -> dict[int, Run]:
     """For each cell whose last run finished, the run with the highest repeat."""
     latest = {run.cell_id: run for run in campaign.runs.order_by("repeat")}
-    return {cell: run for cell, run in latest.items() if run.state == Run.State.FINISHED}
+    has_result = (Run.State.FINISHED, Run.State.WITHDRAWN)
+    return {cell: run for cell, run in latest.items() if run.state in has_result}
 
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
@@ -241,7 +246,10 @@ def _another_time(run: Run, *, repeat: int, position: int) -> Run:
 
 
 CODE = "measured_again"
-LEFT_OUT = gettext_noop("In doubt: this campaign leaves such runs out, by its own rule.")
+LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")
+INVALID = gettext_noop(
+    "Invalid: it is in no median and no verdict unless somebody lets it count, and says why."
+)
 MOST_REMEASURES = 10
 
 
@@ -253,13 +261,13 @@ def add_remeasured(*, campaign: Campaign) -> int:
     if not campaign.remeasures or campaign.runs.filter(state=Run.State.CANCELLED).exists():
         return 0
     doubtful = campaign.runs.filter(
-        Run.DOUBTFUL,
+        Run.DOUBTFUL | Run.LEFT_OUT,
         certificate__is_curable=True,
         plan__isnull=False,
         again=None,
     )
     wanted = {
-        run: _("Run %(id)d is in doubt, and is measured again.") % {"id": run.pk}
+        run: _("Run %(id)d is doubtful or invalid, and is measured again.") % {"id": run.pk}
         for run in doubtful.select_related("again_of")
         if _times_before(run) < campaign.remeasures
     }
@@ -279,23 +287,32 @@ def leave_out(*, campaign: Campaign) -> int:
         return 0
     doubtful = campaign.runs.filter(Run.DOUBTFUL)
     left = list(doubtful.select_for_update().order_by("pk").defer("plan"))
-    state, reason = Run.State.WITHDRAWN, str(LEFT_OUT)
-    Run.objects.filter(pk__in=[run.pk for run in left]).update(
-        state=state, code=state, message=reason
+    _withdraw(left, Run.State.WITHDRAWN, LEFT_OUT)
+    return len(left)
+
+
+def leave_out_invalid(run: Run) -> None:
+    """Withdraw a finished run that is invalid, by rule. In a transaction."""
+    _withdraw([run], Run.Validity.INVALID, INVALID)
+
+
+def _withdraw(runs: Sequence[Run], code: str, reason: str) -> None:
+    state = Run.State.WITHDRAWN
+    Run.objects.filter(pk__in=[run.pk for run in runs]).update(
+        state=state, code=code, message=reason
     )
-    for run in left:
+    for run in runs:
         RunEvent.objects.create(
             run=run,
             from_state=Run.State.FINISHED,
             to_state=state,
-            code=state,
+            code=code,
             message=reason,
             attempt=run.attempt,
         )
         seals.request(run=run.pk, kind="withdrawn", reason=reason)
-    for cell_id in sorted({run.cell_id for run in left}):
+    for cell_id in sorted({run.cell_id for run in runs}):
         summaries.refresh(cell_id=cell_id)
-    return len(left)
 
 
 def _times_before(run: Run) -> int:

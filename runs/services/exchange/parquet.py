@@ -30,7 +30,7 @@ COLUMNS = (
     ("revision", "VARCHAR", "v.sha"),
     ("levels", "VARCHAR", "cell.levels"),
     ("repeat", "INTEGER", "r.repeat"),
-    ("validity", "VARCHAR", "r.validity"),
+    ("validity", "VARCHAR", "coalesce(nullif(r.validity, ''), 'unknown')"),
     ("server", "VARCHAR", "host.slug"),
     ("cpu", "VARCHAR", "h.cpu_model"),
     ("cores", "INTEGER", "h.cores"),

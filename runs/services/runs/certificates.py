@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Q
 
 from runs.analysis import fact_readers
@@ -12,8 +13,12 @@ from runs.execution.monitors import column_of
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Instance, Run, Series
 from runs.models.campaigns import Origin
+from runs.services.campaigns import repeats
+from runs.services.runs import withdrawals
+from runs.wording import gettext_noop
 
 MOST_AT_A_TIME = 100
+REJUDGED = gettext_noop("By newer rules it is not invalid.")
 RATE, QUEUE = "tps", "run_queue"
 
 
@@ -53,7 +58,9 @@ def judge_some() -> int | None:
     instance, _created = Instance.objects.get_or_create(pk=1)
     if instance.judged_rules == RULES_VERSION:
         return None
-    finished = Run.objects.filter(state=Run.State.FINISHED, origin=Origin.EXECUTED)
+    finished = Run.objects.filter(
+        Q(state=Run.State.FINISHED) | Run.LEFT_OUT, origin=Origin.EXECUTED
+    )
     # Without a certificate there is no such key: the comparison is then neither true nor false.
     never = Q(certificate__rules__isnull=True)
     outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
@@ -61,12 +68,23 @@ def judge_some() -> int | None:
     runs, changed = list(found[:MOST_AT_A_TIME]), 0
     for run in runs:
         before = run.validity
-        issue(run=run, usage=run.certificate.get("usage", {}))
+        with transaction.atomic():
+            issue(run=run, usage=run.certificate.get("usage", {}))
+            _count_as_judged(run)
         changed += run.validity != before
     if runs:
         return changed
     Instance.objects.filter(pk=1).update(judged_rules=RULES_VERSION)
     return None
+
+
+def _count_as_judged(run: Run) -> None:
+    """Leave a run out that is invalid now, unless a person decided; let one count that is not."""
+    is_invalid, is_used = run.validity == Run.Validity.INVALID, run.state == Run.State.FINISHED
+    if is_invalid and is_used and not run.events.filter(code="restored").exists():
+        repeats.leave_out_invalid(run)
+    elif not is_invalid and not is_used:
+        withdrawals.restore(run=run, reason=REJUDGED)
 
 
 def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:

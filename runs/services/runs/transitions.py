@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.models import Campaign, Lease, Run, RunEvent, Server
+from runs.models.campaigns import Origin
 from runs.selectors.runs import machines_of
 from runs.services import database, seals
 from runs.services.access import audit
@@ -214,8 +215,8 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
 def refresh_campaign(*, campaign_id: int) -> None:
     """Derive a campaign's state from its runs. Call it in a transaction.
 
-    When all have ended, doubtful runs are measured again, or left out if the campaign says so; then
-    cells that need further repeats get them, and the campaign continues.
+    When all have ended, runs that are not valid are measured again, and doubtful ones left out if
+    the campaign says so; then cells that need further repeats get them, and the campaign continues.
     """
     campaign = Campaign.objects.select_for_update().get(pk=campaign_id)
     counted = Run.objects.filter(campaign_id=campaign_id).order_by().values("state")
@@ -265,6 +266,8 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         return
     if to == S.FINISHED:
         seals.request(run=run.pk)
+        if run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED:
+            repeats.leave_out_invalid(run)
     if to in Run.ENDED and not is_passing:
         refresh_campaign(campaign_id=run.campaign_id)
     if to == S.CLAIMED:

@@ -129,14 +129,16 @@ def _figure(line: Line, base: str) -> Figure | None:
         x_title=_("PostgreSQL version, year of its release"),
         y_title=_("Throughput, base = 1"),
         narrow_x_title=_("PostgreSQL version"),
-        words=drawing.Words(_("index"), _("interval (95 %)"), _("base"), _("runs in doubt")),
+        words=drawing.Words(
+            _("index"), _("interval (95 %)"), _("base"), _("runs that are not valid")
+        ),
     )
 
 
 def _doubtful(pairs: Sequence[Pair], origin: Origin) -> frozenset[str]:
-    """The newer versions of steps of which any run is doubtful."""
+    """The newer versions of steps of which any run is not valid."""
     of_origin = (pair for pair in pairs if pair.campaign.origin == origin)
-    return frozenset(pair.ends[1] for pair in of_origin if pair.comparison.doubtful)
+    return frozenset(pair.ends[1] for pair in of_origin if pair.comparison.judged.has_doubts)
 
 
 def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:

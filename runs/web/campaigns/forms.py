@@ -107,7 +107,7 @@ class CampaignForm(TreatmentFields):
         ),
     )
     leaves_out_doubtful = forms.BooleanField(
-        label=gettext_lazy("Leave out runs in doubt"),
+        label=gettext_lazy("Leave out doubtful runs"),
         required=False,
         help_text=gettext_lazy(
             "Doubtful runs are withdrawn when the campaign ends, by this rule set in advance."

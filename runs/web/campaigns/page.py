@@ -466,7 +466,7 @@ def _figure(
     rows = grid.page.paginator.object_list if grid.page else []
     if grid.page and len(rows) > MOST_LINES:
         rows = list(grid.page)
-    lines = campaign_selectors.lines_of(campaign, rows, factor, among.summaries)
+    lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
     figure = scaling(
@@ -479,7 +479,6 @@ def _figure(
             range=_("min–max"),
             runs=_("runs"),
             unknown=_("unknown"),
-            doubtful=_("in doubt: %d"),
         ),
     )
     return annotations.on_lines(figure, campaign, metric.name, factor)

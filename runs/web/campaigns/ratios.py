@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from django.utils.translation import ngettext
 
+from runs.analysis.judgements import Judged
+from runs.selectors import validity
 from runs.selectors.campaigns.campaigns import RatioRow
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.summary import of_table
-from runs.selectors.compare.verdict_words import size_of_all
-from runs.selectors.runs import doubtful_runs
+from runs.selectors.compare.verdict_words import TAKEN, size_of_all
 
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)
@@ -79,18 +80,21 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
     summaries = of_table(rows, words)
-    pairs: dict[tuple[str, str], dict[str, list[RatioRow]]] = defaultdict(lambda: defaultdict(list))
+    pairs: dict[tuple[str, str], dict[tuple[str, bool], list[RatioRow]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for row in rows:
         head = words.named(row.subject, row.head_label)
         base = words.named(row.subject, row.base_label)
-        pairs[head, base][row.comparison.verdict].append(row)
+        found = row.comparison
+        pairs[head, base][found.verdict, TAKEN in found.reasons].append(row)
     return [
         Finding(
             summaries[head, base],
             _doubt(row for found in verdicts.values() for row in found),
             [
                 (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
-                for verdict, found in verdicts.items()
+                for (verdict, _is_taken), found in verdicts.items()
             ],
         )
         for (head, base), verdicts in pairs.items()
@@ -98,13 +102,12 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
 
 
 def _told(rows: Sequence[RatioRow], words: Words) -> str:
-    """Where a verdict holds, and how many of the runs behind it are doubtful."""
+    """Where a verdict holds, and what the certificates say of the runs behind it."""
     return " ".join(filter(None, (_places(rows, words), _doubt(rows))))
 
 
 def _doubt(rows: Iterable[RatioRow]) -> str:
-    doubtful = sum(row.comparison.doubtful for row in rows)
-    return doubtful_runs(doubtful) if doubtful else ""
+    return validity.mark(sum((row.comparison.judged for row in rows), start=Judged()))
 
 
 def _places(rows: Sequence[RatioRow], words: Words) -> str:

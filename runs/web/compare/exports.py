@@ -8,8 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.inference import Inference
+from runs.analysis.judgements import JUDGEMENTS
 from runs.reports import tables
 from runs.reports.tables import Table
+from runs.selectors import validity
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series
 from runs.selectors.compare.series_labels import Wording
@@ -50,7 +52,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
             _("Minimum"),
             _("Maximum"),
             "n",
-            _("Runs in doubt"),
+            *(str(validity.LABELS[each]) for each in JUDGEMENTS),
             _("Ratio"),
             _("Low"),
             _("High"),
@@ -65,7 +67,7 @@ def table(page: ComparedPage, words: Wording) -> Table:
                 cell.summary.minimum,
                 cell.summary.maximum,
                 cell.summary.n,
-                cell.runs.doubtful,
+                *cell.runs.judged.counts.values(),
                 *_told(compared.get(cell.id)),
             )
             for each, label in zip(page.loaded.series, page.labels, strict=True)
@@ -118,7 +120,7 @@ def _series(each: Series, label: str, page: ComparedPage) -> dict[str, Any]:
         "origin": each.campaign.origin,
         "levels": dict(each.levels),
         "cells": [
-            {"id": cell.id, "x": cell.x, **vars(cell.summary), "doubtful": cell.runs.doubtful}
+            {"id": cell.id, "x": cell.x, **vars(cell.summary), "judged": cell.runs.judged.counts}
             | ({"record": found[cell.id]} if cell.id in found else {})
             for cell in each.cells
         ],
@@ -135,7 +137,8 @@ def _row(row: ComparedRow) -> dict[str, Any]:
 
 
 def _comparison(found: Inference) -> dict[str, Any]:
-    return vars(found) | {"differing": [vars(each) for each in found.differing]}
+    differing = [vars(each) for each in found.differing]
+    return vars(found) | {"differing": differing, "judged": found.judged.counts}
 
 
 def _told(row: ComparedRow | None) -> tuple[str | float | None, ...]:

@@ -13,6 +13,7 @@ from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words
+from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
 from runs.selectors.compare.series import Series, SeriesCell
@@ -102,9 +103,9 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
 
 
 def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
-    """The series, its level where there is an axis, and a sign where runs are in doubt."""
+    """The series, its level where there is an axis, and a sign where runs are not valid."""
     named = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
-    return f"{named} \N{WARNING SIGN}" if row.comparison.doubtful else named
+    return f"{named} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else named
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -154,7 +155,6 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
             range=_("interval (95 %)") if page.state.relative else _("min–max"),
             runs=_("runs"),
             unknown=_("unknown"),
-            doubtful=_("in doubt: %d"),
         ),
     )
 
@@ -184,7 +184,7 @@ def _spots(
                     n=cell.summary.n,
                     url=url,
                     conditions=_hover(page, cell),
-                    doubtful=cell.runs.doubtful,
+                    mark=validity.counted(cell.runs.judged),
                 )
             )
     return found

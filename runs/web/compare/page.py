@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
+from runs.selectors import validity
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare import summary
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
@@ -18,7 +19,7 @@ from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import missing, size, verdict_word
-from runs.selectors.runs import closed_loop, doubtful_runs
+from runs.selectors.runs import closed_loop
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
@@ -49,8 +50,8 @@ class Chip:
 class Place:
     """A cell in the table of values. `tone` and `verdict` are empty for the baseline.
 
-    `record` says where a published value is printed, a fact a line; `doubt` how many of the runs
-    are doubtful.
+    `record` says where a published value is printed, a fact a line; `doubt` what the
+    certificates say of its runs.
     """
 
     id: int
@@ -240,7 +241,7 @@ def _place(
         tone=tone(found.verdict) if found else "",
         verdict=verdict_word(found) if found else "",
         record=tuple(provenance.get(cell.id, ())),
-        doubt=doubtful_runs(cell.runs.doubtful) if cell.runs.doubtful else "",
+        doubt=validity.mark(cell.runs.judged),
     )
 
 
@@ -263,7 +264,7 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
                 (
                     compare_words.sentence(found.reasons) or missing(found),
                     compare_words.differing(found.differing),
-                    _doubt(row.comparison),
+                    validity.mark(row.comparison.judged),
                 ),
             )
         ),
@@ -277,11 +278,6 @@ def _closed_loop(page: ComparedPage) -> str:
     known = [each.campaign.parameters for each in page.loaded.series]
     levels = [cell.levels for each in page.loaded.series for cell in each.cells]
     return closed_loop([metric.name] if metric else [], *known, *levels)
-
-
-def _doubt(found: Inference) -> str:
-    """How many of the runs behind an answer are doubtful."""
-    return doubtful_runs(found.doubtful) if found.doubtful else ""
 
 
 def _value(value: float | None, cell: SeriesCell) -> str:
@@ -322,7 +318,7 @@ def _heat_place(
     at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     verdict = verdict_word(each)
     if each.ratio is None:
-        return HeatPlace("–", "", verdict, "", at, _doubt(each))
+        return HeatPlace("–", "", verdict, "", at, validity.mark(each.judged))
     size = max(each.ratio, 1 / each.ratio)
     strength = sum(size >= step for step in STEPS)
     is_better = (each.ratio > 1) == (better != "lower")
@@ -332,7 +328,7 @@ def _heat_place(
         verdict=verdict,
         step=f"{'up' if is_better else 'down'}-{strength}" if strength and each.is_proven else "",
         at=at,
-        doubt=_doubt(each),
+        doubt=validity.mark(each.judged),
     )
 
 

@@ -14,7 +14,7 @@ from runs.execution.monitors import column_of, has_ended_with_load, is_monitored
 from runs.models import Command, Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.scenarios import registry
-from runs.selectors import runs
+from runs.selectors import runs, validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
@@ -184,12 +184,12 @@ def live(run: Run) -> dict[str, Any]:
 
 
 def _certificate(run: Run) -> dict[str, Any] | None:
-    """How far it may be relied on; None where nobody has looked."""
-    if not run.certificate:
+    """How far it may be relied on; None while there is no result."""
+    if not run.judgement or run.origin == Origin.PUBLISHED:
         return None
     return {
-        "label": runs.VALIDITIES[run.validity],
-        "tone": runs.VALIDITY_TONES[run.validity],
+        "label": validity.LABELS[run.judgement],
+        "tone": validity.TONES[run.judgement],
         "findings": runs.certificate_sentences(run),
     }
 

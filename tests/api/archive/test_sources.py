@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from itertools import cycle
 from pathlib import Path
 
@@ -392,7 +393,7 @@ def test_our_side_has_no_column_for_the_words_of_the_print(server, asked, post, 
     )
     assert ">Pattern</th>" in printed
     assert ">Pattern</th>" not in ours
-    assert '<td class="is-number">700</td>' in ours
+    assert re.search(r'<td class="is-number">\s*700\s', ours)
 
 
 @pytest.mark.usefixtures("whole_archive")

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from runs.analysis.inference.verdicts import MOST_ROUNDS, Inference, rounds_missing, word
+from runs.analysis.judgements import Judged
 
 EFFECT = 0.03
 BOUND = math.log1p(EFFECT)
@@ -60,6 +61,6 @@ def test_without_a_difference_and_an_effect_no_number_of_rounds_is_enough():
 
 
 def test_an_answer_doubts_no_run_of_itself():
-    assert Inference("same").doubtful == 0
+    assert Inference("same").judged == Judged()
     assert not Inference("same").is_proven
     assert Inference("different").is_proven

@@ -448,5 +448,5 @@ def _what_was_measured_since_has_its_conditions(client):
     (line,) = [each for each in since.split("<li>")[1:] if "same-scale" in each and "16.14" in each]
     for text in ("two-core, 2 cores · 8 GiB", "Scale factor 2000", "Duration 60 s"):
         assert text in line
-    assert "1 run in doubt" in line
-    assert "in doubt" not in next(each for each in since.split("<li>") if "no-scale" in each)
+    assert "⚠ 1 doubtful" in line
+    assert "doubtful" not in next(each for each in since.split("<li>") if "no-scale" in each)

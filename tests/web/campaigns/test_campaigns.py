@@ -298,13 +298,13 @@ def test_cancelled_runs_do_not_count_as_finished(client, ready_server, path):
 @pytest.mark.parametrize(
     ("state", "told"),
     [
-        ("running", "2 runs were in doubt and are measured again"),
-        ("finished", "2 runs were in doubt and were measured again"),
+        ("running", "2 runs were not valid and are measured again"),
+        ("finished", "2 runs were not valid and were measured again"),
     ],
 )
 def test_a_campaign_says_that_doubtful_runs_are_measured_again(client, ready_server, state, told):
     campaign = factories.campaign("live", on=ready_server, state=state)
-    assert "in doubt" not in client.get("/campaigns/live/").content.decode()
+    assert "not valid" not in client.get("/campaigns/live/").content.decode()
     for run in list(campaign.runs.all()[:2]):
         Run.objects.create(
             campaign=campaign, cell_id=run.cell_id, repeat=9 + run.repeat, position=99, again_of=run

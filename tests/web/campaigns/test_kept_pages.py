@@ -300,8 +300,8 @@ def test_a_page_of_a_transaction_is_made_of_what_it_sees(client, lab):
         finished(validity="doubtful")()
         page = client.get(LAB).content.decode()
         transaction.set_rollback(True)
-    assert "finished, in doubt" in page
-    assert "finished, in doubt" not in client.get(LAB).content.decode()
+    assert "finished, doubtful" in page
+    assert "finished, doubtful" not in client.get(LAB).content.decode()
 
 
 # What changes on a page at work without a run that ends, begins or is queued.
@@ -375,8 +375,8 @@ def test_a_transaction_that_began_before_what_it_changes_makes_a_page_anew(clien
     may_go_on.set()
     slow.join()
     page = client.get(LAB).content.decode()
-    assert "finished, in doubt" in page
-    assert "finished, in doubt" not in before
+    assert "finished, doubtful" in page
+    assert "finished, doubtful" not in before
 
 
 def test_a_poll_is_answered_by_nothing_until_something_is_new(

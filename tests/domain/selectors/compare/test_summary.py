@@ -65,6 +65,14 @@ CASES = [
         None,
         "18 cannot be compared with 16: the hardware differs.",
     ),
+    (
+        [row("undecided", reasons=("machine_taken",))],
+        None,
+        (
+            "18 cannot be compared with 16: the machine was not free: most runs of a side are "
+            "invalid; keep others off it, and measure again."
+        ),
+    ),
     # Twice as fast is a factor, and more of what is better when less is a percentage of more.
     ([row("faster", 2.1, 3.0)], None, "18 against 16: 2.1 to 3 times."),
     ([row("slower", 1.05, 1.1)], None, "18 against 16: 5.0 to 10 % more."),

@@ -85,7 +85,8 @@ def test_the_first_page_has_the_runs_in_progress_and_the_latest_by_two_queries(
         running, latest = runs.now_and_latest(2)
 
     assert [line.pk for line in running] == [long.pk, short.pk, waiting.pk]
-    assert [(line.pk, line.is_doubted) for line in latest] == [(second.pk, True), (third.pk, False)]
+    words = [(line.pk, line.judgement) for line in latest]
+    assert words == [(second.pk, "doubtful"), (third.pk, "unknown")]
     line = latest[0]
     assert (line.levels, line.repeat) == (second.cell.levels, second.repeat)
     assert (line.campaign, line.server, line.sha) == (campaign.title, "Lab 1", None)

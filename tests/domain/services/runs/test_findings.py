@@ -317,7 +317,7 @@ def test_a_run_under_foreign_load_is_measured_again_once(server):
     assert (again.again_of_id, again.repeat, again.state) == (first.pk, 2, "queued")
     assert again.plan["run_id"] == again.pk
     assert RunEvent.objects.get(run=again, code="measured_again").message == (
-        f"Run {first.pk} is in doubt, and is measured again."
+        f"Run {first.pk} is doubtful or invalid, and is measured again."
     )
     assert Campaign.objects.get().state == "running"
 
@@ -414,8 +414,8 @@ def test_page_and_programs_say_why_a_run_is_in_doubt(server, client):
     listed = client.get("/api/v1/runs/?validity=doubtful").json()["results"]
     assert [each["id"] for each in listed] == [run.pk]
     grid = client.get("/campaigns/c/").content.decode()
-    assert "1 run in doubt" in grid
-    assert "repeat 1: finished, in doubt" in grid
+    assert "⚠ 1 doubtful" in grid
+    assert "repeat 1: finished, doubtful" in grid
 
 
 def test_runs_are_judged_again_by_what_is_stored_of_them(server):

@@ -1,0 +1,20 @@
+"""What was "not valid" is called invalid, as everywhere else."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("runs", "0066_alarm_words")]
+
+    operations = [
+        migrations.AlterField(
+            "run",
+            "validity",
+            models.CharField(
+                blank=True,
+                choices=[("valid", "valid"), ("doubtful", "doubtful"), ("invalid", "invalid")],
+                db_default="",
+                max_length=10,
+            ),
+        ),
+    ]

@@ -1,0 +1,81 @@
+"""Valid, doubtful, invalid, unknown: what certificates say of the runs behind a figure, in words.
+
+Every page, list, chart, export, report and API has its judgements from here.
+"""
+
+from collections.abc import Collection, Iterable
+
+from django.db import connections, router
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from runs.analysis.judgements import Judged
+from runs.models import Campaign, Cell, Run
+from runs.models.campaigns import Origin
+from runs.models.runs import SUMMARY_REPEAT
+
+LABELS = {
+    "valid": _("valid"),
+    "doubtful": _("doubtful"),
+    "invalid": _("invalid"),
+    "unknown": _("unknown"),
+    "": "",
+}
+TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "unknown": "info", "": ""}
+
+# Of the rows of runs_run, those that have a result of their own or are left out for being invalid.
+# A printed summary of printed repeats is not a run.
+_HAS_RESULT = f"(state = 'finished' AND repeat <> {SUMMARY_REPEAT})"
+_LEFT_OUT = "(state = 'withdrawn' AND code = 'invalid')"
+COUNTED = f"(state = 'finished' OR {_LEFT_OUT})"
+COUNTS = f"""
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = 'valid'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = 'doubtful'),
+    count(*) FILTER (WHERE ({_HAS_RESULT} OR {_LEFT_OUT}) AND validity = 'invalid'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = ''),
+    count(*) FILTER (WHERE {_LEFT_OUT}),
+    count(*) FILTER (WHERE {_LEFT_OUT} AND EXISTS (
+        SELECT FROM runs_run AS again WHERE again.again_of_id = runs_run.id)),
+    count(*) FILTER (WHERE origin = 'executed')
+"""
+
+
+def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
+    """What is said of the runs of each cell that has any with a result. One query."""
+    statement = (
+        f"SELECT cell_id, {COUNTS} FROM runs_run"  # noqa: S608 - of constants
+        f" WHERE cell_id = ANY(%s) AND {COUNTED} GROUP BY 1"
+    )
+    with connections[router.db_for_read(Run)].cursor() as cursor:
+        cursor.execute(statement, [list(cell_ids)])
+        return {cell: Judged(*counts) for cell, *counts in cursor.fetchall()}
+
+
+def of_campaign(campaign: Campaign, cells: Iterable[Cell]) -> dict[int, Judged]:
+    """The same of cells that come with their summaries. No query for uploads: none is judged."""
+    if campaign.origin == Origin.EXECUTED:
+        return of_cells([cell.pk for cell in cells])
+    return {
+        cell.pk: Judged(unknown=max((each.n or 0 for each in cell.summaries.all()), default=0))
+        for cell in cells
+    }
+
+
+def counted(judged: Judged) -> str:
+    """How many runs are not valid, by their judgements; empty where none needs a mark."""
+    if not judged.has_doubts:
+        return ""
+    in_use = judged.invalid - judged.left_out
+    parts = (
+        (judged.doubtful, gettext("%(n)d doubtful")),
+        (judged.left_out, gettext("%(n)d invalid, left out")),
+        (in_use, gettext("%(n)d invalid, counted by decision")),
+        (judged.unknown if judged.ours else 0, gettext("%(n)d unknown")),
+    )
+    return ", ".join(words % {"n": number} for number, words in parts if number)
+
+
+def mark(judged: Judged) -> str:
+    """The mark beside a figure: ⚠ 1 doubtful, 2 invalid, left out. Empty where none is needed."""
+    words = counted(judged)
+    return f"\N{WARNING SIGN} {words}" if words else ""
