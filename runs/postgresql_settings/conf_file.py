@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from runs.postgresql_settings import pasted, values
 from runs.postgresql_settings.catalogue import canonical, setting
+from runs.postgresql_settings.cleaning import plain
 from runs.wording import gettext_noop as _
 
 # No file of settings is longer; what is, is read as lines only.
@@ -85,7 +86,7 @@ def read(text: str) -> ConfFile:
 
     The forms of `pasted` are read as well.
     """
-    if len(text) <= MOST_CHARACTERS and (others := pasted.entries(_plain(text))) is not None:
+    if len(text) <= MOST_CHARACTERS and (others := pasted.entries(plain(text))) is not None:
         listed = tuple(Entry(line, canonical(name), value) for line, name, value in others)
         return ConfFile({each.name: each.value for each in listed}, listed, ())
     entries: list[Entry] = []
@@ -142,12 +143,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def _lines(text: str) -> list[str]:
     """Lines end as PostgreSQL's do."""
-    return _plain(text).split("\n")
-
-
-def _plain(text: str) -> str:
-    """Without the byte order mark of some editors and Windows' line ends."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return plain(text).split("\n")
 
 
 def _line(number: int, line: str) -> Entry | Fault | None:

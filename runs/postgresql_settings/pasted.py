@@ -40,7 +40,9 @@ _OPTION = re.compile(
     rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|[^\s"',\]]*+)"""
 )
 _HAS_OPTIONS = re.compile(
-    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s++)?["']?[a-z_]++(?:\.\w++)?=""", re.MULTILINE
+    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s++)?["']?[a-z_]++(?:\.\w++)?="""
+    r"""|\A\s*+(?:\S{0,80}/)?postgres\s++(?:-\S++\s++|\S++\s++){0,9}?--[a-z_-]++=""",
+    re.MULTILINE,
 )
 _YAML = re.compile(
     rf"""\A( *+)(?:- )?["']?(?P<name>{_NAME})["']?:"""
@@ -49,6 +51,11 @@ _YAML = re.compile(
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
            "currentvalue", "values"}  # fmt: skip
+_PAIR = re.compile(
+    r"\A\s*+(?:- )?(?P<key>name|option|value|setting|unit|parameter)\s*+[:=|]\s*+(?P<value>.*+)",
+    re.IGNORECASE,
+)
+_UNDERLINE = re.compile(r"\A[ \t]{0,40}-{3,}+[ \t]{0,40}\Z")
 _SOURCES = {"source"}
 _NOT_SET = {"default", "override", "engine-default", "system-default"}
 MOST_COLUMNS = 40
@@ -60,7 +67,7 @@ def entries(text: str) -> list[Pasted] | None:
     begin = text.lstrip()[:1]
     if begin in {"{", "["} and (found := _of_json(text)) is not None:
         return found
-    for read in (_of_table, _of_yaml):
+    for read in (_of_table, _of_pairs, _of_shows, _of_yaml):
         if (found := read(lines)) is not None:
             return found
     if _HAS_OPTIONS.search(text):
@@ -112,6 +119,34 @@ def _of_yaml(lines: list[str]) -> list[Pasted] | None:
     if not found or plain > len(found):
         return None
     return [(n, name, value) for n, name, value, within in found if within or not blocks]
+
+
+def _of_pairs(lines: list[str]) -> list[Pasted] | None:
+    """A name and below it a value: Terraform, Cloud SQL, Ansible, and psql's expanded tables."""
+    found: list[dict[str, str]] = []
+    begins = []
+    for number, line in enumerate(lines, start=1):
+        pair = _PAIR.fullmatch(line)
+        if pair is None:
+            continue
+        key, value = pair["key"].lower(), _yaml_value(pair["value"].rstrip(" ,;"))
+        if key in _NAMES | {"option"}:
+            found.append({"name": value})
+            begins.append(number)
+        elif found and key not in found[-1]:
+            found[-1][key] = value
+    listed = [each for row, at in zip(found, begins, strict=True) for each in _row(at, row)]
+    return listed if any(_is_known(name) for _line, name, _value in listed) else None
+
+
+def _of_shows(lines: list[str]) -> list[Pasted] | None:
+    """What SHOW prints: a name, a rule and a value."""
+    found = [
+        (number, lines[number - 1].strip(), lines[number + 1].strip())
+        for number in range(1, len(lines) - 1)
+        if _UNDERLINE.match(lines[number]) and _is_known(lines[number - 1].strip())
+    ]
+    return found or None
 
 
 def _yaml_value(text: str | None) -> str:

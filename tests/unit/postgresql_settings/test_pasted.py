@@ -11,8 +11,8 @@ WANTED = {"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": "1.1",
 FORMS = {
     "postgresql.conf": "include_dir = 'conf.d'\nshared_buffers = 2GB # memory\nwork_mem = 4MB\n"
     "work_mem = '8MB'\nrandom_page_cost 1.1\njit = off",
-    "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n".replace("SET\n", "SET")
-    + "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
+    "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n"
+    "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
     "psql": "postgres=# ALTER SYSTEM SET shared_buffers = '2GB';\npostgres=# SET work_mem = '8MB';\n"
     "postgres=# set random_page_cost to 1.1;\npostgres=# SET SESSION jit = off;",
@@ -55,6 +55,15 @@ FORMS = {
     "Azure": '[{"name": "shared_buffers", "value": "262144", "source": "user-override", "unit": "8kB"},'
     '{"name": "work_mem", "value": "8192", "source": "user-override"}, {"name": "random_page_cost", "value": "1.1"},'
     '{"name": "jit", "value": "off"}, {"name": "fsync", "value": "on", "source": "system-default"}]',
+    "Terraform": "".join(f'parameter {{\n  name  = "{name}"\n  value = "{value}"\n}}\n' for name, value in WANTED.items()),
+    "Cloud SQL in YAML": "databaseFlags:\n" + "".join(f'- name: {name}\n  value: "{value}"\n' for name, value in WANTED.items()),
+    "Ansible": "".join(f"- postgresql_set:\n    name: {name}\n    value: {value}\n" for name, value in WANTED.items()),
+    "an expanded table": "".join(f"-[ RECORD 1 ]---\nname    | {name}\nsetting | {value}\nunit    | \n" for name, value in WANTED.items()),
+    "SHOW": "".join(f"db=# show {name};\n {name} \n-------\n {value}\n(1 row)\n\n" for name, value in WANTED.items()),
+    "a block of YAML": "primary:\n  extendedConfiguration: |\n" + "".join(f"    {name} = {value}\n" for name, value in WANTED.items()) + "replicas: 2\n",
+    "a fence": "```ini\n" + "".join(f"{name} = {value}\n" for name, value in WANTED.items()) + "```\n",
+    "a mail": "".join(f"> {name} = {value}\n" for name, value in WANTED.items()),
+    "postgres alone": "postgres -D /data --shared-buffers=2GB --work_mem=8MB --random_page_cost=1.1 --jit=off",
     "an object": '{"shared_buffers": "2GB", "work_mem": "8MB", "random_page_cost": 1.1, "jit": false}',
 }  # fmt: skip
 
