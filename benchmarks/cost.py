@@ -38,6 +38,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
     "runs.api.pagination.KeysetPagination.page_size": 10,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
+    "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
     "runs.web.campaigns.campaigns.PAGE_SIZE": 10,

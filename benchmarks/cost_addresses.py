@@ -146,6 +146,7 @@ PAGES = (
     *("/projects/default/metrics/", "/projects/default/metrics/m1/"),
     *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
     *("/audit/?project=default&before={audit}", "/tokens/", "/healthz", "/metrics"),
+    "/uploads/new/",
 )
 # What else pages read of their addresses.
 FURTHER = (
