@@ -169,7 +169,9 @@ ADAPTER = PgTestFsyncAdapter()
 
 
 _SECTION = re.compile(r"^Compare file sync methods using one ", re.MULTILINE)
-_RATE_READ = re.compile(r"^[ \t]+([a-z_]+)[ \t]+([0-9]+\.[0-9]+) ops/sec", re.MULTILINE)
+_RATE_READ = re.compile(
+    r"^[ \t]{1,20}+([a-z_]{1,40})[ \t]{1,60}+([0-9]{1,12}\.[0-9]{1,6}) ops/sec", re.MULTILINE
+)
 
 
 def one_write(text: str) -> dict[str, float]:
