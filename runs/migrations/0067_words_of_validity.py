@@ -1,4 +1,4 @@
-"""What was "not valid" is called invalid, as everywhere else."""
+"""What was "not valid" is called invalid, as everywhere else. No row changes."""
 
 from django.db import migrations, models
 
@@ -7,14 +7,22 @@ class Migration(migrations.Migration):
     dependencies = [("runs", "0066_alarm_words")]
 
     operations = [
-        migrations.AlterField(
-            "run",
-            "validity",
-            models.CharField(
-                blank=True,
-                choices=[("valid", "valid"), ("doubtful", "doubtful"), ("invalid", "invalid")],
-                db_default="",
-                max_length=10,
-            ),
-        ),
+        migrations.SeparateDatabaseAndState(
+            state_operations=[
+                migrations.AlterField(
+                    "run",
+                    "validity",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("valid", "valid"),
+                            ("doubtful", "doubtful"),
+                            ("invalid", "invalid"),
+                        ],
+                        db_default="",
+                        max_length=10,
+                    ),
+                )
+            ]
+        )
     ]

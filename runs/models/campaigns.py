@@ -49,6 +49,9 @@ class Campaign(models.Model):
     question_ja = models.TextField(blank=True)
     # The slug of the published campaign that it repeats; empty for most.
     reproduces = models.SlugField(max_length=120, blank=True)
+    # What it has otherwise than that publication, as runs.selectors.archive.reproduction computes
+    # it once. Null: not computed.
+    changes = models.JSONField(null=True)
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)

@@ -20,6 +20,7 @@ from runs.scenarios.definition import (
     ClusterOptions,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
@@ -216,4 +217,11 @@ SCENARIO = Scenario(
     packages=tpch.PACKAGES,
     printed=printed,
     quick=Quick({"scale_percent": 20}),
+    places={
+        f"block-size-2012-{name}": Place(metric=metric)
+        for name, metric in (
+            ("buffers", "cached_bytes"), ("data", "database_bytes"), ("group", "elapsed_group"),
+            ("load", "elapsed_load"), ("scan", "elapsed_scan"), ("tables", "table_size"),
+        )
+    },
 )  # fmt: skip

@@ -157,11 +157,16 @@ def every_cell(_levels: Mapping[str, Any], _parameters: Mapping[str, int | None]
 
 @dataclass(frozen=True)
 class Quick:
-    """The scenario in a minute or two on two cores, with the point of the experiment kept."""
+    """The scenario in a minute or two on two cores, with the point of the experiment kept.
+
+    Of a publication's levels it keeps as many as `levels` has, at least two: the first, the last,
+    and some between. Of factors `on_one_machine`, others than `levels` need further machines.
+    """
 
     parameters: Mapping[str, int] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
     repeats: int = 1
+    on_one_machine: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -181,12 +186,16 @@ class Place:
 
     By default a printed factor or parameter is the scenario's with the same name. `treatment` are
     the parts of a treatment that it needs, such as the evidence that the publication shows.
+    `metric` is what the place is about, if that is not the scenario's primary metric. `unknown`
+    says of a factor what was measured and nobody knows any more.
     """
 
     parameters: Mapping[str, int] = field(default_factory=dict)
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
     quick: Quick | None = None
     treatment: tuple[str, ...] = ()
+    metric: str = ""
+    unknown: Mapping[str, str] = field(default_factory=dict)
 
 
 def as_printed(_parameters: Mapping[str, Any]) -> Mapping[str, int]:
@@ -337,6 +346,10 @@ class Scenario:
     def missing_packages(self) -> list[str]:
         """The packages that BenchLab's own environment lacks."""
         return [name for name in self.packages if not _is_installed(name)]
+
+    def headline(self, reproduces: str = "") -> str:
+        """The metric to show first, of a campaign that repeats the published one of this slug."""
+        return self.places.get(reproduces, Place()).metric or self.primary_metric
 
     def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
         """Why that version cannot run a cell with these levels; None if it can."""

@@ -100,6 +100,13 @@ SCENARIO = Scenario(
     procedure=FixedPointUpdate(),
     has_pgbench_tables=True,
     places={
+        "wg1-2021-update": Place(
+            unknown={
+                "clients": _(
+                    "ten numbers of clients were measured; the others are not printed"
+                )
+            }
+        ),
         "wg1-2017-strace-counts": Place(
             levels={"clients": (80,)},
             quick=Quick({"scale": 5, "duration": 6}, {"clients": (16,)}),

@@ -25,6 +25,7 @@ from runs.scenarios.definition import (
     Factor,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
@@ -147,6 +148,9 @@ def only_reads(levels: Mapping[str, Any]) -> bool:
     return bool(levels["operation"] == "read")
 
 
+# What the publication varies by the operating system alone.
+AS_THERE = {"shared_buffers": (AS_CONFIGURED,), "wal_sync_method": (AS_CONFIGURED,)}
+
 SCENARIO = Scenario(
     slug="operating-systems",
     title=_("Operating systems"),
@@ -209,4 +213,18 @@ SCENARIO = Scenario(
             "wal_sync_method": ("open_datasync", "fdatasync"), "clients": (1, 8),
         },
     ),
+    places={
+        "wg1-2017-windows-linux-read": Place(levels={**AS_THERE, "operation": ("read",)}),
+        "wg1-2017-windows-linux-update": Place(levels={**AS_THERE, "operation": ("update",)}),
+        "wg1-2017-windows-shared-buffers": Place(
+            levels={"operation": ("read",), "wal_sync_method": (AS_CONFIGURED,)}
+        ),
+        "wg1-2017-windows-wal-sync-method": Place(
+            levels={"operation": ("update",), "shared_buffers": (AS_CONFIGURED,)}
+        ),
+        "wg1-2017-5-3": Place(
+            levels={"operation": ("update",), "shared_buffers": (AS_CONFIGURED,)},
+            metric=FSYNC_OPERATIONS.name,
+        ),
+    },
 )  # fmt: skip

@@ -24,6 +24,7 @@ from runs.scenarios.definition import (
     Factor,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -191,4 +192,8 @@ SCENARIO = Scenario(
     packages=tpcds.PACKAGES,
     printed=printed,
     quick=Quick({"scale_percent": 20}, {"workers": (0, 1, 2), "nestloop": ("off",)}),
+    places={
+        "wg1-2017-6-16": Place(metric="parallel_part_elapsed"),
+        "wg1-2017-6-17": Place(metric="parallel_part_elapsed"),
+    },
 )  # fmt: skip

@@ -23,6 +23,7 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     MetricDefinition,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
@@ -205,6 +206,7 @@ SCENARIO = Scenario(
     writes=False,
     procedure=StorageBandwidth(),
     measures=measures,
+    places={"wg1-2013-5-6": Place(metric=WRITE.name)},
     quick=Quick(
         parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},
         levels={

@@ -244,6 +244,12 @@ def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -
     return bool(levels["index_only_scan"] == "any")
 
 
+ON_ONE_MACHINE = Quick(
+    parameters={"scale": 10, "duration": 6, "clients": 2},
+    levels={"placement": (SLOW,)},
+    on_one_machine=frozenset({"placement"}),
+)
+
 SCENARIO = Scenario(
     slug="storage-placement",
     title=_("Storage placement"),
@@ -317,21 +323,22 @@ SCENARIO = Scenario(
             "placement": (SLOW,), "load": ("update", "read", "index-only"),
             "index_only_scan": ("any", "succeeds", "fails"),
         },
+        on_one_machine=frozenset({"placement"}),
     ),
     places={
         "wg1-2013-4-7": Place(
             levels={"load": ("index-only",)},
-            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+            quick=ON_ONE_MACHINE,
         ),
         "wg1-2013-4-index-only-cpu": Place(
             levels={"load": ("index-only",), "index_only_scan": ("succeeds",)},
-            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+            quick=ON_ONE_MACHINE,
         ),
         "wg1-2013-4-stack": Place(
             levels={
                 "placement": (SLOW,), "load": ("index-only",), "index_only_scan": ("fails",),
             },
-            quick=Quick(parameters={"scale": 10, "duration": 6, "clients": 2}),
+            quick=ON_ONE_MACHINE,
             treatment=("waits",),
         ),
     },

@@ -63,7 +63,7 @@ CAMPAIGN = (
     *("slug", "title", "title_ja", "question", "question_ja", "origin", "state", "factors"),
     *("parameters", "treatment", "repeats", "seed", "wanted_half_width", "most_repeats"),
     *("priority", "most_attempts", "year", "expected_every", "tracked_ref", "created_at"),
-    *("reproduces", "looks"),
+    *("reproduces", "changes", "looks"),
 )
 CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (

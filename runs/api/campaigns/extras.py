@@ -76,9 +76,10 @@ class AnnotationSerializer(serializers.Serializer[Annotation]):
 class DepartureSerializer(serializers.Serializer[Change]):
     """Something that differs from the printed design, and why."""
 
+    code = serializers.CharField()
     name = serializers.CharField()
-    printed = serializers.CharField()
-    chosen = serializers.CharField()
+    printed = serializers.CharField(source="printed_text")
+    chosen = serializers.CharField(source="chosen_text")
     reason = serializers.CharField()
 
 

@@ -5,18 +5,15 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
 from runs.published import recompute
 from runs.published.document import Rule
 from runs.published.figures import Number
 from runs.published.recompute import Operand
-from runs.scenarios import registry
 from runs.selectors import validity
 from runs.selectors.archive import versions
-from runs.selectors.campaigns.factor_names import factor_titles
+from runs.selectors.archive.reproduction import Change, of_campaign
 from runs.templatetags.formats import spoken
 
 VERSION = "version"
@@ -43,16 +40,15 @@ class MeasuredCell:
 class SideBySide:
     """The published campaign, and the rows measured here in the form of its table.
 
-    `columns` are those of our rows: all but the publication's own words. `differences` are
-    (name, printed, here) for each difference of the campaign; `versions` maps each printed version
-    to the one measured here.
+    `columns` are those of our rows: all but the publication's own words. `versions` maps each
+    printed version to the one measured here.
     """
 
     published: Campaign
     table: PublishedTable
     columns: Sequence[Mapping[str, Any]]
     rows: Sequence[Sequence[MeasuredCell]]
-    differences: Sequence[tuple[str, str, str]] = ()
+    differences: Sequence[Change] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -72,7 +68,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     heads = [column["factor"] for column in table.columns if _is_level(column)]
     varied = [list(campaign.factors.get(name, ())) for name in heads]
     if not table.columns or not all(varied):
-        return SideBySide(published, table, table.columns, (), _differences(published, campaign))
+        return SideBySide(published, table, table.columns, (), of_campaign(campaign))
     measured = _measured(campaign)
     columns = [column for column in table.columns if _is_level(column) or "metric" in column]
     single = _single(campaign) if any("repeat" in column for column in columns) else {}
@@ -93,8 +89,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         for levels in product(*varied)
     ]
     kept = [row for row in rows if any(cell.value is not None for cell in row)]
-    differences = _differences(published, campaign)
-    return SideBySide(published, table, columns, kept, differences, stand_for)
+    return SideBySide(published, table, columns, kept, of_campaign(campaign), stand_for)
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
@@ -236,35 +231,6 @@ def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
     if len(same) == len(theirs) or len(theirs) != len(ours):
         return same
     return dict(zip(theirs, ours, strict=True))
-
-
-def _differences(published: Campaign, campaign: Campaign) -> list[tuple[str, str, str]]:
-    """The facts of both sides that differ."""
-    titles = {VERSION: _("Version"), **factor_titles(campaign)}
-    scenario = next((s for s in registry.every() if s.slug == campaign.scenario.slug), None)
-    theirs: dict[str, Any] = dict(published.parameters)
-    if scenario is not None:
-        theirs |= scenario.printed(theirs)
-        titles |= {each.name: _(each.title) for each in scenario.parameters}
-    ours: dict[str, Any] = {**campaign.parameters, "repeats": campaign.repeats}
-    theirs |= {"repeats": published.repeats}
-    titles["repeats"] = _("Repeats")
-    wanted = published.published.reproduce
-    printed = {**published.factors, **wanted.get("levels", {})}
-    if wanted.get("versions"):
-        printed[VERSION] = wanted["versions"]
-    for name, levels in campaign.factors.items():
-        if name in printed:
-            ours[name], theirs[name] = _listed(levels), _listed(printed[name])
-    return [
-        (titles.get(name, name), str(theirs[name]), str(value))
-        for name, value in ours.items()
-        if name in theirs and str(theirs[name]) != str(value)
-    ]
-
-
-def _listed(levels: Sequence[Any]) -> str:
-    return ", ".join(str(level) for level in levels)
 
 
 def _is_level(column: Mapping[str, Any]) -> bool:

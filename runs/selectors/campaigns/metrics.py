@@ -95,7 +95,7 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
 def _of_scenario(campaign: Campaign) -> str | None:
     """The metric that its scenario names; None for one with data only."""
     try:
-        return registry.get(campaign.scenario.slug).primary_metric
+        return registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     except KeyError:
         return None
 

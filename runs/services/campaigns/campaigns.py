@@ -24,6 +24,7 @@ from runs.models import (
     WorkloadVersion,
 )
 from runs.selectors.access import projects
+from runs.selectors.archive import reproduction
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import drafts, topologies, workloads
@@ -73,6 +74,9 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     _refuse_of_others(design.draft, audit.of_project(project.pk if project else None))
     campaign = _campaign(design, by, project)
     _queue(campaign, design, _cells(campaign, design))
+    if campaign.reproduces:
+        campaign.changes = reproduction.stored(reproduction.of_campaign(campaign))
+        campaign.save(update_fields=["changes"])
     for server in design.draft.servers:
         dispatch.wake(server.pk)
     told = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}

@@ -97,7 +97,7 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
         is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
         is_needed = is_going_on and is_complete and step.is_open
         return _("Added: the verdict is undecided.") if is_needed else ""
-    metric = registry.get(campaign.scenario.slug).primary_metric
+    metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     # On a machine that others use further rounds decide nothing.
     taken = {cell for cell, each in validity.of_cells(latest).items() if each.was_machine_taken}
     scattered = [

@@ -59,7 +59,13 @@ FIELDS: Mapping[str, frozenset[str]] = {
 }
 # Fields that older files of this form lack, with what their absence means.
 LATER: Mapping[str, Mapping[str, object]] = {
-    "campaign": {"treatment": {}, "reproduces": "", "configurations": [], "looks": []},
+    "campaign": {
+        "treatment": {},
+        "reproduces": "",
+        "changes": None,
+        "configurations": [],
+        "looks": [],
+    },
     "run": {"round": None, "seal": None},
 }
 TIMES = frozenset(

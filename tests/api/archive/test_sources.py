@@ -12,7 +12,6 @@ from runs.models import Campaign, PrintedFigure, Project
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.side_by_side import side_by_side
 from runs.services.archive import load
-from runs.services.configurations import configurations
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -186,44 +185,8 @@ def test_a_run_that_holds_a_summary_has_no_repeat(get):
 # Every place of the archive on one's own server: a body that is taken, and what differs.
 
 
-EXTENSIONS = ["pg_prewarm", "postgres_fdw", "pg_trgm", "pg_bigm", "pgroonga", "pg_buffercache"]
-
-
-def programs(version):
-    number = factories.version_num(version)
-    return {"has_psql": True, "pgbench_version_num": number, "extensions": EXTENSIONS}
-
-
-@pytest.fixture
-def server(db):
-    configurations.sync()
-    made = factories.server("lab", free_bytes=10**15)
-    for version in ("9.3.25", "9.6.24", "10.23", "16.14", "18.4"):
-        factories.installation(made, version, block_size=8192, **programs(version))
-    for size in (16384, 32768):
-        bindir = f"/opt/{size}/bin"
-        factories.installation(made, "18.4", bindir=bindir, block_size=size, **programs("18.4"))
-    return made
-
-
 def places():
     return list(Campaign.objects.filter(published__isnull=False).order_by("slug"))
-
-
-@pytest.fixture
-def asked(client):
-    def of(slug, quick="false"):
-        return client.get(f"/api/v1/campaigns/{slug}/reproduction/?server=lab&quick={quick}")
-
-    return of
-
-
-@pytest.fixture
-def post(client, bearer):
-    def sent(body):
-        return client.post("/api/v1/campaigns/", body, "application/json", headers=bearer)
-
-    return sent
 
 
 # Each place in one of its forms, and in the other one.
@@ -278,7 +241,7 @@ def test_searches_of_a_replica_are_repeated_with_a_replica(server, asked, post):
 def test_the_quick_form_is_short_and_says_so(server, asked):
     answer = asked("wg1-2013-2-2", "true").json()
     assert answer["campaign"]["parameters"] == {"scale": 10, "duration": 6}
-    assert answer["campaign"]["levels"] == {"clients": [1, 2, 4]}
+    assert answer["campaign"]["levels"] == {"clients": [1, 32, 128]}
     reasons = {each["name"]: each["reason"] for each in answer["changes"]}
     assert reasons["Duration"] == "the quick form"
 
@@ -311,7 +274,9 @@ def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked
     # The last column is derived by the publication's rule: per cent of the tps without checksums.
     assert [cell.value for cell in first[1:]] == [100.0, 50, 100.0, 50, 100.0]
     assert first[-1].unit == "%"
-    assert ("Scale factor", "1000", "10") in found.differences
+    told = [(each.name, each.printed_text, each.chosen_text) for each in found.differences]
+    assert ("Scale factor", "1,000", "10") in told
+    assert ("Duration", "300 s", "6 s") in told
     # With the decimals of the print.
     assert "50.00 %" in client.get(f"/campaigns/{campaign.slug}/").content.decode()
 

@@ -1,0 +1,240 @@
+"""A published design for the reader's own servers, full or quick."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Campaign, Configuration, Installation, Server
+from runs.postgresql_settings.catalogue import MAJORS
+from runs.postgresql_settings.effective import Effective
+from runs.scenarios import registry
+from runs.scenarios.definition import Level, Place, Scenario
+from runs.selectors.archive import versions
+from runs.selectors.archive.reproduction import printed
+from runs.selectors.archive.reproduction.changes import (
+    CONFIGURATION,
+    GENERATOR,
+    HARDWARE,
+    MACHINES,
+    REPEATS,
+    Change,
+    Conditions,
+    changes,
+)
+from runs.selectors.archive.reproduction.choice import Choice
+from runs.selectors.archive.reproduction.installations import installations
+from runs.selectors.archive.reproduction.levels import (
+    CLIENTS,
+    SHARE_OF_BUFFERS,
+    levels,
+    parameter,
+)
+
+# Some of max_connections stay reserved.
+SPARE_CONNECTIONS = 4
+# In the title of a published campaign.
+NAMED_VERSION = re.compile(r"PostgreSQL\s?\d")
+# The settings of a campaign that names no configuration.
+BUILT_IN = "fixed-point-small"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published design for these servers. `changes` lists what differs from the publication."""
+
+    campaign: Campaign
+    scenario: Scenario
+    servers: Sequence[Server]
+    is_quick: bool
+    installations: Sequence[Installation]
+    levels: Mapping[str, Sequence[Level]]
+    parameters: Mapping[str, int]
+    repeats: int
+    configuration: Configuration | None
+    changes: Sequence[Change]
+    treatment: Sequence[str] = ()
+    # As printed, and those of them whose major version is not installed on every server.
+    printed_versions: Sequence[str] = ()
+    not_installed: Sequence[str] = ()
+
+    @property
+    def title(self) -> str:
+        """The title that the campaign would get; it never names a version that is not measured."""
+        names = {"title": self.campaign.title, "server": ", ".join(s.name for s in self.servers)}
+        if not (self._measures_others and NAMED_VERSION.search(self.campaign.title)):
+            return (_("%(title)s, reproduced on %(server)s") % names)[:200]
+        names |= {"slug": self.campaign.slug, "scenario": _(self.scenario.title)}
+        names["versions"] = ", ".join(dict.fromkeys(each.version for each in self.installations))
+        text = _("%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s")
+        return (text % names)[:200]
+
+    @property
+    def warning(self) -> str:
+        """That printed versions are not installed, so the question is another; else empty."""
+        if not self.not_installed:
+            return ""
+        *first, last = self.not_installed
+        words = {
+            "versions": ", ".join(self.not_installed),
+            "first": ", ".join(first),
+            "last": last,
+            "place": _("this server") if len(self.servers) == 1 else _("each of these servers"),
+        }
+        if len(self.not_installed) < len(self.printed_versions):
+            text = _("%(versions)s is not installed on %(place)s: the comparison is incomplete.")
+        elif not first:
+            text = _(
+                "%(versions)s is not installed on %(place)s: another version answers another"
+                " question."
+            )
+        else:
+            text = _(
+                "None of %(first)s and %(last)s is installed on %(place)s: other versions answer"
+                " another question."
+            )
+        return text % words
+
+    @property
+    def _measures_others(self) -> bool:
+        """Whether the major versions are not those of the publication."""
+        printed = {versions.major(each) for each in self.printed_versions}
+        chosen = {each.major for each in self.installations}
+        return bool(printed and chosen) and printed != chosen
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The body of `POST /campaigns/` that queues it."""
+        slugs = [each.slug for each in self.servers]
+        made: dict[str, Any] = {
+            "title": self.title,
+            "scenario": self.scenario.slug,
+            **({"servers": slugs} if len(slugs) > 1 else {"server": slugs[0]}),
+            **self._which(),
+            "levels": {name: list(levels) for name, levels in self.levels.items()},
+            "parameters": dict(self.parameters),
+            "repeats": self.repeats,
+            "reproduces": self.campaign.slug,
+        }
+        treatment = dict.fromkeys(self.treatment, True)
+        made |= {"treatment": treatment} if treatment else {}
+        return made | ({"configuration": self.configuration.slug} if self.configuration else {})
+
+    @property
+    def initial(self) -> dict[str, Any]:
+        """The fields of the form of a new campaign."""
+        several = len(self.servers) > 1
+        return {
+            "title": self.title,
+            "repeats": self.repeats,
+            "configuration": self.configuration.pk if self.configuration else None,
+            "installations": [each.version if several else each.pk for each in self.installations],
+            **self.parameters,
+            **dict.fromkeys(self.treatment, True),
+            **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
+        }
+
+    def _which(self) -> dict[str, list[str]]:
+        """The installations by version, or by folder if a version has several builds."""
+        found = list(dict.fromkeys(each.version for each in self.installations))
+        is_told = len(self.servers) > 1 or len(found) == len(self.installations)
+        is_told &= not any(each.block_size not in (None, 8192) for each in self.installations)
+        return (
+            {"versions": found}
+            if is_told
+            else {"bindirs": [each.bindir for each in self.installations]}
+        )
+
+
+def scenario_of(campaign: Campaign) -> Scenario | None:
+    """The scenario that repeats a published campaign; None if none can yet."""
+    for each in registry.every():
+        if campaign.slug in each.places:
+            return each
+    wanted = campaign.published.reproduce.get("scenario", "")
+    known = {scenario.slug: scenario for scenario in registry.every()}
+    return known.get(wanted)
+
+
+def reproduction(
+    campaign: Campaign, servers: Sequence[Server], *, is_quick: bool = False
+) -> Reproduction | None:
+    """The published design for the servers; None if its scenario cannot run yet.
+
+    Several servers get what fits the smallest. The quick form takes a minute or two.
+    """
+    scenario = scenario_of(campaign)
+    if scenario is None:
+        return None
+    place = scenario.places.get(campaign.slug, Place())
+    quick = (place.quick or scenario.quick) if is_quick else None
+    choice = Choice(campaign, scenario, place, quick, servers, printed.levels(campaign))
+    chosen = installations(choice)
+    constants = {each.name: parameter(choice, each) for each in scenario.parameters}
+    varied = {each.name: levels(choice, each, chosen) for each in scenario.factors}
+    most = max([*map(int, varied.get(CLIENTS, ())), constants.get(CLIENTS, 1)])
+    configuration = _configuration(choice, most)
+    repeats = quick.repeats if quick else max(1, campaign.repeats)
+    choice.reasons |= {
+        REPEATS: _("the quick form") if quick else _("the scenario's default"),
+        HARDWARE: _("what is measured on"),
+        MACHINES: _("clusters of one machine, unless the form or the body names more"),
+        GENERATOR: _("unless the form or the body names a generator"),
+    }
+    conditions = Conditions(
+        scenario=scenario,
+        levels=varied,
+        parameters=constants,
+        repeats=repeats,
+        versions=[each.version for each in chosen],
+        block_sizes={(each.block_size or 8192) // 1024 for each in chosen},
+        configurations=[configuration or _built_in()],
+        hardware=[each.hardware for each in servers],
+        reasons=choice.reasons,
+    )
+    return Reproduction(
+        campaign=campaign,
+        scenario=scenario,
+        servers=servers,
+        is_quick=is_quick,
+        installations=chosen,
+        levels=varied,
+        parameters=constants,
+        repeats=repeats,
+        configuration=configuration,
+        changes=changes(campaign, conditions),
+        treatment=place.treatment,
+        printed_versions=choice.versions,
+        not_installed=choice.not_installed,
+    )
+
+
+def _built_in() -> Configuration:
+    found = Configuration.objects.filter(slug=BUILT_IN, project=None).first()
+    return found or Configuration(name="Fixed-point observation, small machine")
+
+
+def _configuration(choice: Choice, clients: int) -> Configuration | None:
+    """The published configuration if the servers have room for it; None is the built-in one."""
+    node = printed.database_node(choice.campaign)
+    published = node.configuration if node else None
+    if published is None:
+        choice.reasons[CONFIGURATION] = _("what a campaign without one gets")
+        return None
+    effective = Effective(published.settings, published.written_for or MAJORS[-1])
+    buffers = effective.bytes("shared_buffers") or 0
+    rooms = [each.hardware.memory_bytes for each in choice.servers if each.hardware]
+    known = [room for room in rooms if room]
+    if known and buffers > SHARE_OF_BUFFERS * min(known):
+        words = {"needed": buffers / 2**30, "there": min(known) / 2**30}
+        reason = _(
+            "its shared_buffers of %(needed).3g GiB are more than 40 %% of %(there).3g GiB memory"
+        )
+        choice.reasons[CONFIGURATION] = reason % words
+        return None
+    if (effective.number("max_connections") or 0) < clients + SPARE_CONNECTIONS:
+        choice.reasons[CONFIGURATION] = _("it has fewer connections than there are clients")
+        return None
+    return published

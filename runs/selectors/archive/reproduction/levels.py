@@ -1,0 +1,176 @@
+"""The levels and constants of a design: as printed where these machines can do it.
+
+A quick form keeps levels that are printed: the first, the last, and as many between as fit.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.models import Installation, Server
+from runs.postgresql_settings.catalogue import MAJORS
+from runs.postgresql_settings.effective import Effective
+from runs.scenarios.definition import AnyFactor, Level, Parameter, Scenario
+from runs.selectors.archive.reproduction import printed as prints
+from runs.selectors.archive.reproduction.choice import Choice
+
+# pgbench's tables and indexes take about 16 MB per unit of scale.
+BYTES_PER_SCALE = 16 * 10**6
+# The share of memory for the data: the rest is for PostgreSQL, the system and the load.
+SHARE_OF_MEMORY = 0.25
+# The share of free space: for a cluster, its copy, and its WAL.
+SHARE_OF_DISK = 0.25
+# The share of memory for shared_buffers.
+SHARE_OF_BUFFERS = 0.4
+SCALE, CLIENTS, CORES, BUFFERS = "scale", "clients", "cores", "shared_buffers"
+
+
+def parameter(choice: Choice, wanted: Parameter) -> int:
+    """A constant of the design, in the scenario's unit."""
+    printed = prints.parameter(choice.campaign, choice.scenario, wanted, choice.printed)
+    chosen = choice.place.parameters.get(wanted.name)
+    if chosen is None:
+        chosen = wanted.default if printed is None else int(printed)
+    value = min(max(chosen, wanted.minimum), wanted.maximum)
+    reason = _("the scenario's default") if printed is None else _("what the scenario offers")
+    if choice.quick and wanted.name in choice.quick.parameters:
+        value, reason = choice.quick.parameters[wanted.name], _("the quick form")
+    elif wanted.name == SCALE and (most := _largest_scale(choice.servers)) and value > most:
+        value = most
+        reason = _("so that the data fit into a quarter of the server's memory and free space")
+    choice.reasons[wanted.name] = reason
+    return value
+
+
+def _largest_scale(servers: Sequence[Server]) -> int:
+    """The scale whose data fit into memory and onto the disk; 0 if neither is known."""
+    rooms = [
+        room * share
+        for server in servers
+        for room, share in (
+            (server.hardware.memory_bytes if server.hardware else None, SHARE_OF_MEMORY),
+            (server.free_bytes, SHARE_OF_DISK),
+        )
+        if room
+    ]
+    return max(1, int(min(rooms) / BYTES_PER_SCALE)) if rooms else 0
+
+
+def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installation]) -> list[Level]:
+    """The levels of a factor, in its order. Never empty."""
+    told = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
+    wanted = list(choice.place.levels.get(factor.name, told))
+    chosen = [each for each in wanted if factor.accepts(each)]
+    reason = _("what the scenario offers")
+    if not chosen:
+        quick = choice.quick.levels.get(factor.name) if choice.quick else None
+        chosen, reason = list(quick or factor.default), _("the scenario's default")
+    elif len(chosen) > 1:
+        chosen, reason = _sized(choice, factor, chosen, reason)
+    able, why = _runnable(choice.scenario, factor, chosen, installations)
+    if able != chosen:
+        chosen, reason = able, why
+    if wanted and (fewer := _quick(choice, factor, chosen)) != chosen:
+        chosen, reason = fewer, _("the quick form")
+    choice.reasons[factor.name] = reason
+    return factor.ordered(chosen)
+
+
+def _quick(choice: Choice, factor: AnyFactor, levels: list[Level]) -> list[Level]:
+    """As many as the quick form has, at least two: the first, the last, and some between."""
+    offered = choice.quick.levels.get(factor.name) if choice.quick else None
+    if not offered:
+        return levels
+    if choice.quick and factor.name in choice.quick.on_one_machine:
+        return [each for each in levels if each in offered] or levels
+    most, ordered = max(2, len(offered)), factor.ordered(levels)
+    common = [each for each in ordered if each in offered]
+    if len(levels) <= most:
+        return levels
+    if len(common) == most and {ordered[0], ordered[-1]} <= set(common):
+        return common
+    return [ordered[round(place * (len(ordered) - 1) / (most - 1))] for place in range(most)]
+
+
+def _sized(
+    choice: Choice, factor: AnyFactor, levels: list[Level], reason: str
+) -> tuple[list[Level], str]:
+    """Levels for these machines, and why they differ."""
+    known = [cores_of(each.hardware) for each in choice.servers]
+    ours = min((cores for cores in known if cores), default=None)
+    if factor.name == CORES and ours:
+        there = [level for level in levels if int(level) <= ours]
+        if there != levels:
+            return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
+    if factor.name == BUFFERS and (room := _memory(choice.servers)):
+        there = [each for each in levels if _bytes(each) <= SHARE_OF_BUFFERS * room]
+        if there and there != levels:
+            return there, _("the memory of the server, of which shared_buffers get at most 40 %")
+    theirs = _printed_cores(choice)
+    if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
+        scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
+        words = {"theirs": theirs, "ours": ours}
+        told = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
+        return [*scaled], told % words
+    return levels, reason
+
+
+def _runnable(
+    scenario: Scenario,
+    factor: AnyFactor,
+    levels: list[Level],
+    installations: Sequence[Installation],
+) -> tuple[list[Level], str]:
+    """The levels that every installation can run; the others with the reason. Never empty."""
+    able, why = [], ""
+    for level in levels:
+        told = [refusal(scenario, each, {factor.name: level}) for each in installations]
+        reason = next((each for each in told if each), "")
+        if reason:
+            why = reason
+        else:
+            able.append(level)
+    if able or not levels:
+        return able, why
+    fallback = [
+        level
+        for level in factor.default
+        if not any(refusal(scenario, each, {factor.name: level}) for each in installations)
+    ]
+    return (fallback or levels), why
+
+
+def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:
+    """Why an installation cannot run cells with these levels; empty if it can."""
+    unmet = scenario.refusal(installation.version_num, levels)
+    if unmet is not None:
+        return _(unmet.reason)
+    for needed in scenario.extensions:
+        if needed.concerns(levels) and needed.name not in installation.extensions:
+            words = {"extension": needed.name, "installation": installation}
+            return _("%(installation)s does not have the extension %(extension)s.") % words
+    return ""
+
+
+def _bytes(buffers: Level) -> int:
+    """Zero for a level that is no size."""
+    try:
+        return Effective({BUFFERS: str(buffers)}, MAJORS[-1]).bytes(BUFFERS) or 0
+    except ValueError:
+        return 0
+
+
+def _memory(servers: Sequence[Server]) -> int | None:
+    rooms = [each.hardware.memory_bytes for each in servers if each.hardware]
+    return min((room for room in rooms if room), default=None)
+
+
+def _printed_cores(choice: Choice) -> int | None:
+    node = prints.database_node(choice.campaign)
+    return cores_of(node.hardware) if node else None
+
+
+def cores_of(hardware: Any) -> int | None:
+    """The cores of a machine, else its threads; None if unknown."""
+    return (hardware.cores or hardware.threads) if hardware else None
