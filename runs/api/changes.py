@@ -53,7 +53,8 @@ class ChangeSerializer(serializers.Serializer[Change]):
     `ratio` is `after` / `before`, the medians of the levels; `run` the first run after the change,
     begun at `at`, and `revision` its revision, where it has one. A step lies from `earliest` to
     `latest` (commits, else days) in 95 of 100 cases; both are empty for alarms. `rules` is the
-    version of the rules that judged it last. `decided_by` is null where later
+    version of the rules that judged it last. A refuted one has `reason` and `settled_at`; what is
+    found again has no reason. `decided_by` is null where later
     runs have decided.
     """
 
@@ -76,6 +77,8 @@ class ChangeSerializer(serializers.Serializer[Change]):
     rules = serializers.IntegerField()
     found_at = serializers.DateTimeField()
     decision = serializers.ChoiceField(choices=Change.Decision.choices)
+    reason = serializers.ChoiceField(choices=Change.Reason.choices, allow_blank=True)
+    settled_at = serializers.DateTimeField(allow_null=True)
     note = serializers.CharField()
     decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
     decided_at = serializers.DateTimeField(allow_null=True)

@@ -16,7 +16,15 @@ class ChangeDecision(models.TextChoices):
     OPEN = "open", _("open")
     CONFIRMED = "confirmed", _("confirmed")
     DISMISSED = "dismissed", _("dismissed")
-    REFUTED = "refuted", _("refuted by later runs")
+    REFUTED = "refuted", _("refuted")
+
+
+class ChangeReason(models.TextChoices):
+    """Why a change was refuted; see `Change.Reason`."""
+
+    LATER_RUNS = "later_runs", _("later runs no longer show it")
+    WITHDRAWN = "withdrawn", _("its run was withdrawn")
+    NEWER_RULES = "newer_rules", _("newer rules do not find it")
 
 
 class ChangeKind(models.TextChoices):
@@ -35,6 +43,7 @@ class Change(models.Model):
 
     Kind: TypeAlias = ChangeKind
     Decision: TypeAlias = ChangeDecision
+    Reason: TypeAlias = ChangeReason
 
     # The cell's, for lists of a campaign; kept by a trigger (migration 0054).
     campaign = models.ForeignKey(
@@ -60,6 +69,9 @@ class Change(models.Model):
     note = models.TextField(blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
     decided_at = models.DateTimeField(null=True)
+    # When and why it was refuted; a step that is shown again has the time of that, and no reason.
+    settled_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=20, choices=Reason, blank=True, default="", db_default="")
     # Null while a mail about it waits to be sent.
     mailed_at = models.DateTimeField(null=True)
     # When a worker began to mail it; null when nobody does.

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs import dispatch
@@ -76,9 +77,7 @@ def find(*, campaign_id: int) -> list[Change]:
             for each in change_selectors.watched(campaign, key, cells):
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
-    told = histories.all_changes().filter(pk__in=[change.pk for change in found]) if found else ()
-    for cause in causes.of(told):
-        webhooks.changed(cause=cause, campaign=campaign)
+    _tell([change.pk for change in found])
     return found
 
 
@@ -129,11 +128,12 @@ def _news(each: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
     news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new, jobs=each.jobs)
     # Before steps move, so that none is in the way of another one.
-    _settle(news.refuted, Change.Decision.REFUTED)
-    _settle(news.reopened, Change.Decision.OPEN, before=Change.Decision.REFUTED)
+    refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
+    _reopen(news.reopened)
     for key, step in news.moved:
         move(key=key, step=step, points=each.points)
-    _settle(news.confirmed, Change.Decision.CONFIRMED)
+    confirmed = Change.objects.filter(pk__in=news.confirmed, decision=Change.Decision.OPEN)
+    confirmed.update(decision=Change.Decision.CONFIRMED)
     made = [
         (
             step.position,
@@ -199,10 +199,31 @@ def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
     return [change for _point, change in made]
 
 
-def _settle(changes: Iterable[int], decision: str, *, before: str = Change.Decision.OPEN) -> None:
-    """What later runs say about changes that nobody has decided on."""
-    undecided = Change.objects.filter(pk__in=list(changes), decision=before, decided_at=None)
-    undecided.update(decision=decision)
+def refute(*, changes: QuerySet[Change], reason: str) -> None:
+    """Refute those of them that nobody has decided on; their followers hear of it."""
+    undecided = changes.filter(decision=Change.Decision.OPEN, decided_at=None)
+    keys = list(undecided.values_list("pk", flat=True))
+    if not keys:
+        return
+    own = Change.objects.filter(pk__in=keys)
+    own.update(
+        decision=Change.Decision.REFUTED, settled_at=timezone.now(), reason=reason, mailed_at=None
+    )
+    _tell(keys)
+
+
+def _reopen(keys: Collection[int]) -> None:
+    """What later runs show again is told again."""
+    if keys:
+        own = Change.objects.filter(pk__in=keys)
+        decision = Change.Decision.OPEN
+        own.update(decision=decision, settled_at=timezone.now(), reason="", mailed_at=None)
+        _tell(keys)
+
+
+def _tell(keys: Collection[int]) -> None:
+    for cause in causes.of(histories.all_changes().filter(pk__in=keys)) if keys else ():
+        webhooks.changed(cause=cause, campaign=cause.first.cell.campaign)
 
 
 # Of one turn of control: each change takes some ms, each bisection ten queries.
@@ -254,8 +275,10 @@ def _judge(each: Watched, asked: set[int]) -> None:
     found = monitoring.again(each.history, known) if known else {}
     for key, step in found.items():
         if step is None:
+            # No news: nothing was measured.
             open_ones = Change.objects.filter(pk=key, decision=Decision.OPEN)
-            open_ones.update(decision=Decision.REFUTED)
+            reason = Change.Reason.NEWER_RULES
+            open_ones.update(decision=Decision.REFUTED, settled_at=timezone.now(), reason=reason)
         else:
             move(key=key, step=step, points=each.points)
 

@@ -74,8 +74,8 @@ def _is_free() -> Q:
 
 def _waiting() -> QuerySet[Change]:
     since = timezone.now() - NEWS_FOR
-    waiting = Change.objects.filter(_is_free(), mailed_at=None, found_at__gte=since)
-    return waiting.order_by("pk")
+    is_news = Q(found_at__gte=since) | Q(settled_at__gte=since)
+    return Change.objects.filter(_is_free(), is_news, mailed_at=None).order_by("pk")
 
 
 def _absences() -> QuerySet[Campaign]:
@@ -165,10 +165,13 @@ def _text(found: Sequence[Cause]) -> str:
 
 def _item(cause: Cause) -> str:
     campaign = cause.first.cell.campaign
-    if len(cause.changes) == 1:
+    words = {"campaign": campaign.slug, "since": cause.since}
+    if cause.first.decision == Change.Decision.REFUTED:
+        words["reason"] = cause.first.get_reason_display()
+        told = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
+    elif len(cause.changes) == 1:
         told = [_line(cause.first, cause.since)]
     else:
-        words = {"campaign": campaign.slug, "since": cause.since}
         told = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
     return "\n".join([*told, webhooks.history_address(campaign, cause.first)])
 

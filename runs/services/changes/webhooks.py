@@ -21,7 +21,10 @@ from runs.selectors.histories.causes import Cause
 from runs.services.access import audit, encryption, projects
 from runs.services.errors import ServiceError
 
-EVENTS = ("change.found", "alarm.raised", "upload.missing", "campaign.finished")
+EVENTS = (
+    *("change.found", "alarm.raised", "change.refuted", "upload.missing", "campaign.finished"),
+)
+OF_KIND = {Change.Kind.STEP: "change.found", Change.Kind.ALARM: "alarm.raised"}
 PING = "ping"
 SECRET_BYTES = 32
 SHORTEST_SECRET = 16
@@ -183,8 +186,10 @@ def _check_url(url: str) -> None:
 
 
 def changed(*, cause: Cause, campaign: Campaign) -> None:
-    """`change.found` or `alarm.raised`, one for each; members of the project get a mail as well."""
-    for kind, event in ((Change.Kind.STEP, "change.found"), (Change.Kind.ALARM, "alarm.raised")):
+    """`change.found`, `alarm.raised` or `change.refuted`; members of the project get mails too."""
+    is_refuted = cause.first.decision == Change.Decision.REFUTED
+    for kind, found in OF_KIND.items():
+        event = "change.refuted" if is_refuted else found
         own = cause.of_kind(kind)
         if own is not None:
             told = [_change(each, campaign) for each in own.changes]
@@ -193,7 +198,7 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
 
 
 def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
-    names = ("kind", "verdict", "ratio", "before", "after")
+    names = ("kind", "verdict", "ratio", "before", "after", "decision", "reason")
     return {
         "id": change.pk,
         **{name: getattr(change, name) for name in names},

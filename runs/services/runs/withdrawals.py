@@ -28,7 +28,7 @@ def withdraw(*, run: Run, reason: str) -> Run:
         raise ServiceError("is_published", message)
     _change(run, to=Run.State.WITHDRAWN, only_from=Run.State.FINISHED, reason=reason)
     alarms = Change.objects.filter(run=run.pk, kind=Change.Kind.ALARM)
-    alarms.filter(decision=Change.Decision.OPEN).update(decision=Change.Decision.REFUTED)
+    changes.refute(changes=alarms, reason=Change.Reason.WITHDRAWN)
     seals.request(run=run.pk, kind="withdrawn", reason=reason)
     return run
 

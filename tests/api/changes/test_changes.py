@@ -507,6 +507,29 @@ def test_no_mail_is_sent_unless_it_is_switched_on(stepped):
     assert mail.outbox == []
 
 
+def test_followers_hear_that_a_step_was_refuted_and_that_it_is_shown_again(mailing, hook, stepped):
+    mails.send()
+    store(history([1000] * 40, first=40, runs=9, job="again"))
+    find()
+
+    stepped.refresh_from_db()
+    assert (stepped.decision, stepped.reason) == ("refuted", "later_runs")
+    assert timezone.now() - stepped.settled_at < timedelta(minutes=5)
+    assert mails.send() == 1
+    assert f"since {stepped.cell.revision}: refuted, later runs no longer show it." in (
+        mail.outbox[-1].body
+    )
+    store(history([900] * 40, first=40, runs=30, job="third"))
+    find()
+
+    stepped.refresh_from_db()
+    assert (stepped.decision, stepped.reason) == ("open", "")
+    assert mails.send() == 1
+    assert "is slower from" in mail.outbox[-1].body
+    events = WebhookDelivery.objects.order_by("pk").values_list("event", flat=True)
+    assert list(events) == ["change.found", "change.refuted", "change.found"]
+
+
 @pytest.fixture
 def mailing(settings, project, django_user_model):
     settings.SENDS_MAIL = True
