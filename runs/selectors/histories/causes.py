@@ -46,6 +46,11 @@ class Cause:
         own = tuple(each for each in self.changes if each.kind == kind)
         return Cause(own, self.measured) if own else None
 
+    def of_verdict(self, verdict: str) -> "Cause | None":
+        """Those of one verdict; None without any."""
+        own = tuple(each for each in self.changes if each.verdict == verdict)
+        return Cause(own, self.measured) if own else None
+
     @property
     def lines(self) -> list[str]:
         """One for each metric and verdict: "tps: 6 of 12 conditions 6.6 to 7.2 % slower"."""

@@ -23,7 +23,6 @@ from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
-MOST_STANDING = 20
 # What an answer of 150 kB has room for.
 MOST_POINTS = 700
 
@@ -92,11 +91,10 @@ def all_changes() -> QuerySet[Change]:
     return found.order_by("-pk")
 
 
-def standing(campaign: Campaign) -> list[Change]:
-    """The changes of a campaign that nobody and nothing took back, the newest first."""
+def standing(campaign: Campaign) -> QuerySet[Change]:
+    """The changes of a campaign that nobody and nothing took back."""
     gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
-    found = all_changes().filter(campaign=campaign).exclude(decision__in=gone)
-    return list(found[:MOST_STANDING])
+    return Change.objects.filter(campaign=campaign).exclude(decision__in=gone)
 
 
 # Of the rows next to a change, what histories show of them: to read them whole takes longer.

@@ -111,6 +111,7 @@ def _modes(levels: Mapping[str, Any]) -> dict[int, str]:
 
 
 PAGE_SIZE = 25
+MOST_CAUSES = 20
 # What stays as typed when another scenario or server is chosen.
 KEPT = (
     *("wanted_percent", "most_repeats", "is_a_a", "priority", "most_attempts"),
@@ -212,8 +213,9 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         **annotations.context(request, campaign, versions),
     }
     if campaign.origin == Origin.UPLOADED:
-        found = histories.standing(campaign)
-        context["regressions"] = causes.of(each for each in found if each.verdict == "slower")
+        found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
+        slower = (each.of_verdict("slower") for each in found.causes)
+        context["regressions"] = [each for each in slower if each is not None]
     return render(request, "campaigns/detail.html", context)
 
 

@@ -150,6 +150,16 @@ def test_one_commit_is_one_item_wherever_it_is_told(client, mailing, hook, six_o
     assert content["change"] in content["changes"]
 
 
+def test_the_banner_counts_all_conditions_of_a_commit(client, db):
+    for clients in range(25):
+        store(history([1000] * 2, runs=1, of={"clients": clients}))
+    for run in Run.objects.filter(cell__revision__sha=sha(1)).select_related("cell"):
+        Change.objects.create(cell=run.cell, run=run, metric=Metric.objects.get(name="tps"),
+                              kind="step", ratio=0.9, before=1000, after=900)  # fmt: skip
+
+    assert "25 of 25 conditions 10 % slower" in client.get("/campaigns/nightly/").content.decode()
+
+
 def test_one_decision_is_for_all_of_a_commit_and_no_other(admin_client, six_of_twelve):
     other = change(20)
     sent = {"decision": "dismissed", "note": "A new disk.", "from": "inbox", "of": "cause"}
