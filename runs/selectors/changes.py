@@ -1,5 +1,6 @@
 """Changes: histories for the analysis of new results, and the webhooks that report changes."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from runs.models import (
 )
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
-from runs.selectors.histories import histories, revisions
+from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.newest import of_each
@@ -50,9 +51,12 @@ class Watched:
     jobs: tuple[tuple[float, ...], ...] = ()
 
 
-def watched(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Watched]:
+def watched(
+    campaign: Campaign, key: str, cells: Collection[int], jobs: Mapping[str, float]
+) -> Iterator[Watched]:
     """The history of each metric with a better direction that these cells of one series have.
 
+    What `jobs` did to all series, by commit (see suites.of_jobs), is taken out of its values.
     Points with values that are not positive are left out: they have no logarithm.
     """
     since = _since(campaign, key, cells)
@@ -66,11 +70,25 @@ def watched(campaign: Campaign, key: str, cells: Collection[int]) -> Iterator[Wa
             yield Watched(
                 metric=metric,
                 points=points,
-                history=_values(points, single),
+                history=_without(_values(points, single), points, metric, jobs),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
                 jobs=_by_job(single.get(_mark(points[-1]), ())),
             )
+
+
+def _without(
+    values: tuple[tuple[float, ...], ...],
+    points: Sequence[HistoryPoint],
+    metric: Metric,
+    jobs: Mapping[str, float],
+) -> tuple[tuple[float, ...], ...]:
+    if not jobs or not suites.is_speed(metric):
+        return values
+    factors = [math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points]
+    return tuple(
+        tuple(value * factor for value in own) for own, factor in zip(values, factors, strict=True)
+    )
 
 
 def _metrics(cells: Collection[int]) -> list[Metric]:

@@ -9,14 +9,20 @@ from typing import cast
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference.verdicts import Direction
+from runs.analysis.suites import LEAST_SERIES, MOST
 from runs.models import CellSummary, Change
 from runs.selectors.compare.verdict_words import printed_size
 from runs.selectors.histories import histories
 
 # Of one page. A commit that changes more has the rest in its histories.
 MOST_CHANGES = 200
+MACHINE = _lazy(
+    "Most series moved together: the machine, or this commit. Measure its parent again on the same "
+    "machine: benchlab-upload --pair base=COMMAND head=COMMAND"
+)
 DAY = TruncDate("run__started_at", tzinfo=UTC)
 
 
@@ -52,8 +58,20 @@ class Cause:
         return Cause(own, self.measured) if own else None
 
     @property
+    def is_machine(self) -> bool:
+        """Whether most series of a suite moved together: the machine, or all that was measured."""
+        own = [each for each in self.changes if each.kind == Change.Kind.STEP]
+        moved = {(each.cell.series_key, each.metric_id) for each in own}
+        series = sum(self.measured.get(metric, 0) for metric in {each.metric_id for each in own})
+        return len({key for key, _metric in moved}) >= LEAST_SERIES and len(moved) >= MOST * series
+
+    @property
     def lines(self) -> list[str]:
         """One for each metric and verdict: "tps: 6 of 12 conditions 6.6 to 7.2 % slower"."""
+        return [*self._lines, *([str(MACHINE)] if self.is_machine else [])]
+
+    @property
+    def _lines(self) -> list[str]:
         found: dict[tuple[int, str], list[Change]] = defaultdict(list)
         for change in self.changes:
             found[change.metric_id, change.verdict].append(change)

@@ -22,7 +22,7 @@ from runs.models.campaigns import Origin
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
-from runs.selectors.histories import causes, histories
+from runs.selectors.histories import causes, histories, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.access import audit
@@ -73,8 +73,10 @@ def find(*, campaign_id: int) -> list[Change]:
     waiting = list(StaleCell.objects.filter(campaign=campaign).values_list("pk", "cell_id"))
     found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
-        for key, cells in _by_series({cell for _pk, cell in waiting}).items():
-            for each in change_selectors.watched(campaign, key, cells):
+        jobs = suites.of_jobs(campaign)
+        stale = {cell for _pk, cell in waiting}
+        for key, cells in _by_series(stale | (_beside(campaign, stale) if jobs else set())).items():
+            for each in change_selectors.watched(campaign, key, cells, jobs):
                 found += _news(each)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     _tell([change.pk for change in found])
@@ -114,6 +116,14 @@ def lock(*, campaign_id: int) -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, campaign_id % 2**31])
         return bool(cursor.fetchone()[0])
+
+
+def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
+    """The cells of the same commits: what their jobs did to all series is known better now."""
+    made = Cell.objects.filter(pk__in=cells).values("revision")
+    return set(
+        Cell.objects.filter(campaign=campaign, revision__in=made).values_list("pk", flat=True)
+    )
 
 
 def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
@@ -262,8 +272,9 @@ def _changes_again() -> int:
     for change in judged:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
     known = {change.pk for change in judged}
+    parts = {campaign: suites.of_jobs(campaign) for campaign, _key in histories}
     for (campaign, key), cells in histories.items():
-        for each in change_selectors.watched(campaign, key, cells):
+        for each in change_selectors.watched(campaign, key, cells, parts[campaign]):
             _judge(each, known)
     Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
     return len(judged)

@@ -160,7 +160,7 @@ def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
     key = stepped.cell.series_key
     (each,) = [
         one
-        for one in change_selectors.watched(campaign, key, {stepped.cell_id})
+        for one in change_selectors.watched(campaign, key, {stepped.cell_id}, {})
         if one.metric == metric
     ]
     step = ChangePoint(
@@ -184,7 +184,7 @@ def test_only_the_end_of_a_long_history_is_looked_at_again(django_assert_max_num
     find()
     store(history([1000], first=1500, runs=1))
 
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(18):
         assert find() == []
 
 
