@@ -209,6 +209,7 @@ def pages(campaign):
         *("/servers/keys/", "/servers/new/", f"/servers/{server.slug}/", "/plans/", "/compare/"),
         *(f"/servers/{server.slug}/edit/", f"/campaigns/{campaign.slug}/", f"/runs/{run.pk}/"),
         *("/hardware/", "/archive/", "/campaigns/new/?scenario=fixed-point-read", "/campaigns/"),
+        "/uploads/new/",
     )
 
 
