@@ -206,6 +206,8 @@ CACHES = {
 }
 # Requests to the API a minute, and as many pages, of one address without a login and of one token
 # or user; 0 means no limit.
+# Whether a run that its certificate calls invalid is left out by rule, or counts and is marked.
+LEAVE_OUT_INVALID = env.bool("BENCHLAB_LEAVE_OUT_INVALID", default=True)
 RATE_ANONYMOUS = env.int("BENCHLAB_RATE_ANONYMOUS", default=600)
 RATE_TOKEN = env.int("BENCHLAB_RATE_TOKEN", default=6000)
 # What /metrics and the reasons of /readyz are asked with when the database cannot say who asks.

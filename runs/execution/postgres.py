@@ -126,8 +126,9 @@ while [ $looks -lt 25 ]; do
     esac
     if is_done && kill "$!" 2>/dev/null; then
         # For stop_cluster.sh, should the server be killed.
-        [ $wanted = stop ] || grep -os '/dev/shm/PostgreSQL[.][0-9]*' "/proc/$pid/maps" |
-            sort -u >"${data%/*}/shared-memory"
+        [ $wanted = stop ] || while read -r _range _mode _offset _device _inode mapped; do
+            case $mapped in /dev/shm/PostgreSQL.*) echo "$mapped" ;; esac
+        done <"/proc/$pid/maps" >"${data%/*}/shared-memory"
         echo " done"
         [ $wanted = start ] && echo "server started" || echo "server stopped"
         exit 0

@@ -25,18 +25,19 @@ TONES = {"valid": "success", "doubtful": "warning", "invalid": "error", "unknown
 
 # Of the rows of runs_run, those that have a result of their own or are left out for being invalid.
 # A printed summary of printed repeats is not a run.
-_HAS_RESULT = f"(state = 'finished' AND repeat <> {SUMMARY_REPEAT})"
-_LEFT_OUT = "(state = 'withdrawn' AND code = 'invalid')"
-COUNTED = f"(state = 'finished' OR {_LEFT_OUT})"
+_S, _V = Run.State, Run.Validity
+_HAS_RESULT = f"(state = '{_S.FINISHED.value}' AND repeat <> {SUMMARY_REPEAT})"
+_LEFT_OUT = f"(state = '{_S.WITHDRAWN.value}' AND code = '{_V.INVALID.value}')"
+COUNTED = f"(state = '{_S.FINISHED.value}' OR {_LEFT_OUT})"
 COUNTS = f"""
-    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = 'valid'),
-    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = 'doubtful'),
-    count(*) FILTER (WHERE ({_HAS_RESULT} OR {_LEFT_OUT}) AND validity = 'invalid'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = '{_V.VALID.value}'),
+    count(*) FILTER (WHERE {_HAS_RESULT} AND validity = '{_V.DOUBTFUL.value}'),
+    count(*) FILTER (WHERE ({_HAS_RESULT} OR {_LEFT_OUT}) AND validity = '{_V.INVALID.value}'),
     count(*) FILTER (WHERE {_HAS_RESULT} AND validity = ''),
     count(*) FILTER (WHERE {_LEFT_OUT}),
     count(*) FILTER (WHERE {_LEFT_OUT} AND EXISTS (
         SELECT FROM runs_run AS again WHERE again.again_of_id = runs_run.id)),
-    count(*) FILTER (WHERE origin = 'executed')
+    count(*) FILTER (WHERE origin = '{Origin.EXECUTED.value}')
 """
 
 

@@ -40,12 +40,12 @@ class CellRuns:
 _SQL = f"""
 SELECT cell_id,
     -- A printed summary of printed repeats is not a run of its own.
-    count(*) FILTER (WHERE state = 'finished' AND repeat <> {SUMMARY_REPEAT}),
-    min(id) FILTER (WHERE state = 'finished'),
+    count(*) FILTER (WHERE state = '{Run.State.FINISHED.value}' AND repeat <> {SUMMARY_REPEAT}),
+    min(id) FILTER (WHERE state = '{Run.State.FINISHED.value}'),
     {
     ", ".join(
         f"coalesce(array_agg(DISTINCT {each})"
-        f" FILTER (WHERE {each} IS NOT NULL AND state = 'finished'), '{{}}')"
+        f" FILTER (WHERE {each} IS NOT NULL AND state = '{Run.State.FINISHED.value}'), '{{}}')"
         for each in _CONDITIONS
     )
 },

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
@@ -81,7 +82,8 @@ def judge_some() -> int | None:
 def _count_as_judged(run: Run) -> None:
     """Leave a run out that is invalid now, unless a person decided; let one count that is not."""
     is_invalid, is_used = run.validity == Run.Validity.INVALID, run.state == Run.State.FINISHED
-    if is_invalid and is_used and not run.events.filter(code="restored").exists():
+    is_left_out = is_invalid and settings.LEAVE_OUT_INVALID
+    if is_left_out and is_used and not run.events.filter(code="restored").exists():
         repeats.leave_out_invalid(run)
     elif not is_invalid and not is_used:
         withdrawals.restore(run=run, reason=REJUDGED)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
@@ -266,7 +267,8 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         return
     if to == S.FINISHED:
         seals.request(run=run.pk)
-        if run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED:
+        is_invalid = run.validity == Run.Validity.INVALID and run.origin == Origin.EXECUTED
+        if is_invalid and settings.LEAVE_OUT_INVALID:
             repeats.leave_out_invalid(run)
     if to in Run.ENDED and not is_passing:
         refresh_campaign(campaign_id=run.campaign_id)

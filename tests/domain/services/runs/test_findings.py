@@ -328,6 +328,14 @@ def test_a_run_under_foreign_load_is_measured_again_once(server):
     assert first.cell.summaries.get(metric__name="tps").n == 2
 
 
+@pytest.mark.parametrize(("leaves_out", "state"), [(True, "withdrawn"), (False, "finished")])
+def test_an_invalid_run_is_left_out_where_the_instance_does_so(server, settings, leaves_out, state):
+    settings.LEAVE_OUT_INVALID = leaves_out
+    run = measured(server, BUSY | {"servers": 4.0, "generator": 2.0})
+    assert (run.validity, run.state) == ("invalid", state)
+    assert run.cell.summaries.exists() == (not leaves_out)
+
+
 def test_a_campaign_that_asks_for_none_or_two_gets_as_many(server):
     Campaign.objects.update(remeasures=2)
     for _each in range(3):
