@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from benchlab.gentle_migrations import InSteps
+from benchlab.gentle_migrations import AddCheck, InSteps
 
 REASONS = [
     ("later_runs", "later runs no longer show it"),
@@ -28,5 +28,12 @@ class Migration(InSteps):
             "change",
             "decision",
             models.CharField(max_length=10, choices=DECISIONS, default="open"),
+        ),
+        AddCheck(
+            "change",
+            models.CheckConstraint(
+                condition=models.Q(reason__in=[*(each for each, _text in REASONS), ""]),
+                name="change_reason_is_known",
+            ),
         ),
     ]

@@ -82,6 +82,7 @@ class Change(models.Model):
         constraints = [
             is_one_of("kind", ChangeKind, name="change_kind_is_known"),
             is_one_of("decision", ChangeDecision, name="change_decision_is_known"),
+            is_one_of("reason", ChangeReason, name="change_reason_is_known", or_empty=True),
             models.UniqueConstraint(fields=["run", "metric", "kind"], name="change_once"),
         ]
         indexes = [

