@@ -1,9 +1,12 @@
 """Versions of PostgreSQL as text ("9.6.24", "16.14", "19beta1"): their major, order and filter."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from django.db.models import Q
+
+from runs.models import Installation
 
 TEXT = re.compile(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:(devel|alpha|beta|rc)(\d*))?")
 # Of series with two parts: the last of them, and when the first was developed.
@@ -86,3 +89,9 @@ def number(version: str) -> int | None:
         return None
     first, second, third = (int(part or 0) for part in match.groups()[:3])
     return first * 10000 + (second * 100 + third if first < 10 else second)
+
+
+def one_a_major(found: Iterable[Installation]) -> list[Installation]:
+    """The last of each major version, in the order of versions."""
+    last = {each.major: each for each in found}
+    return sorted(last.values(), key=lambda each: each.version_num)

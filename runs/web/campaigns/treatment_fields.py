@@ -298,13 +298,9 @@ def of_versions(asked: str, servers: Sequence[Server]) -> list[str]:
     `asked` are majors with commas between, as the line of versions has them in its addresses.
     """
     majors = {text.strip() for text in asked.split(",")} - {""}
-    newest: dict[str, Installation] = {}
-    for each in installed(servers)[servers[0].pk] if majors else ():
-        major = releases.major(each.version)
-        known = newest.get(major)
-        if known is None or releases.order(known.version) < releases.order(each.version):
-            newest[major] = each
-    found = [each for major, each in newest.items() if majors == {"all"} or major in majors]
+    present = installed(servers)[servers[0].pk] if majors else []
+    newest = releases.one_a_major(sorted(present, key=lambda each: each.version_num))
+    found = [each for each in newest if majors == {"all"} or each.major in majors]
     return [each.version if len(servers) > 1 else str(each.pk) for each in found]
 
 

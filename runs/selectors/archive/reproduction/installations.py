@@ -1,7 +1,7 @@
 """Which installations a design measures: those of the printed versions, else their neighbours."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 
 from django.utils.translation import gettext as _
 
@@ -33,10 +33,10 @@ def installations(choice: Choice) -> list[Installation]:
     majors = {versions.major(version) for version in printed}
     lacking = {each.pk: _lacking(choice, each) for each in able}
     able.sort(key=lambda each: -lacking[each.pk])  # of a major the most complete one
-    chosen = _one_a_major(each for each in able if each.major in majors)
+    chosen = versions.one_a_major(each for each in able if each.major in majors)
     if not majors or majors - {each.major for each in chosen}:
         least = min(lacking.values(), default=0)
-        every = _one_a_major(each for each in able if lacking[each.pk] == least)
+        every = versions.one_a_major(each for each in able if lacking[each.pk] == least)
         chosen = chosen or _neighbours(every, majors)
         one = _("what is installed on the server")
         reason = one if len(servers) == 1 else _("what is installed on every server")
@@ -70,12 +70,6 @@ def _lacking(choice: Choice, installation: Installation) -> int:
         and (not needed.factor or needed.level in levels.get(needed.factor, ()))
         for needed in choice.scenario.extensions
     )
-
-
-def _one_a_major(found: Iterable[Installation]) -> list[Installation]:
-    """The last of each major version, in the order of versions."""
-    last = {each.major: each for each in found}
-    return sorted(last.values(), key=lambda each: each.version_num)
 
 
 def _neighbours(every: Sequence[Installation], majors: Set[str]) -> list[Installation]:
