@@ -68,16 +68,23 @@ def summary(
     )
 
 
-def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
-    """The sentence of each (head, base) that the ratio table of a campaign compares."""
+def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], list[RatioRow]]:
+    """The rows of the ratio table of a campaign by the names of (head, base)."""
     pairs: dict[tuple[str, str], list[RatioRow]] = defaultdict(list)
     for row in rows:
         head, base = (words.named(row.subject, each) for each in (row.head_label, row.base_label))
         pairs[head, base].append(row)
-    return {
-        names: summary(*names, [row.comparison for row in of_pair], together=of_pair[0].together)
-        for names, of_pair in pairs.items()
-    }
+    return pairs
+
+
+def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
+    """The sentence of the rows of one (head, base)."""
+    return summary(head, base, [row.comparison for row in rows], together=rows[0].together)
+
+
+def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
+    """The sentence of each (head, base) that the ratio table of a campaign compares."""
+    return {names: of_pair(*names, own) for names, own in by_pair(rows, words).items()}
 
 
 def of_comparison(page: ComparedPage) -> list[str]:

@@ -250,6 +250,7 @@ class _Found:
 
     def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
         self._campaign, self.given, self._versions = campaign, given, versions
+        self._tables: dict[str, list[RatioRow]] = {}
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -299,11 +300,13 @@ class _Found:
         """The table about this factor."""
         if self.metric is None:
             return []
-        return campaign_selectors.ratios(
-            self.campaign, self.metric.name, among=self.measured, subject=subject
-        )
+        if subject not in self._tables:
+            self._tables[subject] = campaign_selectors.ratios(
+                self.campaign, self.metric.name, among=self.measured, subject=subject
+            )
+        return self._tables[subject]
 
-    @cached_property
+    @property
     def ratios(self) -> list[RatioRow]:
         """The table that is shown."""
         return self.ratios_by(self.subject)
@@ -311,7 +314,7 @@ class _Found:
     @property
     def conclusions(self) -> list[list[RatioRow]]:
         """The table of each question. Of many versions: the newest against the base, and steps."""
-        first = self.ratios_by("") if self.subject else self.ratios
+        first = self.ratios_by("")
         asked = {row.subject for row in first}
         tables = [first, *(self.ratios_by(name) for name in self.subjects if name not in asked)]
         if STEPS not in self.subjects:

@@ -11,7 +11,7 @@ from runs.analysis.judgements import Judged
 from runs.selectors import validity
 from runs.selectors.campaigns.campaigns import RatioRow
 from runs.selectors.campaigns.factor_names import Words
-from runs.selectors.compare.summary import of_table
+from runs.selectors.compare.summary import by_pair, of_pair
 from runs.selectors.compare.verdict_words import TAKEN, size_of_all
 
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
@@ -79,25 +79,19 @@ def ratio_lines(
 def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
-    summaries = of_table(rows, words)
-    pairs: dict[tuple[str, str], dict[tuple[str, bool], list[RatioRow]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for row in rows:
-        head = words.named(row.subject, row.head_label)
-        base = words.named(row.subject, row.base_label)
-        found = row.comparison
-        pairs[head, base][found.verdict, TAKEN in found.reasons].append(row)
     return [
-        Finding(
-            summaries[head, base],
-            _doubt(row for found in verdicts.values() for row in found),
-            [
-                (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
-                for (verdict, _is_taken), found in verdicts.items()
-            ],
-        )
-        for (head, base), verdicts in pairs.items()
+        Finding(of_pair(*names, own), _doubt(own), _verdicts(own, words))
+        for names, own in by_pair(rows, words).items()
+    ]
+
+
+def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:
+    alike: dict[tuple[str, bool], list[RatioRow]] = defaultdict(list)
+    for row in rows:
+        alike[row.comparison.verdict, TAKEN in row.comparison.reasons].append(row)
+    return [
+        (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
+        for (verdict, _is_taken), found in alike.items()
     ]
 
 
