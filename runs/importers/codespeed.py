@@ -11,12 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runs import foreign_json
 from runs.importers.row import (
     Imported,
     ImportedRun,
     NotTheirs,
     campaign_of,
+    documents,
     moment,
     named,
     sha_of,
@@ -36,7 +36,7 @@ class _Point:
 
 def read(path: Path) -> Imported:
     """Read the answers. Raises NotTheirs."""
-    timelines = [each for file in _files(path) for each in _timelines(file)]
+    timelines = [each for answer in documents(path) for each in rows(answer, "timelines")]
     if not timelines:
         raise NotTheirs("There are no timelines: save what /timeline/json/ answers.")
     found = Imported()
@@ -49,17 +49,6 @@ def read(path: Path) -> Imported:
                 point.values.append(value)
     found.runs += [_run(path, key, point) for key, point in points.items()]
     return found
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.json")) if path.is_dir() else [path]
-
-
-def _timelines(file: Path) -> list[dict[str, Any]]:
-    try:
-        return rows(foreign_json.loads(file.read_text("utf-8")), "timelines")
-    except ValueError as error:
-        raise NotTheirs(f"{file.name} is not JSON: {error}") from error
 
 
 def _values(

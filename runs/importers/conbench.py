@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runs import foreign_json
 from runs.importers.row import (
     Imported,
     ImportedRun,
     NotTheirs,
     campaign_of,
+    documents,
     moment,
     named,
     sha_of,
@@ -27,11 +27,7 @@ from runs.tools.output import number, part, words
 
 def read(path: Path) -> Imported:
     """Read the answers. Raises NotTheirs."""
-    results = [
-        each
-        for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])
-        for each in _results(file)
-    ]
+    results = [each for answer in documents(path) for each in _results(answer)]
     if not results:
         raise NotTheirs("There is no result with tags and stats, as the API answers them.")
     found = Imported()
@@ -44,11 +40,7 @@ def read(path: Path) -> Imported:
     return found
 
 
-def _results(file: Path) -> list[dict[str, Any]]:
-    try:
-        document = foreign_json.loads(file.read_text("utf-8"))
-    except ValueError as error:
-        raise NotTheirs(f"{file.name} is not JSON: {error}") from error
+def _results(document: Any) -> list[dict[str, Any]]:
     data = document.get("data", [document]) if isinstance(document, dict) else document
     return [row for row in data if isinstance(row, dict) and "tags" in row]
 

@@ -1,11 +1,13 @@
 """The one form in which every importer gives the runs of a peer."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from runs import foreign_json
 from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesReading
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
@@ -59,6 +61,15 @@ class Imported:
 
 class NotTheirs(ValueError):
     """The file or folder is not one of the peer's; the message says what was looked for."""
+
+
+def documents(path: Path) -> Iterator[Any]:
+    """The JSON of a file, or of each in a folder. Raises NotTheirs for what is none."""
+    for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+        try:
+            yield foreign_json.loads(file.read_text("utf-8"))
+        except ValueError as error:
+            raise NotTheirs(f"{file.name} is not JSON: {error}") from error
 
 
 def named(
