@@ -167,13 +167,17 @@ def before(campaign: Campaign, revision: Revision) -> Revision | None:
 MOST_SPELLINGS = 4
 
 
+def spellings(sha: str) -> list[str]:
+    """By which digits a commit may be stored: by seven of them or more."""
+    return [sha[:end] for end in range(7, len(sha) + 1)]
+
+
 def _begins_with(campaign: Campaign, sha: str) -> Q:
     """Digits sort before letters in every collation, and g after all that a sha has."""
     of_project = _of_project(campaign)
     if len(sha) not in WHOLE_SHA:
         return of_project & Q(sha__startswith=sha, sha__gte=sha, sha__lt=f"{sha}g")
-    spellings = [sha[:end] for end in range(7, len(sha) + 1)]
-    known = Revision.objects.filter(of_project, sha__in=spellings).order_by("-sha")
+    known = Revision.objects.filter(of_project, sha__in=spellings(sha)).order_by("-sha")
     # Without a limit PostgreSQL expects one of each, and reads all cells of the campaign.
     return Q(pk__in=known.values("pk")[:MOST_SPELLINGS])
 

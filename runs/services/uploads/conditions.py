@@ -21,6 +21,7 @@ from runs.models import (
     Server,
     SettingsSnapshot,
 )
+from runs.selectors.histories.revisions import spellings
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
 from runs.services.uploads.uploaded_run import GivenProfile, GivenRevision, GivenRun
@@ -186,7 +187,7 @@ def spelled(
     missing = _given_revisions(runs).keys() - {row[0] for row in rows}
     found = {}
     for sha in sorted(missing):
-        alike = Q(sha__startswith=sha) | Q(sha__in=[sha[:end] for end in range(7, len(sha))])
+        alike = Q(sha__startswith=sha) | Q(sha__in=spellings(sha))
         stored = Revision.objects.filter(alike, project=project).values_list("sha", flat=True)[:2]
         if len(stored) == 1:
             found[sha] = stored[0]
