@@ -272,7 +272,7 @@ def _changes_again() -> int:
     for change in judged:
         histories[change.cell.campaign, change.cell.series_key].add(change.cell_id)
     known = {change.pk for change in judged}
-    parts = {campaign: suites.of_jobs(campaign) for campaign, _key in histories}
+    parts = {each: suites.of_jobs(each) for each in {campaign for campaign, _key in histories}}
     for (campaign, key), cells in histories.items():
         for each in change_selectors.watched(campaign, key, cells, parts[campaign]):
             _judge(each, known)
