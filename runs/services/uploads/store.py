@@ -149,15 +149,7 @@ def _store(
 ) -> list[StoredRun]:
     """Store them; `uploaded_as` has the name given of campaigns whose slug is another."""
     faults: list[Fault] = []
-    found = ask(
-        {
-            # First: who waits here for another upload of a new commit sees below what it has made.
-            **conditions.questions(runs, project),
-            "metrics": metrics.question(runs, project),
-            "cells": cells.question(runs),
-            "ids": cells.numbering(runs),
-        }
-    )
+    found = ask(_questions(runs, project))
     if names := campaigns.own_names(runs, found["cells"], project):
         named = [replace(run, campaign=names.get(run.campaign, run.campaign)) for run in runs]
         return _store(named, project, {slug: name for name, slug in names.items()})
@@ -201,6 +193,17 @@ def _store(
         )
         for run, key, where in zip(runs, ids, placed, strict=True)
     ]
+
+
+def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
+    """All that is asked of the database before anything is decided."""
+    return {
+        # First: who waits here for another upload of a new commit sees below what it has made.
+        **conditions.questions(runs, project),
+        "metrics": metrics.question(runs, project),
+        "cells": cells.question(runs),
+        "ids": cells.numbering(runs),
+    }
 
 
 def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:

@@ -177,12 +177,7 @@ def reproduction(
     most = max([*map(int, varied.get(CLIENTS, ())), constants.get(CLIENTS, 1)])
     configuration = _configuration(choice, most)
     repeats = quick.repeats if quick else max(1, campaign.repeats)
-    choice.reasons |= {
-        REPEATS: _("the quick form") if quick else _("the scenario's default"),
-        HARDWARE: _("what is measured on"),
-        MACHINES: _("clusters of one machine, unless the form or the body names more"),
-        GENERATOR: _("unless the form or the body names a generator"),
-    }
+    choice.reasons |= _of_design(is_quick=quick is not None)
     conditions = Conditions(
         scenario=scenario,
         levels=varied,
@@ -209,6 +204,16 @@ def reproduction(
         printed_versions=choice.versions,
         not_installed=choice.not_installed,
     )
+
+
+def _of_design(*, is_quick: bool) -> dict[str, str]:
+    """Why a design has what its form decides alone."""
+    return {
+        REPEATS: _("the quick form") if is_quick else _("the scenario's default"),
+        HARDWARE: _("what is measured on"),
+        MACHINES: _("clusters of one machine, unless the form or the body names more"),
+        GENERATOR: _("unless the form or the body names a generator"),
+    }
 
 
 def _built_in() -> Configuration:
