@@ -61,7 +61,7 @@ class GivenScript:
 def check(
     scripts: Sequence[GivenScript], variables: Mapping[str, str], *, allows_shell: bool = False
 ) -> list[Fault]:
-    """Everything that is wrong with the scripts of one workload."""
+    """Everything that is wrong with the scripts of one workload; of a line each fault once."""
     found = list(_as_a_whole(scripts, variables))
     for script in scripts:
         found += _weights(script)
@@ -71,7 +71,7 @@ def check(
         found += _lines(script, set(variables))
         if not allows_shell:
             found += _shells(script)
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _as_a_whole(scripts: Sequence[GivenScript], variables: Mapping[str, str]) -> Iterator[Fault]:

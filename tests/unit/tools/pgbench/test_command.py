@@ -507,3 +507,9 @@ def test_progress_is_added_as_long_as_all_tell():
     assert together[0].latency_ms == pytest.approx(3.5)
     assert together[1].latency_ms is None
     assert generators.progress([first, []]) == ()
+
+
+def test_a_fault_is_told_once_a_line_however_often_it_is_made_there():
+    """A line of 13,000 times the same variable was a page of 4 MB."""
+    found = check([GivenScript("a", ":a " * 13_000 + "\n:a :b :a")], {})
+    assert [(each.line, each.word) for each in found] == [(1, "a"), (2, "a"), (2, "b")]
