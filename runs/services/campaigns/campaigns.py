@@ -256,20 +256,18 @@ def _queue(
     campaign: Campaign, design: Design, cells: Sequence[tuple[Cell, DesignCell, Part]]
 ) -> None:
     """One random order for all; each server then takes its own runs from it."""
-    order = _order(len(cells), campaign.repeats, campaign.seed)
-    placed = [(repeat, *cells[index]) for repeat, index in order]
-    queued = [
-        _run(campaign, cell, repeat, position, part.server)
-        for position, (repeat, cell, _each, part) in enumerate(placed, start=1)
-    ]
-    Run.objects.bulk_create(queued)
     frozen = [
-        plans.freeze(run=run, campaign=campaign, part=part, cell=each, design=design)
-        for run, (_repeat, _cell, each, part) in zip(queued, placed, strict=True)
+        plans.freeze(campaign=campaign, part=part, cell=each, design=design, of=cell)
+        for cell, each, part in cells
     ]
-    for run, plan in zip(queued, plans.without_needless_templates(frozen), strict=True):
-        run.plan = plan.as_json()
-    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+    kept = plans.without_needless_templates(frozen, campaign.repeats)
+    stored = [plan.as_json() for plan in kept]
+    order = _order(len(cells), campaign.repeats, campaign.seed)
+    queued = [
+        _run(campaign, cells[index][0], repeat, position, cells[index][2].server)
+        for position, (repeat, index) in enumerate(order, start=1)
+    ]
+    plans.store(queued, [stored[index] for _repeat, index in order])
 
 
 def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Server) -> Run:

@@ -163,10 +163,8 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
             for place, cell in enumerate(order, start=1)
         ]
         last += len(order)
-    Run.objects.bulk_create(queued)
-    for run in queued:
-        run.plan = plans.copied(of=latest[run.cell_id], to=run)
-    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+    copied = {cell: plans.copied(run) for cell, run in latest.items()}
+    plans.store(queued, [copied[run.cell_id] for run in queued])
     RunEvent.objects.bulk_create(
         RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)
         for run in queued
@@ -219,10 +217,7 @@ def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list
     for place, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1
         queued.append(_another_time(run, repeat=repeats[run.cell_id], position=last + place))
-    Run.objects.bulk_create(queued)
-    for made, run in zip(queued, order, strict=True):
-        made.plan = plans.copied(of=run, to=made)
-    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+    plans.store(queued, [plans.copied(run) for run in order])
     RunEvent.objects.bulk_create(
         RunEvent(run=made, to_state=Run.State.QUEUED, code=code, message=like[run])
         for made, run in zip(queued, order, strict=True)

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from django.db import connection
 from django.utils.translation import gettext as _
 
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
 from runs.execution.treatment import Treatment
-from runs.models import Campaign, Installation, Run, Server, WorkloadVersion
+from runs.models import Campaign, Cell, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario
 from runs.services.campaigns import topologies
@@ -35,18 +36,33 @@ def other_version(unreadable: UnreadablePlan) -> ServiceError:
     return ServiceError(PLAN_OF_OTHER_VERSION, message % {"what": unreadable}, remedy=remedy)
 
 
-def copied(*, of: Run, to: Run) -> dict[str, Any]:
+def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
+    """Queue new runs, each with its plan: one statement for their keys, one for all rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)", [len(runs)]
+        )
+        keys = [int(key) for (key,) in cursor.fetchall()]
+    for key, run, plan in zip(keys, runs, stored, strict=True):
+        run.pk, run.plan = key, {**plan, "run_id": key}
+    Run.objects.bulk_create(runs)
+
+
+def copied(run: Run) -> dict[str, Any]:
     """The plan of a run for a further one of its cell. Raises `plan_of_other_version`."""
     try:
-        return replace(RunPlan.from_json(of.plan or {}), run_id=to.pk).as_json()
+        return RunPlan.from_json(run.plan or {}).as_json()
     except UnreadablePlan as unreadable:
         raise other_version(unreadable) from unreadable
 
 
 def freeze(
-    *, run: Run, campaign: Campaign, part: Part, cell: DesignCell, design: Design
+    *, campaign: Campaign, part: Part, cell: DesignCell, design: Design, of: Cell
 ) -> RunPlan:
-    """The plan of one run of a cell, on the server of its part. Raises `missing_program`."""
+    """The plan of any run `of` a cell, on the server of its part. Raises `missing_program`.
+
+    `store` gives each run the one with its own key.
+    """
     server, installation, tools = part.server, cell.installation, part.tools
     if tools is None:
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
@@ -54,7 +70,7 @@ def freeze(
     key = _cluster_key(campaign, server, installation, settings, options, cell.cluster.data)
     writes = design.scenario.changes_data(cell.levels)
     return RunPlan(
-        run_id=run.pk,
+        run_id=0,
         campaign=campaign.slug,
         scenario=design.scenario.slug,
         host=server.address,
@@ -71,7 +87,7 @@ def freeze(
         levels=dict(cell.levels),
         parameters=campaign.parameters,
         treatment=Treatment.of(campaign.treatment),
-        workload=workload_plan(run.cell.workload_version),
+        workload=workload_plan(of.workload_version),
         cluster_key="" if writes else key,
         template_key=key if writes else "",
         translated=(*_translated(cell.fitted), *_overruled(cell.fitted, cell.cluster.required)),
@@ -173,11 +189,16 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     return tuple({**each, "parameters": dict(each["parameters"])} for each in [*changes, *lost])
 
 
-def without_needless_templates(plans: Sequence[RunPlan]) -> list[RunPlan]:
-    """A template that only one run would use costs more than it saves: such a run loads itself."""
+def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
+    """A template that only one run would use costs more than it saves: such a run loads itself.
+
+    Each plan is that of a cell with this many repeats.
+    """
     uses = Counter(plan.template_key for plan in plans)
+    is_needless = [uses[plan.template_key] * repeats < 2 for plan in plans]
     return [
-        replace(plan, template_key="") if uses[plan.template_key] < 2 else plan for plan in plans
+        replace(plan, template_key="") if needless else plan
+        for plan, needless in zip(plans, is_needless, strict=True)
     ]
 
 

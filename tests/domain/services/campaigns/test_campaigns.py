@@ -55,6 +55,22 @@ def test_a_campaign_has_a_run_for_each_cell_and_repeat(draft):
     assert campaigns.estimate(draft).runs == 18
 
 
+def test_a_thousand_runs_are_queued_by_as_few_statements_as_two(draft):
+    def statements(draft):
+        with CaptureQueriesContext(connection) as queries:
+            campaign = campaigns.create(draft=draft)
+        for run in campaign.runs.order_by("pk")[:3]:
+            assert RunPlan.from_json(run.plan).run_id == run.pk
+        return campaign.runs.count(), len(queries)
+
+    campaigns.create(draft=draft)
+    few = statements(replace(draft, title="few", levels={"clients": [1]}, repeats=1))
+    levels = {"clients": list(range(1, 101))}
+    many = statements(replace(draft, title="many", levels=levels, repeats=5))
+    assert (few[0], many[0]) == (2, 1000)
+    assert few[1] == many[1] <= 40
+
+
 def test_each_repeat_runs_every_cell_once_in_a_random_order(draft):
     campaign = campaigns.create(draft=draft)
     order = list(campaign.runs.order_by("pk").values_list("repeat", "cell_id"))
