@@ -109,6 +109,46 @@ class ConfigurationField(serializers.SlugRelatedField[Configuration]):
         return configurations.listed(to=self.context["reader"])
 
 
+class ServersField(serializers.ListField):
+    """Servers by their slugs, in this order, each once. One query; more than hops are wanted."""
+
+    def __init__(self, **options: Any) -> None:
+        child = serializers.CharField(max_length=80)
+        super().__init__(child=child, required=False, max_length=MOST_SERVERS, **options)
+
+    def to_internal_value(self, data: Any) -> list[Server]:
+        """The servers. Raises ValidationError for each slug that no server has."""
+        slugs = super().to_internal_value(data)
+        found = Server.objects.filter(slug__in=slugs).exclude(base_dir="")
+        known = {each.slug: each for each in found.select_related("hardware")}
+        faults = {
+            index: [
+                ErrorDetail(_("There is no server %(slug)s.") % {"slug": slug}, "does_not_exist")
+            ]
+            for index, slug in enumerate(slugs)
+            if slug not in known
+        }
+        if faults:
+            raise ValidationError(faults)  # type: ignore[arg-type]
+        return [known[slug] for slug in dict.fromkeys(slugs)]
+
+
+def generators_field() -> ServersField:
+    """Of a body that says where the load comes from."""
+    return ServersField(
+        help_text="Servers from which the load comes, by slug; left out: the database's own. "
+        "Each gets its share of the clients."
+    )
+
+
+def cluster_servers_field() -> ServersField:
+    """Of a body that says where standbys are."""
+    return ServersField(
+        help_text="Servers for standbys, foreign servers and nodes, by slug, in turn; left out: "
+        "the database's own."
+    )
+
+
 def require_scripts(levels: Mapping[str, Sequence[Level]], reader: Reader) -> None:
     """Raise ValidationError for versions of own scripts that the reader does not see."""
     named = [str(each) for each in levels.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(each)]
@@ -127,11 +167,8 @@ class CampaignDraftSerializer(StrictSerializer):
     server = serializers.SlugRelatedField(
         slug_field="slug", queryset=Server.objects.select_related("hardware"), required=False
     )
-    servers = serializers.ListField(
-        child=serializers.CharField(max_length=80),
-        required=False,
+    servers = ServersField(
         min_length=1,
-        max_length=MOST_SERVERS,
         help_text="Several servers in place of `server`: the first is the baseline, and the server "
         "becomes a factor. Each measures its own installations, at the same time.",
     )
@@ -148,6 +185,14 @@ class CampaignDraftSerializer(StrictSerializer):
         max_length=MOST_LEVELS,
         help_text="The installations by their folders, in place of versions.",
     )
+    client = serializers.CharField(
+        max_length=500,
+        required=False,
+        help_text="The folder of the installation whose pgbench loads every version; left out: "
+        "the newest. Several servers use theirs of that version.",
+    )
+    generators = generators_field()
+    cluster_servers = cluster_servers_field()
     levels = serializers.DictField(
         child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
     )
@@ -202,23 +247,6 @@ class CampaignDraftSerializer(StrictSerializer):
         default=False, help_text="Measure everything twice, to see what no difference looks like."
     )
     treatment = TreatmentSerializer(required=False)
-
-    def validate_servers(self, value: list[str]) -> list[Server]:
-        """The servers in their order, each once. One query."""
-        known = {
-            each.slug: each
-            for each in Server.objects.filter(slug__in=value).select_related("hardware")
-        }
-        faults = {
-            index: [
-                ErrorDetail(_("There is no server %(slug)s.") % {"slug": slug}, "does_not_exist")
-            ]
-            for index, slug in enumerate(value)
-            if slug not in known
-        }
-        if faults:
-            raise ValidationError(faults)  # type: ignore[arg-type]
-        return [known[slug] for slug in dict.fromkeys(value)]
 
     def validate_configurations(self, value: list[str]) -> list[Configuration]:
         """The configurations of these slugs, in this order, each once."""
@@ -309,6 +337,9 @@ class CampaignDraftSerializer(StrictSerializer):
             server=server,
             more_servers=more_servers,
             installations=_installations(given, [server, *more_servers]),
+            client=_client(given, server),
+            generators=given.get("generators", ()),
+            cluster_servers=given.get("cluster_servers", ()),
             levels=levels | dict(given.get("levels", {})),
             parameters=parameters | dict(given.get("parameters", {})),
             repeats=given["repeats"],
@@ -340,6 +371,19 @@ def _installations(given: Mapping[str, Any], servers: Sequence[Server]) -> list[
     found = [each for each in present if {each.version, versions.major(each.version)} & wanted]
     known = {name for each in present for name in (each.version, versions.major(each.version))}
     return _all_there(given, servers, "versions", found, known)
+
+
+def _client(given: Mapping[str, Any], server: Server) -> Installation | None:
+    """The installation whose pgbench was asked for. Raises Refused if it has none there."""
+    if "client" not in given:
+        return None
+    present = server.installations.filter(removed_at=None, pgbench_version_num__isnull=False)
+    found = present.filter(bindir=given["client"]).first()
+    if found is None:
+        message = _("There is no pgbench in %(bindir)s on %(server)s.")
+        words = {"bindir": given["client"], "server": server.name}
+        raise Refused("contradicts", [Fault("/client", "installation_missing", message % words)])
+    return found
 
 
 def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:

@@ -122,6 +122,8 @@ class CampaignExtras(GenericViewSet[Campaign]):
         parameters=[
             OpenApiParameter("server", str, required=True, description="Slug; several with commas"),
             OpenApiParameter("quick", bool, description="The form that takes a minute or two"),
+            OpenApiParameter("generators", str, description="Slugs: where the load comes from"),
+            OpenApiParameter("cluster_servers", str, description="Slugs: where standbys are"),
         ],
         responses=ReproductionSerializer,
     )
@@ -132,9 +134,14 @@ class CampaignExtras(GenericViewSet[Campaign]):
         if not hasattr(campaign, "published"):
             message = _("%(slug)s is not of a publication.") % {"slug": slug}
             raise ServiceError("not_published", message)
-        servers = self._servers(request.query_params.get("server", ""))
+        servers = self._servers("server")
+        further = {
+            name: self._servers(name)
+            for name in ("generators", "cluster_servers")
+            if request.query_params.get(name)
+        }
         is_quick = request.query_params.get("quick", "").lower() in {"true", "1"}
-        found = reproduction(campaign, servers, is_quick=is_quick)
+        found = reproduction(campaign, servers, is_quick=is_quick, **further)
         if found is None:
             theme = campaign.published.reproduce.get("scenario") or campaign.scenario.slug
             message = _("The scenario %(theme)s cannot run here yet.") % {"theme": theme}
@@ -180,18 +187,22 @@ class CampaignExtras(GenericViewSet[Campaign]):
 
     def _known_parameters(self) -> list[str]:
         known: list[str] = super()._known_parameters()  # type: ignore[misc]
-        own = {"report": ["lang"], "reproduction": ["server", "quick"]}
+        own = {
+            "report": ["lang"],
+            "reproduction": ["server", "quick", "generators", "cluster_servers"],
+        }
         return [*known, *own.get(self.action, ())]
 
-    def _servers(self, text: str) -> list[Server]:
-        """The servers of these slugs, in this order. At least one."""
+    def _servers(self, parameter: str) -> list[Server]:
+        """The servers whose slugs a parameter has, in this order. At least one."""
+        text = self.request.query_params.get(parameter, "")
         slugs = [slug for slug in dict.fromkeys(text.split(",")) if slug]
         known = Server.objects.exclude(base_dir="").select_related("hardware")
         found = {each.slug: each for each in known.filter(slug__in=slugs)}
         missing = [slug for slug in slugs if slug not in found]
         if missing or not slugs:
             message = _("There is no server %(slug)s.") % {"slug": ", ".join(missing) or "–"}
-            raise ValidationError({"server": [message]}, "does_not_exist")
+            raise ValidationError({parameter: [message]}, "does_not_exist")
         return [found[slug] for slug in slugs]
 
     def _language(self, request: Request) -> str:

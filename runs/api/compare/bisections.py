@@ -15,7 +15,16 @@ from rest_framework.response import Response
 
 from runs.analysis.inference import exit_code
 from runs.api.authentication import asker, reader
-from runs.api.campaigns.drafts import ConfigurationField, LevelField, fault_of, require_scripts
+from runs.api.campaigns.drafts import (
+    ConfigurationField,
+    LevelField,
+    TreatmentSerializer,
+    cluster_servers_field,
+    fault_of,
+    generators_field,
+    require_scripts,
+    treatment_of,
+)
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
@@ -86,6 +95,9 @@ class NewBisectionSerializer(StrictSerializer):
         child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
     )
     configuration = ConfigurationField()
+    generators = generators_field()
+    cluster_servers = cluster_servers_field()
+    treatment = TreatmentSerializer(required=False)
     repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
     most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
     wait_seconds = serializers.IntegerField(
@@ -114,7 +126,8 @@ class NewBisectionSerializer(StrictSerializer):
     def wish(self) -> Wish:
         """The valid body."""
         given = dict(self.validated_data)
-        return Wish(metrics=given.pop("metric", ()), **given)
+        treatment = treatment_of(given.pop("treatment", None))
+        return Wish(metrics=given.pop("metric", ()), treatment=treatment, **given)
 
 
 class BisectedBuildSerializer(Shape):

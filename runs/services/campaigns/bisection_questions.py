@@ -12,6 +12,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from runs.execution.treatment import UNTREATED, Treatment
 from runs.models import Bisection, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
@@ -57,6 +58,9 @@ class Wish:
     levels: Mapping[str, Sequence[Level]] | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
     configuration: Configuration | None = None
+    generators: Sequence[Server] = ()
+    cluster_servers: Sequence[Server] = ()
+    treatment: Treatment = UNTREATED
     repeats: int = 3
     most_repeats: int = 20
     wait_seconds: int | None = None
@@ -293,6 +297,9 @@ def unsaved(of: Question) -> Bisection:
         "most_repeats": wish.most_repeats,
         "configuration": configuration.pk if configuration else None,
     }
+    machines = {"generators": wish.generators, "cluster_servers": wish.cluster_servers}
+    draft |= {name: [each.pk for each in servers] for name, servers in machines.items() if servers}
+    draft |= {"treatment": wish.treatment.chosen()} if wish.treatment.chosen() else {}
     builds = _builds(of)
     text = json.dumps([wish.server.pk, asked, draft, builds], sort_keys=True)
     return Bisection(
@@ -348,10 +355,21 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
         parameters=parameters | kept["parameters"],
         repeats=kept["repeats"],
         configuration=Configuration.objects.get(pk=configuration) if configuration else None,
+        generators=_machines(kept.get("generators")),
+        cluster_servers=_machines(kept.get("cluster_servers")),
+        treatment=Treatment.of(kept.get("treatment")),
         # The verdict decides on further rounds (repeats.add_round); this makes each a look.
         wanted_half_width=max(effect / 2, NARROWEST),
         most_repeats=kept["most_repeats"],
     )
+
+
+def _machines(keys: Sequence[int] | None) -> list[Server]:
+    """The servers with these keys, in this order."""
+    if not keys:
+        return []
+    found = Server.objects.select_related("hardware").in_bulk(keys)
+    return [found[key] for key in keys if key in found]
 
 
 def _title(bisection: Bisection) -> str:

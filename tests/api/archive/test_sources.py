@@ -247,6 +247,21 @@ def test_the_quick_form_is_short_and_says_so(server, asked):
 
 
 @pytest.mark.usefixtures("whole_archive")
+def test_a_reproduction_has_a_generator_and_standbys_where_it_is_given_them(client, server, post):
+    for slug in ("load", "standby"):
+        made = factories.server(slug, free_bytes=10**15)
+        factories.installation(made, "16.14", has_psql=True, pgbench_version_num=160014)
+    address = "/api/v1/campaigns/wg1-2017-7-11/reproduction/?server=lab&quick=true"
+    answer = client.get(f"{address}&generators=load&cluster_servers=standby").json()
+    assert (answer["campaign"]["generators"], answer["campaign"]["cluster_servers"]) == (
+        ["load"],
+        ["standby"],
+    )
+    assert client.get(address).json()["changes"] != answer["changes"]
+    assert client.get(f"{address}&generators=nobody").status_code == 400
+
+
+@pytest.mark.usefixtures("whole_archive")
 def test_what_is_not_of_a_publication_is_told(server, asked):
     factories.campaign("own")
     assert asked("own").json()["code"] == "not_published"

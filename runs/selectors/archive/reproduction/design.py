@@ -59,6 +59,8 @@ class Reproduction:
     # As printed, and those of them whose major version is not installed on every server.
     printed_versions: Sequence[str] = ()
     not_installed: Sequence[str] = ()
+    generators: Sequence[Server] = ()
+    cluster_servers: Sequence[Server] = ()
 
     @property
     def title(self) -> str:
@@ -118,6 +120,9 @@ class Reproduction:
             "repeats": self.repeats,
             "reproduces": self.campaign.slug,
         }
+        for name in ("generators", "cluster_servers"):
+            slugs = [each.slug for each in getattr(self, name)]
+            made |= {name: slugs} if slugs else {}
         treatment = dict.fromkeys(self.treatment, True)
         made |= {"treatment": treatment} if treatment else {}
         return made | ({"configuration": self.configuration.slug} if self.configuration else {})
@@ -159,11 +164,17 @@ def scenario_of(campaign: Campaign) -> Scenario | None:
 
 
 def reproduction(
-    campaign: Campaign, servers: Sequence[Server], *, is_quick: bool = False
+    campaign: Campaign,
+    servers: Sequence[Server],
+    *,
+    is_quick: bool = False,
+    generators: Sequence[Server] = (),
+    cluster_servers: Sequence[Server] = (),
 ) -> Reproduction | None:
     """The published design for the servers; None if its scenario cannot run yet.
 
-    Several servers get what fits the smallest. The quick form takes a minute or two.
+    Several servers get what fits the smallest. The quick form takes a minute or two. The load
+    comes from `generators`, and further clusters are on `cluster_servers`, where there are any.
     """
     scenario = scenario_of(campaign)
     if scenario is None:
@@ -187,6 +198,8 @@ def reproduction(
         block_sizes={(each.block_size or 8192) // 1024 for each in chosen},
         configurations=[configuration or _built_in()],
         hardware=[each.hardware for each in servers],
+        machines=1 + len(cluster_servers),
+        has_generator=bool(generators),
         reasons=choice.reasons,
     )
     return Reproduction(
@@ -201,6 +214,8 @@ def reproduction(
         configuration=configuration,
         changes=changes(campaign, conditions),
         treatment=place.treatment,
+        generators=generators,
+        cluster_servers=cluster_servers,
         printed_versions=choice.versions,
         not_installed=choice.not_installed,
     )

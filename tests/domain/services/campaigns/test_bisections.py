@@ -11,6 +11,7 @@ from django.utils.translation import override
 
 from runs.analysis.inference import RULES
 from runs.api.compare.markdown import settled
+from runs.execution.treatment import Treatment
 from runs.models import (
     AuditEntry,
     Bisection,
@@ -133,6 +134,17 @@ def test_the_commit_that_lost_is_found_and_measured_once_more_by_itself(lab, nig
     entry = AuditEntry.objects.get(action="bisection_started")
     assert entry.after["server"] == "lab"
     assert len(entry.after["builds"]) == 9
+
+
+def test_its_steps_have_the_generator_and_the_treatment_that_were_asked_for(lab, nightly, boss):
+    load = factories.server("load")
+    factories.installation(load, "18.4", has_psql=True, pgbench_version_num=180004)
+    treatment = Treatment(cold_cache=True)
+    asked = wish(lab, generators=[load], cluster_servers=[load], treatment=treatment)
+    made = bisection_questions.unsaved(bisection_questions.question(asked, reader=boss))
+    draft = bisection_questions.draft(made, [])
+    assert (draft.generators, draft.cluster_servers) == ([load], [load])
+    assert draft.treatment == treatment
 
 
 def test_the_answer_stays_whatever_is_measured_and_known_later(lab, nightly, boss):
