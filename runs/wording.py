@@ -1,6 +1,39 @@
-"""Marks English words in Django-free modules for translation; pages translate them on display."""
+"""Words in Django-free modules: marked for translation, kept with their values, put when shown."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# {"text": "Cannot write to %(path)s: %(found)s", "values": {"path": ..., "found": ...}}, where a
+# value is a text or a wording itself.
+Wording = Mapping[str, Any]
 
 
 def gettext_noop(text: str) -> str:
     """Return the text itself; its name makes the message extractor pick it up."""
     return text
+
+
+def in_english(text: str) -> str:
+    """The text itself."""
+    return text
+
+
+def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
+    """A wording as a sentence; what it quotes stays as it is, unless it can be translated."""
+    values = {name: _put_value(each, translate) for name, each in wording.get("values", {}).items()}
+    text = wording["text"]
+    text = translate(text) if text else ""
+    return text % values if values else text
+
+
+def _put_value(value: Any, translate: Callable[[str], str]) -> str:
+    if isinstance(value, Mapping):
+        return put(value, translate)
+    return translate(value) if value else ""
+
+
+def of_stored(wording: Wording, message: str, translate: Callable[[str], str]) -> str:
+    """A stored message, from its wording where it has one."""
+    if wording:
+        return put(wording, translate)
+    return translate(message) if message else ""

@@ -27,6 +27,7 @@ from runs.services.access import audit
 from runs.services.servers import checks, maintenance
 from runs.services.servers.machines import Finding
 from runs.services.servers.servers import fingerprint
+from runs.wording import of_stored
 
 
 class HardwareFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -178,7 +179,7 @@ class ServerSerializer(serializers.Serializer[Server]):
             return None
         return {
             "code": server.problem_code,
-            "message": server.problem,
+            "message": of_stored(server.wording, server.problem, _),
             "remedy": _(server.problem_remedy) if server.problem_remedy else "",
         }
 

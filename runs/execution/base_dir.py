@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import ServerFault, TargetProblem
 from runs.execution.fence import Fence, raise_if_behind
 from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
 from runs.execution.steps import FREE, Condition, disk_full
@@ -254,9 +254,11 @@ class BaseDir:
         found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
         if answer.exit_status == 98:
             raise TargetProblem(
-                f"{self.path} still has files of BenchLab: {found}",
+                _("%(path)s still has files of BenchLab: %(found)s"),
                 code="base_dir_in_use",
                 remedy=_("Wait for its campaigns to end or clean up the server, then try again."),
+                path=self.path,
+                found=found,
             )
         if answer.exit_status != 0:
             raise self._refusal(answer.exit_status, found)
@@ -337,29 +339,42 @@ class BaseDir:
         return path, self.mark(path), self.path, self.mark(self.path)
 
     def _other_file_system(self, expected: str, found: str) -> TargetProblem:
-        return TargetProblem(
-            f"{self.path} lies on the file system that is mounted at {found}; when the run was "
-            f"queued it was the one mounted at {expected}.",
+        fault = ServerFault(
+            _(
+                "%(path)s lies on the file system that is mounted at %(found)s; when the run "
+                "was queued it was the one mounted at %(expected)s."
+            ),
             code="other_file_system",
             remedy=_(
                 "Mount the disk again and queue the run again; if the base directory has moved on "
                 "purpose, inspect the server and queue the campaign again."
             ),
+            path=self.path,
+            found=found,
+            expected=expected,
         )
+        fault.mount = expected
+        return fault
 
     def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
         """The error for a folder below the base directory that is refused."""
         if exit_status == 91:
             return TargetProblem(
-                f"{self.path} does not carry this BenchLab's mark any more; {path} was left alone.",
+                _(
+                    "%(path)s does not carry this BenchLab's mark any more; %(folder)s was "
+                    "left alone."
+                ),
                 code="not_ours",
                 remedy=_("Inspect the server again; it then says who has the base directory now."),
+                path=self.path,
+                folder=path,
             )
         if exit_status == 97:
             return TargetProblem(
-                f"{path} does not carry this BenchLab's mark and was left alone.",
+                _("%(path)s does not carry this BenchLab's mark and was left alone."),
                 code="not_ours",
                 remedy=_("Look at the folder on the server and remove it by hand if it is yours."),
+                path=path,
             )
         return self._refusal(exit_status, found)
 
@@ -367,42 +382,50 @@ class BaseDir:
         if exit_status == 95:
             return disk_full(self.path, found)
         if exit_status == 94:
-            return TargetProblem(
-                "BenchLab logs in as root, and PostgreSQL does not run as root.",
+            return ServerFault(
+                _("BenchLab logs in as root, and PostgreSQL does not run as root."),
                 code="login_is_root",
                 remedy=_("Make an ordinary user for BenchLab on the server and log in as that."),
             )
         if exit_status == 91:
-            return TargetProblem(
-                f"{self.path} belongs to another BenchLab ({found}).",
+            return ServerFault(
+                _("%(path)s belongs to another BenchLab (%(found)s)."),
                 code="base_dir_foreign",
                 remedy=_("Give each BenchLab its own base directory on a server."),
+                path=self.path,
+                found=found,
             )
         if exit_status == 92:
-            return TargetProblem(
-                f"{self.path} holds files that BenchLab did not make: {found}",
+            return ServerFault(
+                _("%(path)s holds files that BenchLab did not make: %(found)s"),
                 code="base_dir_foreign",
                 remedy=_("Give an empty or new folder as base directory."),
+                path=self.path,
+                found=found,
             )
         if exit_status == 96:
-            return TargetProblem(
-                f"A symbolic link leads out of {self.path}: {found}",
+            return ServerFault(
+                _("A symbolic link leads out of %(path)s: %(found)s"),
                 code="leads_out",
                 remedy=_(
                     "Nothing was written or stopped there. Remove the link; give the other disk's "
                     "folder itself as base directory."
                 ),
+                path=self.path,
+                found=found,
             )
         if exit_status == 93:
-            return TargetProblem(
-                "The program setsid is missing on the server.",
+            return ServerFault(
+                _("The program setsid is missing on the server."),
                 code="missing_program",
                 remedy=_("Install util-linux on the server."),
             )
-        return TargetProblem(
-            f"Cannot write to {self.path}: {found}",
+        return ServerFault(
+            _("Cannot write to %(path)s: %(found)s"),
             code="base_dir_not_writable",
             remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
+            path=self.path,
+            found=found,
         )
 
 

@@ -398,15 +398,20 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
         return disk_full(base_dir, said)
     if result.exit_status in NOT_A_PROGRAM:
         return TargetProblem(
-            f"Step {result.name}: {result.argv[0]} is missing or cannot be executed.",
+            _("Step %(name)s: %(program)s is missing or cannot be executed."),
             code="missing_program",
             remedy=_(
                 "Inspect the server again on its page: the installation may have been removed."
             ),
+            name=result.name,
+            program=result.argv[0],
         )
     lines = "\n".join(said.strip().splitlines()[-LAST_LINES:])
     return TargetProblem(
-        f"Step {result.name} ended with exit status {result.exit_status}:\n{lines}",
+        _("Step %(name)s ended with exit status %(exit_status)s:\n%(lines)s"),
         code="step_failed",
         remedy=_("Read the step's output on the run's page."),
+        name=result.name,
+        exit_status=result.exit_status,
+        lines=lines,
     )

@@ -65,10 +65,16 @@ async def carry_on(
     if free < (LEAST_LEFT_BYTES if has_begun else NEEDED_BYTES):
         await remove(host, base, commit)
         raise TargetProblem(
-            f"{free / 2**30:.1f} GB are free below {base.path}: a build needs "
-            f"{NEEDED_BYTES / 2**30:.0f} GB, and leaves {LEAST_LEFT_BYTES / 2**30:.0f} GB.",
+            _(
+                "%(free)s GB are free below %(path)s: a build needs %(needed)s GB, and leaves "
+                "%(left)s GB."
+            ),
             code="disk_too_small",
             remedy=_("Free space on the server, or use another base directory."),
+            free=f"{free / 2**30:.1f}",
+            path=base.path,
+            needed=f"{NEEDED_BYTES / 2**30:.0f}",
+            left=f"{LEAST_LEFT_BYTES / 2**30:.0f}",
         )
     if not has_begun:
         await base.make_folder(host, base.below(FOLDER))

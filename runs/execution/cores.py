@@ -133,19 +133,24 @@ def _note(bench: Bench, used: Sequence[int], threads: Sequence[Thread]) -> None:
 
 def _too_many(bench: Bench, wanted: int, there: int) -> TargetProblem:
     return TargetProblem(
-        f"{wanted} cores are asked for; {there} may be used on {bench.database.address}.",
+        _("%(wanted)s cores are asked for; %(there)s may be used on %(address)s."),
         code="cores_not_there",
         remedy=_("Choose fewer cores, or leave more of them to PostgreSQL in the treatment."),
+        wanted=wanted,
+        there=there,
+        address=bench.database.address,
     )
 
 
 def _refused(bench: Bench, wanted: str, said: str) -> TargetProblem:
     return TargetProblem(
-        f"{bench.database.address} does not let PostgreSQL run on the CPUs {wanted}: "
-        f"{said.strip()[-300:]}",
+        _("%(address)s does not let PostgreSQL run on the CPUs %(wanted)s: %(said)s"),
         code="affinity_refused",
         remedy=_(
             "Install util-linux (taskset) there, and let BenchLab's user set CPU affinity: a "
             "container or a service manager may forbid sched_setaffinity."
         ),
+        address=bench.database.address,
+        wanted=wanted,
+        said=said.strip()[-300:],
     )

@@ -50,10 +50,15 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
     if not is_other:
         return
     raise TargetProblem(
-        f"{plan.bindir} does not start as PostgreSQL {wanted or plan.version_num} any more: "
-        f"the server says that it is {said}.",
+        _(
+            "%(bindir)s does not start as PostgreSQL %(wanted)s any more: the server says that "
+            "it is %(said)s."
+        ),
         code="installation_changed",
         remedy=_("Inspect the server again; what is gone is then no longer offered."),
+        bindir=plan.bindir,
+        wanted=wanted or plan.version_num,
+        said=said,
     )
 
 
@@ -263,9 +268,13 @@ class Director:
         said = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
         if said != ("on" if wanted else "off"):
             raise TargetProblem(
-                f"The server says data_checksums = {said}, which is not what initdb was asked for.",
+                _(
+                    "The server says data_checksums = %(said)s, which is not what initdb was "
+                    "asked for."
+                ),
                 code="checksums_differ",
                 remedy=_("Inspect the server again: the installation may have been replaced."),
+                said=said,
             )
 
     async def _collect(self) -> None:

@@ -1,23 +1,45 @@
 """Errors on a target, each with a stable code, what was found and what to do."""
 
 from runs.execution.control_characters import neutralised
+from runs.wording import Wording, put
 from runs.wording import gettext_noop as _
 
 
 class TargetProblem(Exception):
-    """A run or an inspection cannot continue, because of the target."""
+    """A run or an inspection cannot continue, because of the target.
+
+    `text` is marked for translation, and has a place for each of the `values`, which quote the
+    target or are problems themselves. `message` is the English sentence, `wording` what others are
+    made of (`runs.wording`).
+    """
 
     code = "target_problem"
     remedy = ""
-    # Which server cannot be reached, if a run has several.
+    # Which server is at fault, or cannot be reached, if a run has several.
     server_id: int | None = None
 
-    def __init__(self, message: str, *, code: str = "", remedy: str = "") -> None:
-        super().__init__(message)
-        # Most messages quote the target.
-        self.message = neutralised(message)
+    def __init__(self, text: str, *, code: str = "", remedy: str = "", **values: object) -> None:
+        quoted = {name: _quoted(value) for name, value in values.items()}
+        self.wording: Wording = {"text": text if quoted else neutralised(text), "values": quoted}
+        self.message = put(self.wording)
+        super().__init__(self.message)
         self.code = code or self.code
         self.remedy = remedy or self.remedy
+
+
+def _quoted(value: object) -> str | Wording:
+    return value.wording if isinstance(value, TargetProblem) else neutralised(str(value))
+
+
+class ServerFault(TargetProblem):
+    """No run can be executed on the server until somebody has mended it.
+
+    Then `needed_bytes` are free there, and the base directory's file system is the one mounted at
+    `mount` (empty: any).
+    """
+
+    needed_bytes = 0
+    mount = ""
 
 
 class HostUnreachable(TargetProblem):
@@ -62,7 +84,7 @@ class EndedBySignal(ConnectionLost):
     """What answers on the target was ended from outside, as it is when the machine shuts down."""
 
 
-class TooFewSessions(TargetProblem):
+class TooFewSessions(ServerFault):
     """The connection is open, but the server opens no further session on it."""
 
     code = "too_few_sessions"

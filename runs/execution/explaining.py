@@ -71,7 +71,11 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
 
 async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
     if addresses := await restarted(bench):
-        return TargetRestarted(f"{', '.join(addresses)} has restarted meanwhile: {problem}")
+        return TargetRestarted(
+            _("%(addresses)s has restarted meanwhile: %(problem)s"),
+            addresses=", ".join(addresses),
+            problem=problem,
+        )
     log = await bench.server_log(LINES_TO_SEARCH)
     if found := await _no_space(problem, bench, log):
         return disk_full(bench.database.base.path, found)
@@ -80,16 +84,25 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
     if await is_running(bench, bench.cluster):
         if gone := await _gone(bench):
             return TargetProblem(
-                f"{problem.message}\n{gone.message}", code=gone.code, remedy=gone.remedy
+                "%(problem)s\n%(cause)s",
+                code=gone.code,
+                remedy=gone.remedy,
+                problem=problem,
+                cause=gone,
             )
         return _out_of_reach(problem, bench) if _is_cut_off(problem, bench, log) else problem
     if taken_over:
-        return TargetRestarted(f"The cluster is gone since the worker was: {problem}")
+        return TargetRestarted(
+            _("The cluster is gone since the worker was: %(problem)s"),
+            problem=problem,
+        )
     end = "\n".join(log.splitlines()[-LAST_LINES:])
     return TargetProblem(
-        f"{problem.message}\nPostgreSQL is not running any more. Its log ends:\n{end}",
+        _("%(problem)s\nPostgreSQL is not running any more. Its log ends:\n%(end)s"),
         code="postgres_stopped",
         remedy=_("Read the server's log: out of memory, a crash, or somebody stopped it."),
+        problem=problem,
+        end=end,
     )
 
 
@@ -119,10 +132,15 @@ def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:
 def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
     generators = ", ".join(node.address for node in bench.generators)
     return TargetProblem(
-        f"{problem.message}\nPostgreSQL is still running and has ended no session: the network "
-        f"between {generators} and {bench.database.address} was cut, or a firewall blocks it.",
+        _(
+            "%(problem)s\nPostgreSQL is still running and has ended no session: the network "
+            "between %(generators)s and %(address)s was cut, or a firewall blocks it."
+        ),
         code="database_out_of_reach",
         remedy=_("Repair the network between the machines, and queue the run again."),
+        problem=problem,
+        generators=generators,
+        address=bench.database.address,
     )
 
 

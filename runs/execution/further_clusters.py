@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from runs.execution import listening, postgres, standbys
 from runs.execution.bench import LAST_LINES, Bench
-from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.errors import OUT_OF_REACH, ServerFault, TargetProblem
 from runs.execution.guard import MINUTES, guarded
 from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
@@ -65,11 +65,18 @@ class Arrangement:
             own = sum(member.node is node for member in self.members)
             needed = own * disk_bytes + BYTES_TO_SPARE
             if own and there < needed:
-                raise TargetProblem(
-                    f"{own} further clusters need {needed / 1e9:.1f} GB below {node.base.path} on "
-                    f"{node.address}; {there / 1e9:.1f} GB are free.",
+                raise ServerFault(
+                    _(
+                        "%(own)s further clusters need %(needed)s GB below %(path)s on "
+                        "%(address)s; %(there)s GB are free."
+                    ),
                     code="disk_too_small",
                     remedy=_("Choose a smaller scale, free space, or use another base directory."),
+                    own=own,
+                    needed=f"{needed / 1e9:.1f}",
+                    path=node.base.path,
+                    address=node.address,
+                    there=f"{there / 1e9:.1f}",
                 )
 
     async def start(self) -> None:
@@ -201,13 +208,19 @@ class Arrangement:
         if silent[member.name] >= LOOKS_WITHOUT_ANSWER:
             said = answer.stderr.decode(errors="replace").strip()[-300:]
             raise TargetProblem(
-                f"The cluster {member.name} on {member.node.address} does not answer "
-                f"{database.address} any more: {said}",
+                _(
+                    "The cluster %(name)s on %(address)s does not answer %(database)s any "
+                    "more: %(said)s"
+                ),
                 code="cluster_out_of_reach",
                 remedy=_(
                     "Check that the machine and its PostgreSQL are running, and the network "
                     "between the two; then queue the run again."
                 ),
+                name=member.name,
+                address=member.node.address,
+                database=database.address,
+                said=said,
             )
 
     async def gone(self, member: Member) -> TargetProblem:
@@ -219,16 +232,26 @@ class Arrangement:
             log = "(out of reach)"
         if member.plan.origin == "standby":
             return TargetProblem(
-                f"The standby {member.name} on {member.node.address} does not follow any more; a "
-                f"commit that waits for it would wait for ever. Its log ends:\n{log}",
+                _(
+                    "The standby %(name)s on %(address)s does not follow any more; a commit "
+                    "that waits for it would wait for ever. Its log ends:\n%(log)s"
+                ),
                 code="standby_gone",
                 remedy=_("Read the standby's log and the primary's, then queue the run again."),
+                name=member.name,
+                address=member.node.address,
+                log=log,
             )
         return TargetProblem(
-            f"The cluster {member.name} on {member.node.address} is not running any more. Its log "
-            f"ends:\n{log}",
+            _(
+                "The cluster %(name)s on %(address)s is not running any more. Its log "
+                "ends:\n%(log)s"
+            ),
             code="cluster_gone",
             remedy=_("Read the cluster's log: out of memory, a crash, or somebody stopped it."),
+            name=member.name,
+            address=member.node.address,
+            log=log,
         )
 
     async def _make(self, member: Member) -> None:
@@ -304,8 +327,14 @@ class Arrangement:
         )
         if result.exit_status != 0:
             problem = did_not_start(result, await bench.server_log(LAST_LINES, member))
-            message = f"Cluster {member.name} on {member.node.address}: {problem.message}"
-            raise TargetProblem(message, code=problem.code, remedy=problem.remedy)
+            raise type(problem)(
+                _("Cluster %(name)s on %(address)s: %(problem)s"),
+                code=problem.code,
+                remedy=problem.remedy,
+                name=member.name,
+                address=member.node.address,
+                problem=problem,
+            )
         if member.plan.origin == "initdb":
             if bench.plan.machines:
                 await listening.give_member_the_password(bench, member)

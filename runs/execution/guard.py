@@ -15,6 +15,7 @@ from runs.execution.errors import (
     ConnectionLost,
     Detached,
     EndNotSeen,
+    ServerFault,
     TargetProblem,
     TooFewSessions,
 )
@@ -110,13 +111,18 @@ class Guard:
     def _check_time(self, seconds: float, *, grace_s: float = 0) -> None:
         if seconds > self.limit_s + grace_s:
             raise TargetProblem(
-                f"Step {self.name} was stopped after {seconds:.0f} s; "
-                f"it should have ended within {self.limit_s:.0f} s.",
+                _(
+                    "Step %(name)s was stopped after %(seconds)s s; it should have ended "
+                    "within %(limit)s s."
+                ),
                 code="step_timeout",
                 remedy=_(
                     "Look at the step's output and the server's log: it may wait for a lock, for "
                     "its disk, or for a tool that hangs. Then queue the run again."
                 ),
+                name=self.name,
+                seconds=f"{seconds:.0f}",
+                limit=f"{self.limit_s:.0f}",
             )
 
 
@@ -156,14 +162,20 @@ class DiskGuard:
 
 def _check_free(what: str, free: int | None, where: str, floor_bytes: int) -> None:
     if free is not None and free < floor_bytes:
-        raise TargetProblem(
-            f"{what} was stopped: {free / 1e6:.0f} MB are free below {where}, "
-            f"and {floor_bytes / 1e6:.0f} MB must stay free.",
+        raise ServerFault(
+            _(
+                "%(what)s was stopped: %(free)s MB are free below %(where)s, and %(floor)s MB "
+                "must stay free."
+            ),
             code="disk_almost_full",
             remedy=_(
                 "Free space on the server, choose a smaller scale or a shorter duration, or "
                 "use another base directory."
             ),
+            what=what,
+            free=f"{free / 1e6:.0f}",
+            where=where,
+            floor=f"{floor_bytes / 1e6:.0f}",
         )
 
 

@@ -124,9 +124,10 @@ async def free_port(bench: Bench, step: str, node: Node) -> int:
     port = number_in(chosen.stdout.strip())
     if chosen.exit_status != 0 or port is None:
         raise TargetProblem(
-            f"No free port was found on {node.address}.",
+            _("No free port was found on %(address)s."),
             code="no_free_port",
             remedy=_("Look at what uses the ports from 20000 to 29999 on the server."),
+            address=node.address,
         )
     return port
 
@@ -202,9 +203,11 @@ def _not_set(node: Node, answer: Answer) -> TargetProblem:
     if NO_SPACE in said:
         return disk_full(f"{node.directory} on {node.address}", said)
     return TargetProblem(
-        f"On {node.address} the password for the load generators could not be set: {said}",
+        _("On %(address)s the password for the load generators could not be set: %(said)s"),
         code="password_not_set",
         remedy=_("Read the server's log with the run."),
+        address=node.address,
+        said=said,
     )
 
 
@@ -225,16 +228,20 @@ async def source_of(bench: Bench, node: Node, address: str, *, step: str = "") -
     found = await bench.step(step or f"source-{node.name}", argv, check=False, on=node)
     if found.exit_status == NO_SUCH_PROGRAM:
         raise TargetProblem(
-            f"The program ip is missing on {node.address}.",
+            _("The program ip is missing on %(address)s."),
             code="missing_program",
             remedy=_("Install iproute2 on that machine."),
+            address=node.address,
         )
     source = found.stdout.strip()
     if not _ADDRESS.fullmatch(source):
         raise TargetProblem(
-            f"{node.address} knows no way to {address}: {found.stderr.strip()[-300:]}",
+            _("%(address)s knows no way to %(database)s: %(stderr)s"),
             code="address_unknown",
             remedy=_("Check the database's address on its server's page, as seen from there."),
+            address=node.address,
+            database=address,
+            stderr=found.stderr.strip()[-300:],
         )
     return f"{source}/{128 if ':' in source else 32}"
 
@@ -244,7 +251,8 @@ def checked(address: str) -> str:
     if _ADDRESS.fullmatch(address) and not _EVERY_ADDRESS.fullmatch(address):
         return address
     raise TargetProblem(
-        f"{address!r} is not an address on which PostgreSQL can listen.",
+        _("%(address)s is not an address on which PostgreSQL can listen."),
         code="address_unknown",
         remedy=_("Give the server an IP address or a host name."),
+        address=repr(address),
     )

@@ -259,7 +259,10 @@ class Monitors:
             f"{monitor.name}-print", argv, check=False, floor_bytes=0, on=monitor.node
         )
         if printed.exit_status != 0:
-            raise TargetProblem(f"sadf: {(printed.stderr + recorded.stderr).strip()[-300:]}")
+            raise TargetProblem(
+                "sadf: %(stderr)s",
+                stderr=(printed.stderr + recorded.stderr).strip()[-300:],
+            )
         reading = sar.read(printed.stdout, cpus=of_cpus)
         self._keep(f"sar-{name}.json", printed.stdout)
         return reading

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from runs.execution.base_dir import BaseDir
 from runs.execution.connection import Line, Tell
+from runs.execution.errors import ServerFault
 from runs.execution.fence import Fence
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.postgres import PORT, SUPERUSER, Cluster
@@ -46,6 +47,7 @@ class Node:
     fence: Fence | None = None
     privileges: tuple[str, ...] = ()
     mount: str = ""
+    server_id: int | None = None
 
     @property
     def steps_directory(self) -> str:
@@ -53,8 +55,15 @@ class Node:
         return f"{self.directory}/steps"
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
-        """Do something idempotent there, however often the connection is lost."""
-        return await self.line.do(act, self.tell)
+        """Do something idempotent there, however often the connection is lost.
+
+        A fault of the server names it.
+        """
+        try:
+            return await self.line.do(act, self.tell)
+        except ServerFault as fault:
+            fault.server_id = fault.server_id or self.server_id
+            raise
 
     async def claim(self) -> int:
         """Claim the base directory, and raise the fence; returns its free bytes.
@@ -83,7 +92,8 @@ def nodes_of(
         folder = base.below("runs", f"{plan.run_id}-{attempt}")
         fence, privileges = _fence(base, place), place.privileges
         shown = place.title or address
-        node = Node(name, shown, place.line, base, folder, tell, fence, privileges, mount)
+        key = place.server_id or None
+        node = Node(name, shown, place.line, base, folder, tell, fence, privileges, mount, key)
         nodes.append(node)
     return nodes
 

@@ -247,15 +247,16 @@ def lines_for(settings: Mapping[str, str]) -> list[str]:
 def _line(name: str, value: str) -> str:
     """A line for postgresql.conf. Raises TargetProblem `setting_refused`."""
     if ownership.runs_command(name, value) or ownership.loads_from_elsewhere(name, value):
-        raise _refused(f"{name} = {value} would run something on the server.")
+        raise _refused(_("%(line)s would run something on the server."), f"{name} = {value}")
     if not names.is_name(name) or "\n" in value or "\0" in value:
-        raise _refused(f"{name!r} = {value!r} is no line of postgresql.conf.")
+        raise _refused(_("%(line)s is no line of postgresql.conf."), f"{name} = {value}")
     return f"{name} = {conf_file.quoted(value)}"
 
 
-def _refused(message: str) -> TargetProblem:
+def _refused(text: str, line: str) -> TargetProblem:
     return TargetProblem(
-        message,
+        text,
+        line=line,
         code="setting_refused",
         remedy=_(
             "Nothing was written. Leave the setting out of the configuration and queue again."
@@ -342,7 +343,8 @@ async def stop_in(host: Commands, directory: str) -> bool:
 def does_not_stop(directory: str) -> TargetProblem:
     """A server that even KILL did not end."""
     return TargetProblem(
-        f"PostgreSQL in {directory} does not stop.",
+        _("PostgreSQL in %(directory)s does not stop."),
         code="postgres_does_not_stop",
         remedy=_("Look at the process on the server; it may wait for its disk."),
+        directory=directory,
     )

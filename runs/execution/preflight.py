@@ -8,10 +8,9 @@ from pathlib import Path
 
 from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
-from runs.execution.errors import TargetProblem
 from runs.execution.sections import number_in
+from runs.execution.sessions import shell_fault
 from runs.execution.ssh import Host
-from runs.wording import gettext_noop as _
 
 TIMEOUT_SECONDS = 5.0
 NEEDED_PROGRAMS = ("postgres", "initdb", "pg_ctl")
@@ -78,12 +77,7 @@ async def look(
     after = time.time()
     report = answer.stdout.decode(errors="replace")
     if "end\tyes" not in report:
-        said = report + answer.stderr.decode(errors="replace")
-        raise TargetProblem(
-            f"{host.address} gave no report: {said[:300]!r}",
-            code="no_report",
-            remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
-        )
+        raise shell_fault(answer.stdout + answer.stderr)
     target = read(report, before=before, after=after)
     return replace(target, allows_sessions=await host.allows_sessions())
 

@@ -8,13 +8,13 @@ from functools import partial
 from runs.execution import monitors, postgres
 from runs.execution.base_dir import BaseDir
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import ServerFault, TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.nodes import Node
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.procedure import Procedure
 from runs.execution.sections import number_in
-from runs.execution.steps import NO_SPACE, StepResult
+from runs.execution.steps import NO_SPACE, StepResult, disk_too_small
 from runs.wording import gettext_noop as _
 
 BYTES_TO_SPARE = 256 * 1024 * 1024
@@ -165,16 +165,15 @@ class Preparing:
         if done.exit_status != 0:
             raise postgres.does_not_stop(directory)
 
+    @property
+    def needed_bytes(self) -> int:
+        """What must be free for the run below the base directory."""
+        return self.disk_bytes + monitors.needed_bytes(self.bench.parameters) + BYTES_TO_SPARE
+
     def _check_disk(self, free: int) -> None:
-        recorded = monitors.needed_bytes(self.bench.parameters)
-        needed = self.disk_bytes + recorded + BYTES_TO_SPARE
+        needed = self.needed_bytes
         if not self.taken_over and free < needed:
-            raise TargetProblem(
-                f"The scale needs {needed / 1e9:.1f} GB below {self.base.path}; "
-                f"{free / 1e9:.1f} GB are free.",
-                code="disk_too_small",
-                remedy=_("Choose a smaller scale, free space, or use another base directory."),
-            )
+            raise disk_too_small(self.base.path, needed=needed, free=free)
 
     async def _make(self, cluster: Cluster, *, is_shared: bool) -> None:
         """initdb, configure, load; then stop it cleanly, so that every run starts the same."""
@@ -215,22 +214,25 @@ def did_not_start(result: StepResult, log: str) -> TargetProblem:
     """Why a server does not start: the step's output, and the last lines of its log."""
     said = log + result.stderr
     if NO_SPACE in said:
-        return TargetProblem(
-            f"PostgreSQL does not start: the disk is full.\n{log}",
+        return ServerFault(
+            _("PostgreSQL does not start: the disk is full.\n%(log)s"),
             code="disk_full",
             remedy=_("Free space on the server, or use another base directory."),
+            log=log,
         )
     if any(each in said for each in _PORT_TAKEN):
         return TargetProblem(
-            f"PostgreSQL does not start: its port is taken.\n{log}",
+            _("PostgreSQL does not start: its port is taken.\n%(log)s"),
             code="port_taken",
             remedy=_(
                 "Queue the run again, which chooses another port; look at what takes ports from "
                 "20000 to 29999 on the server."
             ),
+            log=log,
         )
     return TargetProblem(
-        f"PostgreSQL does not start. The last lines of its log:\n{log or result.stderr}",
+        _("PostgreSQL does not start. The last lines of its log:\n%(log)s"),
         code="postgres_does_not_start",
         remedy=_("Check the configuration's settings against this version and machine."),
+        log=log or result.stderr,
     )

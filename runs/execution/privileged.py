@@ -97,9 +97,11 @@ def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str,
 def missing(name: str, reason: str) -> TargetProblem:
     """An action that was requested but is not possible: `privilege_missing`."""
     return TargetProblem(
-        f"{action(name).title}: {reason}",
+        "%(title)s: %(reason)s",
         code="privilege_missing",
         remedy=_("Tick it on the server's page, and install the sudoers fragment shown there."),
+        title=action(name).title,
+        reason=reason,
     )
 
 

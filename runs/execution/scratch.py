@@ -90,9 +90,11 @@ async def tried(
     """
     if await base.claim(host) < NEEDED_BYTES:
         raise TargetProblem(
-            f"A scratch cluster needs {NEEDED_BYTES / 1e6:.0f} MB below {base.path}.",
+            _("A scratch cluster needs %(needed)s MB below %(path)s."),
             code="disk_too_small",
             remedy=_("Choose a smaller scale, free space, or use another base directory."),
+            needed=f"{NEEDED_BYTES / 1e6:.0f}",
+            path=base.path,
         )
     path = base.below("clusters", FOLDER)
     await leftovers.remove(host, base, path)  # of a worker that was lost
@@ -239,7 +241,8 @@ def _said(answer: Answer) -> str:
 def _does_not_start(answer: Answer) -> NoReturn:
     said = _said(answer) or answer.stdout.decode(errors="replace")
     raise TargetProblem(
-        f"No scratch cluster can be made: {said}",
+        _("No scratch cluster can be made: %(said)s"),
         code="postgres_does_not_start",
         remedy=_("Check the configuration's settings against this version and machine."),
+        said=said,
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncssh
 
-from runs.execution.errors import TargetProblem, TooFewSessions
+from runs.execution.errors import ServerFault, TargetProblem, TooFewSessions
 from runs.wording import gettext_noop as _
 
 
@@ -37,6 +37,8 @@ WAITS_SECONDS = (0.2, 0.5, 1.0, 2.0)
 # A shell that had nothing left to do would become the program itself, which then starts another one
 # for the session, and ends at once. Every shell's `exit` repeats the status.
 IN_OWN_SESSION = "setsid {}; exit"
+# What is quoted of a login shell, in bytes.
+MOST_SAID = 300
 # Separates a command's output from what a login shell prints before it.
 _BEGIN = b"benchlab-begin\n"
 # Whether the login shell is a plain `sh`, to which sshd has given a session and a process group. It
@@ -105,7 +107,9 @@ async def begin(
                 raise
             refused = error
     raise TooFewSessions(
-        f"{address} opens no further session on a connection that is open: {refused.reason}."
+        _("%(address)s opens no further session on a connection that is open: %(reason)s."),
+        address=address,
+        reason=refused.reason,
     )
 
 
@@ -116,13 +120,23 @@ def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | byte
     """
     begin = stdout.find(_BEGIN)
     if begin < 0:
-        raise TargetProblem(
-            f"The login shell did not start the command. It ended with exit status {exit_status} "
-            f"and said {bytes(stdout[:200] + stderr[:200])!r}.",
-            code="no_report",
-            remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
-        )
+        raise shell_fault(bytes(stdout[:MOST_SAID] + stderr[:MOST_SAID]))
     return bytes(memoryview(stdout)[begin + len(_BEGIN) :])
+
+
+def shell_fault(said: bytes) -> ServerFault:
+    """The error for a login shell that ends, or does not understand, what sh would execute."""
+    text = said[:MOST_SAID].replace(_BEGIN, b"").decode(errors="replace")
+    return ServerFault(
+        _("The account's login shell does not execute BenchLab's commands. It said: %(said)s"),
+        code="no_report",
+        remedy=_(
+            "Give the account a plain shell, as root: usermod -s /bin/sh and the account's name. "
+            "If it has one, look for exit, exec and set in the files that it reads at login, and "
+            "for ForceCommand in sshd_config."
+        ),
+        said=_TOLD.sub(b"", text.encode()).decode().strip() or "–",
+    )
 
 
 async def allows(connection: asyncssh.SSHClientConnection, count: int = NEEDED) -> bool:
@@ -168,7 +182,11 @@ class Budget:
         """Raise AnswerTooLong if less than that is left."""
         self._left -= count
         if self._left < 0:
-            raise AnswerTooLong(f"{self._address} sent more than {self._most} bytes for a command.")
+            raise AnswerTooLong(
+                _("%(address)s sent more than %(most)s bytes for a command."),
+                address=self._address,
+                most=self._most,
+            )
 
 
 async def read_all(

@@ -107,7 +107,10 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
         except (OSError, asyncssh.Error, TimeoutError) as error:
             raise _unreachable(address, error, through) from error
     if key is None:
-        raise HostUnreachable(f"{address} shows no host key.")
+        raise HostUnreachable(
+            _("%(address)s shows no host key."),
+            address=address,
+        )
     return key.export_public_key().decode().strip()
 
 
@@ -165,14 +168,22 @@ class Host:
                 await process.wait_closed()
         except TimeoutError as error:
             if not limit.expired():
-                raise ConnectionLost(f"Connection to {self.address} lost: {error!r}") from error
+                raise ConnectionLost(
+                    _("Connection to %(address)s lost: %(error)s"),
+                    address=self.address,
+                    error=repr(error),
+                ) from error
             raise self._out_of_time(process, argv, timeout_s or 0) from error
         except AnswerTooLong:
             _let_go(process)
             raise
         except (OSError, asyncssh.Error) as error:
             reason = str(error) or type(error).__name__
-            raise ConnectionLost(f"Connection to {self.address} lost: {reason}") from error
+            raise ConnectionLost(
+                _("Connection to %(address)s lost: %(reason)s"),
+                address=self.address,
+                reason=reason,
+            ) from error
         if process.exit_status is None or process.exit_status < 0:
             lost = EndedBySignal if process.exit_signal else ConnectionLost
             raise lost(f"Connection to {self.address} lost while a command ran.")
@@ -184,7 +195,11 @@ class Host:
         try:
             return await sessions.allows(self._connection)
         except (OSError, asyncssh.Error) as error:
-            raise ConnectionLost(f"Connection to {self.address} lost: {error}") from error
+            raise ConnectionLost(
+                _("Connection to %(address)s lost: %(error)s"),
+                address=self.address,
+                error=error,
+            ) from error
 
     def _out_of_time(
         self,
@@ -195,10 +210,17 @@ class Host:
         """Abandon a command; it must not affect the next ones on this connection."""
         _let_go(process)
         if timeout_s < SECONDS_TO_NOTICE:
-            return ConnectionLost(f"No answer from {self.address} within {timeout_s:.0f} s.")
+            return ConnectionLost(
+                _("No answer from %(address)s within %(seconds)s s."),
+                address=self.address,
+                seconds=f"{timeout_s:.0f}",
+            )
         told = " ".join(argv[3:] if tuple(argv[:2]) == ("sh", "-c") else argv)[:200]
         return CommandTimeout(
-            f"A command on {self.address} did not end within {timeout_s:.0f} s: {told}"
+            _("A command on %(address)s did not end within %(seconds)s s: %(told)s"),
+            address=self.address,
+            seconds=f"{timeout_s:.0f}",
+            told=told,
         )
 
     async def close(self) -> None:
@@ -255,7 +277,10 @@ async def _log_in(
 ) -> asyncssh.SSHClientConnection:
     address = login.address
     if not login.host_key:
-        raise HostKeyChanged(f"The host key of {address} is not confirmed yet.")
+        raise HostKeyChanged(
+            _("The host key of %(address)s is not confirmed yet."),
+            address=address,
+        )
     pinned = asyncssh.import_public_key(login.host_key)
     try:
         return await asyncssh.connect(
@@ -278,10 +303,15 @@ async def _log_in(
         )
     except asyncssh.HostKeyNotVerifiable as error:
         raise HostKeyChanged(
-            f"{address} shows another host key than the confirmed {pinned.get_fingerprint()}."
+            _("%(address)s shows another host key than the confirmed %(fingerprint)s."),
+            address=address,
+            fingerprint=pinned.get_fingerprint(),
         ) from error
     except asyncssh.PermissionDenied as error:
-        raise LoginRefused(f"{address} refuses BenchLab's key.") from error
+        raise LoginRefused(
+            _("%(address)s refuses BenchLab's key."),
+            address=address,
+        ) from error
     except (OSError, asyncssh.Error, TimeoutError) as error:
         raise _unreachable(address, error, through) from error
 
@@ -318,7 +348,8 @@ def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
     """The same problem, reported for a hop on the way."""
     code = f"hop_{problem.code.removeprefix('host_')}"
     remedy = REMEDIES_AT_A_HOP.get(problem.code, problem.remedy)
-    return type(problem)(f"At the hop {hop}: {problem.message}", code=code, remedy=remedy)
+    text = _("At the hop %(hop)s: %(problem)s")
+    return type(problem)(text, code=code, remedy=remedy, hop=hop, problem=problem)
 
 
 def _pinned_first(key: asyncssh.SSHKey) -> list[str]:
@@ -336,14 +367,21 @@ def _unreachable(
 ) -> HostUnreachable:
     reason = _reason(error).rstrip(".")
     if not through:
-        return HostUnreachable(f"{address} cannot be reached over SSH: {reason}.")
+        return HostUnreachable(
+            _("%(address)s cannot be reached over SSH: %(reason)s."),
+            address=address,
+            reason=reason,
+        )
     hop = through[-1].address
     return HostUnreachable(
-        f"{address} cannot be reached over SSH through the hop {hop}: {reason}.",
+        _("%(address)s cannot be reached over SSH through the hop %(hop)s: %(reason)s."),
         remedy=_(
             "The hop itself was reached. Check address and port as the hop sees them, and that its "
             "sshd allows AllowTcpForwarding."
         ),
+        address=address,
+        hop=hop,
+        reason=reason,
     )
 
 

@@ -157,11 +157,13 @@ async def _does_not_catch_up(
     ]
     told = "\n".join([found.strip() or "(none)", *logs])
     return TargetProblem(
-        f"The standbys {', '.join(names)} do not follow as they should "
-        f"({wanted.replace(chr(9), ' ')}); seen: {told}",
+        _("The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"),
         code="standby_does_not_catch_up",
         remedy=_(
             "Read the logs of the standbys: their disk may be slow, the network cut, or a setting "
             "smaller than the primary's."
         ),
+        names=", ".join(names),
+        wanted=wanted.replace(chr(9), " "),
+        told=told,
     )

@@ -12,8 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runs.execution.errors import ConnectionLost, EndedBySignal, TargetProblem, TargetRestarted
+from runs.execution.errors import (
+    ConnectionLost,
+    EndedBySignal,
+    ServerFault,
+    TargetProblem,
+    TargetRestarted,
+)
 from runs.execution.fence import BEHIND, Fence, lease_lost
+from runs.execution.sessions import shell_fault
 from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
 from runs.wording import gettext_noop as _
 
@@ -164,12 +171,18 @@ async def perform(
     if condition:
         condition.raise_if_refused(answer)
     if answer.exit_status == STDIN_CUT_OFF:
-        raise ConnectionLost(f"The input of step {name} did not arrive whole.")
+        raise ConnectionLost(
+            _("The input of step %(name)s did not arrive whole."),
+            name=name,
+        )
     if answer.exit_status != 0:
         raise _cannot_write(folder, answer)
     result = _read(name, tuple(argv), stdin, answer, end)
     if result.exit_status is None:
-        raise TargetRestarted(f"Step {name} vanished from the target without an exit status.")
+        raise TargetRestarted(
+            _("Step %(name)s vanished from the target without an exit status."),
+            name=name,
+        )
     return result
 
 
@@ -221,9 +234,11 @@ async def stop_all(host: Commands, directory: str) -> None:
     )
     if answer.exit_status != 0:
         raise TargetProblem(
-            f"A step in {directory} on {host.address} does not end, not even by KILL.",
+            _("A step in %(directory)s on %(address)s does not end, not even by KILL."),
             code="step_does_not_end",
             remedy=_("Look at the process on the server; it may wait for its disk."),
+            directory=directory,
+            address=host.address,
         )
 
 
@@ -272,7 +287,7 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, answer: Answer, end: str
     begin_of_err = answer.stderr.find(_MARKER_OF_ERRORS)
     err = _until(end, answer.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
     if told is None or out is None or begin_of_err < 0 or err is None:
-        raise _no_report(name, answer.stdout)
+        raise shell_fault(answer.stdout + answer.stderr)
     exit_status, started, finished, cpu = told.groups()
     return StepResult(
         name=name,
@@ -291,14 +306,6 @@ def _until(end: str, printed: bytes, begin: int) -> bytes | None:
     """A stream of the step; None for one that was cut off."""
     close = printed.rfind(f"benchlab-end {end}\n".encode())
     return printed[begin:close] if begin <= close else None
-
-
-def _no_report(name: str, said: bytes) -> TargetProblem:
-    return TargetProblem(
-        f"Step {name} gave no report: {said[:200]!r}",
-        code="no_report",
-        remedy=_("Log in as that user yourself: does its shell start programs as usual?"),
-    )
 
 
 def _cpu_seconds(text: str) -> float | None:
@@ -328,17 +335,35 @@ def _cannot_write(folder: str, answer: Answer) -> TargetProblem:
     said = answer.stderr.decode(errors="replace").strip()
     if answer.exit_status == DISK_FULL:
         return disk_full(folder, said)
-    return TargetProblem(
-        f"Cannot write to {folder}: {said}",
+    return ServerFault(
+        _("Cannot write to %(folder)s: %(said)s"),
         code="base_dir_not_writable",
         remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
+        folder=folder,
+        said=said,
     )
+
+
+def disk_too_small(where: str, *, needed: int, free: int) -> ServerFault:
+    """Less is free below a folder than the scale needs (bytes)."""
+    fault = ServerFault(
+        _("The scale needs %(needed)s GB below %(path)s; %(free)s GB are free."),
+        code="disk_too_small",
+        remedy=_("Choose a smaller scale, free space, or use another base directory."),
+        needed=f"{needed / 1e9:.1f}",
+        path=where,
+        free=f"{free / 1e9:.1f}",
+    )
+    fault.needed_bytes = needed
+    return fault
 
 
 def disk_full(where: str, found: str) -> TargetProblem:
     """The disk under the base directory is full."""
-    return TargetProblem(
-        f"The disk is full at {where}: {found.strip()[-500:]}",
+    return ServerFault(
+        _("The disk is full at %(where)s: %(found)s"),
         code="disk_full",
         remedy=_("Free space on the server, choose a smaller scale, or another base directory."),
+        where=where,
+        found=found.strip()[-500:],
     )

@@ -90,9 +90,10 @@ def of_machine(report: str) -> Facts:
     found = read(report)
     if "end" not in sections_of(report) or not found.operating_system.kernel:
         raise TargetProblem(
-            f"its report is not whole: {report[-200:]!r}",
+            _("its report is not whole: %(report)s"),
             code="facts_unknown",
             remedy=_("Inspect the server again on its page."),
+            report=report[-200:],
         )
     return found
 

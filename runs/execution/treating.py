@@ -81,12 +81,14 @@ async def set_back(host: Host, folder: str) -> None:
 def not_set_back(where: str, said: str) -> TargetProblem:
     """A machine still has a setting from a run."""
     return TargetProblem(
-        f"{where} is not set back to what it was before the run: {said.strip()[-500:]}",
+        _("%(where)s is not set back to what it was before the run: %(said)s"),
         code=NOT_SET_BACK,
         remedy=_(
             "Nothing is measured there until then. Install the sudoers fragment that the server's "
             "page shows, and inspect the server again: then it is set back."
         ),
+        where=where,
+        said=said.strip()[-500:],
     )
 
 
@@ -217,9 +219,12 @@ async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
         return
     said = given.strip() or found.stderr.strip()[-300:]
     raise TargetProblem(
-        f"{node.address} does not give the CPUs {wanted}: {said}",
+        _("%(address)s does not give the CPUs %(wanted)s: %(said)s"),
         code="cpus_not_there",
         remedy=_("Choose CPUs that the server has, and install util-linux (taskset) there."),
+        address=node.address,
+        wanted=wanted,
+        said=said,
     )
 
 
@@ -240,12 +245,15 @@ def _cannot_be_set_back(node: Node, name: str, kept: StepResult) -> TargetProble
     found = " and ".join(kept.stdout.split())
     reason = f"it is {found}" if found else "the machine has no such setting"
     return TargetProblem(
-        f"{node.address}: {privileged.action(name).title}: {reason}",
+        "%(address)s: %(title)s: %(reason)s",
         code="cannot_be_set_back" if found else NO_SUCH_SETTING[name],
         remedy=_(
             "Only what can be set back exactly is changed. Give all its processors one governor "
             "that BenchLab knows, or leave this out of the campaign."
         ),
+        address=node.address,
+        title=privileged.action(name).title,
+        reason=reason,
     )
 
 

@@ -114,6 +114,8 @@ class Run(models.Model):
     code = models.CharField(max_length=60, blank=True)
     message = models.TextField(blank=True)
     remedy = models.TextField(blank=True)
+    # The message as text and values (`runs.wording`), where it is made of them.
+    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     attempt = models.PositiveSmallIntegerField(default=1)
     cancel_requested_at = models.DateTimeField(null=True)
     plan = models.JSONField(null=True)
@@ -298,6 +300,7 @@ class RunEvent(models.Model):
     to_state = models.CharField(max_length=12, blank=True)
     code = models.CharField(max_length=60)
     message = models.TextField(blank=True)
+    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     attempt = models.PositiveSmallIntegerField(default=1)
 
     class Meta:

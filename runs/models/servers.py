@@ -105,6 +105,11 @@ class Server(models.Model):
     problem_code = models.CharField(max_length=60, blank=True)
     problem = models.TextField(blank=True)
     problem_remedy = models.TextField(blank=True)
+    # The problem as text and values (`runs.wording`), where it is made of them.
+    wording = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
+    # What a check must find before runs go on, as long as the `run` that found the fault waits:
+    # `free_bytes`, and `mount` of the base directory's file system.
+    needs = models.JSONField(default=dict, db_default=models.Value({}, models.JSONField()))
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True)
     environment = models.ForeignKey("Environment", models.PROTECT, null=True)
     # During maintenance no run starts on it; without an end, until a person says so.

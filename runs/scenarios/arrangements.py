@@ -222,7 +222,11 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
 
 def _differs(found: str) -> TargetProblem:
     return TargetProblem(
-        f"The arrangement is not what the level says, and its figures would be of another. {found}",
+        _(
+            "The arrangement is not what the level says, and its figures would be of another. "
+            "%(found)s"
+        ),
         code="replication_differs",
         remedy=_("Read arrangement-before.txt and the logs of the clusters, then queue it again."),
+        found=found,
     )

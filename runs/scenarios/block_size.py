@@ -124,9 +124,10 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
     plan = await planned(bench, name, query)
     if name == "scan" and not any(node.kind.endswith("Seq Scan") for node in plan.nodes()):
         raise TargetProblem(
-            f"The full scan is none: the plan says {plan.nodes()[-1].name}.",
+            _("The full scan is none: the plan says %(name)s."),
             code="other_plan",
             remedy=_("See the run's query plan."),
+            name=plan.nodes()[-1].name,
         )
     taken = [
         (await timed(bench, f"{name}-{number}", query)).seconds for number in range(1, REPEATS + 1)

@@ -189,9 +189,10 @@ async def _unseen(_output: str) -> None:
 
 def _incomplete(found: str) -> TargetProblem:
     return TargetProblem(
-        f"A load of a pair did not end as asked. {found}",
+        _("A load of a pair did not end as asked. %(found)s"),
         code="duet_incomplete",
         remedy=_("Read pairs.txt and the logs of both clusters, then queue the run again."),
+        found=found,
     )
 
 

@@ -66,9 +66,11 @@ async def require(bench: Bench) -> None:
     """Create the extension. Raises TargetProblem `missing_extension`."""
     if EXTENSION not in bench.extensions[MAIN]:
         raise TargetProblem(
-            f"{bench.plan.bindir} has no extension {EXTENSION}.",
+            _("%(bindir)s has no extension %(extension)s."),
             code="missing_extension",
             remedy=_("Install PostgreSQL's contrib modules there (postgresql-contrib)."),
+            bindir=bench.plan.bindir,
+            extension=EXTENSION,
         )
     await bench.sql("create-extension", f"CREATE EXTENSION IF NOT EXISTS {EXTENSION};")
 
@@ -199,9 +201,11 @@ class ForeignTables:
         bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
         if found := plan_problem(plan, bench.plan.version_num, bench.levels):
             raise TargetProblem(
-                f"{found}\n{plan}",
+                "%(found)s\n%(plan)s",
                 code="plan_differs",
                 remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+                found=found,
+                plan=plan,
             )
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:

@@ -221,9 +221,10 @@ async def _check_plan(bench: Bench, query: str) -> None:
         node.index == "searched" for node in plan.nodes()
     ):
         raise TargetProblem(
-            f"The search does not use the index: {plan.nodes()[-1].name}.",
+            _("The search does not use the index: %(name)s."),
             code="other_plan",
             remedy=_("Read the run's plan; more records make the planner choose the index."),
+            name=plan.nodes()[-1].name,
         )
 
 
@@ -235,7 +236,7 @@ async def _check_letters(bench: Bench, extension: str) -> None:
     said = await bench.sql("show-trigrams", statement, at=searched(bench))
     if said.strip() != "t":
         raise TargetProblem(
-            "pg_trgm finds no trigram in Japanese text: the locale knows no such letters.",
+            _("pg_trgm finds no trigram in Japanese text: the locale knows no such letters."),
             code="no_trigrams",
             remedy=_("The server needs the locale C.UTF-8."),
         )

@@ -113,16 +113,19 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
     said = settings.get("wal_sync_method", {}).get("setting", "")
     if said != method:
         raise TargetProblem(
-            f"The server says wal_sync_method = {said}, and {method} was asked for.",
+            _("The server says wal_sync_method = %(said)s, and %(method)s was asked for."),
             code="setting_not_taken",
             remedy=_("Leave the level out: this operating system does not have that method."),
+            said=said,
+            method=method,
         )
     off = [name for name in WAITING if settings.get(name, {}).get("setting") == "off"]
     if off:
         raise TargetProblem(
-            f"{' and '.join(off)} = off: no commit waits for the disk, by whichever method.",
+            _("%(off)s = off: no commit waits for the disk, by whichever method."),
             code="setting_void",
             remedy=_("Choose a configuration that waits for the disk (fsync, synchronous_commit)."),
+            off=" and ".join(off),
         )
 
 

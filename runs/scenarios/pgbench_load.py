@@ -114,9 +114,10 @@ def scripts_of(bench: Bench) -> list[WeightedScript]:
         return [WeightedScript(BUILT_IN[name])]
     if bench.plan.workload is None:
         raise TargetProblem(
-            f"The plan of this run holds no workload {name}.",
+            _("The plan of this run holds no workload %(name)s."),
             code="workload_missing",
             remedy=_("Queue the campaign again."),
+            name=name,
         )
     return [WeightedScript(each.text, each.weight) for each in bench.plan.workload.scripts]
 
@@ -171,7 +172,7 @@ def _with_scale(bench: Bench, workload: WorkloadPlan) -> str:
     """
     if has_psql_commands(workload.init_sql):
         raise TargetProblem(
-            "The SQL before the load has a backslash, which psql might take for a command.",
+            _("The SQL before the load has a backslash, which psql might take for a command."),
             code="psql_command",
             remedy=_("Store a further version."),
         )

@@ -147,7 +147,8 @@ def _check_together(bench: Bench) -> None:
     apart = bench.begun_apart() or 0.0
     if apart > max(MOST_SECONDS_APART, MOST_SHARE_APART * bench.parameters["duration"]):
         raise LoadsApart(
-            f"The load generators began {apart:.1f} s apart; their figures do not add up."
+            _("The load generators began %(apart)s s apart; their figures do not add up."),
+            apart=f"{apart:.1f}",
         )
 
 

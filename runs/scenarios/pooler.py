@@ -163,7 +163,9 @@ class _Place:
 
     def _does_not_start(self, said: str) -> TargetProblem:
         return TargetProblem(
-            f"PgBouncer does not answer on {self.node.address}: {said.strip()[-500:]}",
+            _("PgBouncer does not answer on %(address)s: %(said)s"),
             code="pooler_does_not_start",
             remedy=_("Install pgbouncer there; its output is among the run's commands."),
+            address=self.node.address,
+            said=said.strip()[-500:],
         )

@@ -242,10 +242,13 @@ def _is_quorum(levels: Mapping[str, Any]) -> bool:
 
 def _differs(found: str) -> TargetProblem:
     return TargetProblem(
-        f"Replication is not what the levels say, and its figures would be of something else. "
-        f"{found}",
+        _(
+            "Replication is not what the levels say, and its figures would be of something "
+            "else. %(found)s"
+        ),
         code="replication_differs",
         remedy=_("Read replication-before.txt and the standbys' logs, then queue the run again."),
+        found=found,
     )
 
 

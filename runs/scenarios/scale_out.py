@@ -135,9 +135,12 @@ class ScaleOut:
         bench.findings.measurements[ROWS_ON_A_NODE.name] = float(max(counts.values()))
         if sum(counts.values()) != 100_000 * scale:
             raise TargetProblem(
-                f"The nodes hold {sum(counts.values())} accounts, not {100_000 * scale}:\n{text}",
+                _("The nodes hold %(there)s accounts, not %(wanted)s:\n%(plan)s"),
                 code="rows_missing",
                 remedy=_("Read the steps that load the nodes, on the run's page."),
+                there=sum(counts.values()),
+                wanted=100_000 * scale,
+                plan=text,
             )
 
     async def _compare_sums(self, bench: Bench) -> None:

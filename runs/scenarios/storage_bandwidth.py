@@ -84,9 +84,11 @@ class StorageBandwidth:
         found = await bench.step("look-at-file-system", ["stat", "-f", "-c", "%T", folder])
         if found.stdout.strip() in IN_MEMORY:
             raise TargetProblem(
-                f"{bench.database.base.path} is in memory ({found.stdout.strip()}).",
+                _("%(path)s is in memory (%(stdout)s)."),
                 code="memory_file_system",
                 remedy=_("Give the server a base directory on the device that is to be measured."),
+                path=bench.database.base.path,
+                stdout=found.stdout.strip(),
             )
         mount = await bench.step("look-at-mount", ["findmnt", "-T", folder], check=False)
         bench.findings.artifacts.append(ArtifactData("mount.txt", mount.stdout.encode()))
@@ -94,17 +96,20 @@ class StorageBandwidth:
     def _read(self, bench: Bench, done: StepResult) -> None:
         if done.exit_status == NO_SUCH_PROGRAM:
             raise TargetProblem(
-                f"The program fio is missing on {bench.database.address}.",
+                _("The program fio is missing on %(address)s."),
                 code="missing_program",
                 remedy=_("Install fio on the server."),
+                address=bench.database.address,
             )
         try:
             told = adapter.read_bandwidth(done.stdout)
         except ValueError as problem:
             raise TargetProblem(
-                f"fio gave no result: {problem} {done.stderr.strip()[-300:]}",
+                _("fio gave no result: %(problem)s %(stderr)s"),
                 code="fio_failed",
                 remedy=_("Read fio.json of the run; the file system may not take direct I/O."),
+                problem=problem,
+                stderr=done.stderr.strip()[-300:],
             ) from problem
         figures = {READ: told.read_mb, WRITE: told.write_mb, IOPS: told.iops, FSYNC: told.fsync_ms}
         bench.findings.measurements |= {

@@ -143,7 +143,7 @@ class StoragePlacement:
         nodes = bench.database_nodes[1:]
         if not nodes:
             raise TargetProblem(
-                "There is no fast device: no second registration of the machine was chosen.",
+                _("There is no fast device: no second registration of the machine was chosen."),
                 code="no_fast_device",
                 remedy=_(
                     "Register the machine again under another of its names, with a base directory "
@@ -169,10 +169,14 @@ class StoragePlacement:
         fails = bench.levels["index_only_scan"] == "fails"
         if fetched < 0 or fails != (fetched > 0):
             raise TargetProblem(
-                f"The scan fetched {max(fetched, 0)} rows from the table, which is not what the "
-                f"level says:\n{plan}",
+                _(
+                    "The scan fetched %(fetched)s rows from the table, which is not what the "
+                    "level says:\n%(plan)s"
+                ),
                 code="plan_differs",
                 remedy=_("Look at plan.txt of the run, and at the settings of the planner."),
+                fetched=max(fetched, 0),
+                plan=plan,
             )
         bench.findings.measurements[FETCHES.name] = float(fetched)
 
@@ -212,15 +216,18 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
     slow, fast = ([*line.split(), "", "", ""][:3] for line in [*told.splitlines(), "", ""][:2])
     if fast[2] != "yes":
         raise TargetProblem(
-            f"PostgreSQL's user cannot write to {folder}.",
+            _("PostgreSQL's user cannot write to %(folder)s."),
             code="placement_not_writable",
             remedy=_("Let BenchLab log in as the same user on both registrations of the machine."),
+            folder=folder,
         )
     if fast[1] in IN_MEMORY:
         raise TargetProblem(
-            f"{folder} is in memory ({fast[1]}), which is not a device.",
+            _("%(folder)s is in memory (%(fast)s), which is not a device."),
             code="memory_file_system",
             remedy=_("Give the server a base directory on the device that is to be measured."),
+            folder=folder,
+            fast=fast[1],
         )
     if slow[0] == fast[0]:
         bench.note(

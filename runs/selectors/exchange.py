@@ -69,12 +69,12 @@ CELL = ("ordinal", "levels", "key", "series_key", "version", "version_num")
 RUN = (
     *("repeat", "position", "origin", "state", "code", "message", "remedy", "attempt", "plan"),
     *("server_version", "tool_name", "tool_version", "quality", "external_id", "round", "labels"),
-    *("queued_at", "started_at", "finished_at"),
+    *("wording", "queued_at", "started_at", "finished_at"),
 )
 MEASUREMENT = ("value", "n", "statistic")
 SERIES = ("name", "unit", "start", "interval", "values")
 ARTIFACT = ("name", "media_type", "size", "sha256", "created_at")
-EVENT = ("at", "from_state", "to_state", "code", "message", "attempt")
+EVENT = ("at", "from_state", "to_state", "code", "message", "wording", "attempt")
 COMMAND = (
     *("attempt", "ordinal", "step", "argv", "stdin", "exit_status", "started_at"),
     *("finished_at", "stdout", "stderr", "truncated"),

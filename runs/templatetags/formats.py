@@ -23,6 +23,7 @@ from runs.selectors.compare.verdict_words import (
     verdict_word,
 )
 from runs.selectors.servers import servers
+from runs.wording import of_stored
 
 register = template.Library()
 
@@ -190,6 +191,13 @@ def limit(value: int | None, name: str) -> str:
 def translated(text: str) -> str:
     """An English text of an engine in the reader's language; the engine marks its texts."""
     return gettext(text) if text else ""
+
+
+@register.filter
+def worded(stored: Any) -> str:
+    """Why a run or a server is as it is, in the reader's language."""
+    message = getattr(stored, "message", "") or getattr(stored, "problem", "")
+    return of_stored(stored.wording, message, gettext)
 
 
 # Of notes with numbers in them: what they are made of.

@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import BisectionStep, Campaign, Cell
+from runs.models import BisectionStep, Campaign, Cell, Server
 from runs.models.campaigns import Origin
 from runs.selectors import caching
 from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.archive import answers, version_line
-from runs.selectors.campaigns import campaigns, metrics
+from runs.selectors.campaigns import campaigns, metrics, waiting
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.ratios import ratios_of_executed
 from runs.selectors.operations.readiness import silences
@@ -44,6 +44,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "latest": tuple(latest),
         "servers": tuple(overview),
         "silences": silences(),
+        "hindrances": waiting.held_up(
+            [row.slug for row in overview if row.queued and row.state != Server.State.READY]
+        ),
         "finished": finished,
         "waiting": sum(row.queued for row in overview),
         "versions": len({each for row in overview for each in row.version_numbers}),

@@ -98,9 +98,11 @@ def _piece(path: str, place: int, piece: bytes) -> Callable[[Host], "asyncio.Fut
         answer = await host.run(words, stdin=piece, timeout_s=600)
         if answer.exit_status != 0:
             raise TargetProblem(
-                f"{path} cannot be written: {answer.stderr.decode(errors='replace').strip()}",
+                _("%(path)s cannot be written: %(stderr)s"),
                 code="data_not_sent",
                 remedy=_("Free space on the server, or choose a smaller scale."),
+                path=path,
+                stderr=answer.stderr.decode(errors="replace").strip(),
             )
 
     return act  # type: ignore[return-value]
@@ -121,9 +123,10 @@ async def _generated(words: Sequence[str]) -> None:
         raise
     if process.returncode != 0:
         raise TargetProblem(
-            f"The data cannot be made: {said.decode(errors='replace').strip()[-500:]}",
+            _("The data cannot be made: %(said)s"),
             code="generator_failed",
             remedy=_("Look at the worker's disk, and at its packages (requirements.txt)."),
+            said=said.decode(errors="replace").strip()[-500:],
         )
 
 

@@ -118,9 +118,15 @@ async def _check_rows(bench: Bench, way: str) -> None:
     wanted = layout.days(bench) * bench.parameters["rows_per_partition"]
     if (found, in_parent) != (wanted, 0):
         raise TargetProblem(
-            f"{found} of {wanted} rows were stored, {in_parent} of them in the parent table.",
+            _(
+                "%(found)s of %(wanted)s rows were stored, %(in_parent)s of them in the parent "
+                "table."
+            ),
             code="rows_missing",
             remedy=_("Read the server's log of the run."),
+            found=found,
+            wanted=wanted,
+            in_parent=in_parent,
         )
 
 

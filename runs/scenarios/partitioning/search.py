@@ -130,9 +130,11 @@ def _reads_rows(node: Node) -> bool:
 
 def _other_plan(bench: Bench, found: str) -> TargetProblem:
     return TargetProblem(
-        f"The plan is not that of the level {bench.levels['scan']!r}: {found}.",
+        _("The plan is not that of the level %(level)s: %(found)s."),
         code="other_plan",
         remedy=_("Read the run's plan; more rows a partition make the planner choose as asked."),
+        level=repr(bench.levels["scan"]),
+        found=found,
     )
 
 

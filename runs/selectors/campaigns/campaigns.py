@@ -5,9 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
+from typing import Any
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connections, router
-from django.db.models import Avg, Count, F, Prefetch, Q, QuerySet
+from django.db.models import Avg, Count, F, Min, Prefetch, Q, QuerySet
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from runs.analysis.judgements import Judged
@@ -215,6 +219,20 @@ def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
     campaigns = list(campaigns)
     counts = run_counts([campaign.pk for campaign in campaigns])
     return [_row(campaign, counts[campaign.pk]) for campaign in campaigns]
+
+
+def causes(campaign: Campaign, states: Collection[str]) -> Any:
+    """Why runs are in these states: each cause once, with the `number` of its runs, and `runs`.
+
+    Messages of one text are one cause, whatever they quote.
+    """
+    text = Coalesce(KeyTextTransform("text", "wording"), "message")
+    listed = campaign.runs.filter(state__in=states).order_by()
+    grouped = listed.values("state", "code", cause=text)
+    counted = grouped.annotate(
+        number=Count("pk"), runs=ArrayAgg("pk", order_by="position"), first=Min("position")
+    )
+    return counted.order_by("first")
 
 
 def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:

@@ -1,6 +1,6 @@
 """Why runs wait: machines in maintenance, not ready, waiting for a clean-up, or busy."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -45,6 +45,14 @@ def of_campaign(campaign: Campaign) -> list[Hindrance]:
     servers = {each.pk: each for each in Server.objects.filter(used).distinct()}
     together = [[servers[pk] for pk in group if pk in servers] for group in groups]
     return [*_unusable(servers.values()), *_unserved(together)]
+
+
+def held_up(slugs: Collection[str]) -> list[Hindrance]:
+    """Those of the servers with these slugs that are not ready. One query, where there are any."""
+    if not slugs:
+        return []
+    servers = Server.objects.filter(slug__in=slugs).order_by("name", "pk")
+    return [each for each in _unusable(servers) if each.kind == "not_ready"]
 
 
 def of_site(server: Server) -> list[Hindrance]:

@@ -31,7 +31,7 @@ from runs.services.runs import leases
 from runs.services.servers import logins, tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
-from runs.wording import gettext_noop
+from runs.wording import gettext_noop, put
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
@@ -121,7 +121,7 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
         raise ServiceError("private_key_unreadable", message, remedy=remedy) from None
     except TargetProblem as problem:
         remedy = _(problem.remedy) if problem.remedy else ""
-        raise ServiceError(problem.code, problem.message, remedy=remedy) from problem
+        raise ServiceError(problem.code, put(problem.wording, _), remedy=remedy) from problem
 
 
 async def _on(
@@ -133,9 +133,11 @@ async def _on(
     except TimeoutError as error:
         # A machine that is silent is noticed before that: these are long scripts, or many.
         raise TargetProblem(
-            f"The scripts did not end within {MOST_SECONDS:.0f} s on {name}.",
+            _("The scripts did not end within %(seconds)s s on %(name)s."),
             code="trial_too_long",
             remedy=gettext_noop("Try fewer scripts at once, or shorter ones."),
+            seconds=f"{MOST_SECONDS:.0f}",
+            name=name,
         ) from error
 
 

@@ -5,6 +5,8 @@ A run is retried by itself if its target restarted under it, or if it has lost t
 asks for `retry`.
 """
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
@@ -14,6 +16,7 @@ from runs.models import Measurement, Run, RunEvent
 from runs.services.errors import ServiceError
 from runs.services.runs import transitions
 from runs.services.runs.leases import Claim
+from runs.wording import Wording
 
 S = Run.State
 
@@ -22,14 +25,24 @@ MOST_TAKEOVERS = 20
 # In the history of a run: an automatic attempt.
 BEGUN_AGAIN = "begun_again"
 # What a run that waits for its next attempt no longer shows.
-_AS_NEW: dict[str, str | None] = {
+_AS_NEW: dict[str, Any] = {
     **dict.fromkeys(("code", "message", "remedy"), ""),
+    "wording": {},
     **dict.fromkeys(("started_at", "finished_at")),
 }
 
 
 @transaction.atomic
-def start_again(*, run_id: int, token: int, code: str, message: str, most: int) -> bool:
+def start_again(
+    *,
+    run_id: int,
+    token: int,
+    code: str,
+    message: str,
+    most: int,
+    remedy: str = "",
+    wording: Wording | None = None,
+) -> bool:
     """Fail an attempt because of the target, and queue the run again; return whether it was.
 
     A run whose cancel was asked for is cancelled instead. It is not queued again if `most` attempts
@@ -40,11 +53,18 @@ def start_again(*, run_id: int, token: int, code: str, message: str, most: int) 
     run = Run.objects.defer("plan").get(pk=run_id)
     again = 1 + run.events.filter(code=BEGUN_AGAIN).count() < most
     if not transitions.transition(
-        run_id=run_id, to=S.FAILED, code=code, message=message, token=token, is_passing=again
+        run_id=run_id,
+        to=S.FAILED,
+        code=code,
+        message=message,
+        remedy=remedy,
+        wording=wording,
+        token=token,
+        is_passing=again,
     ):
         return False
     if not again or not transitions.transition(
-        run_id=run_id, to=S.QUEUED, code=BEGUN_AGAIN, message=message
+        run_id=run_id, to=S.QUEUED, code=BEGUN_AGAIN, message=message, wording=wording
     ):
         return False
     Measurement.objects.filter(run_id=run_id).delete()

@@ -20,6 +20,7 @@ from runs.execution.errors import (
     HostKeyChanged,
     HostUnreachable,
     LoginRefused,
+    ServerFault,
     TargetProblem,
     TargetRestarted,
 )
@@ -37,8 +38,12 @@ from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.supervision import held_here
 from runs.services.servers import logins, servers
+from runs.wording import Wording, gettext_noop, put
 
 logger = logging.getLogger(__name__)
+
+# Space is free again when the run that lacked it has what it needs.
+DISK_CODES = frozenset(("disk_full", "disk_almost_full", "disk_too_small"))
 
 # Set when this worker is asked to stop: it hands its runs over instead of waiting for them.
 stopping = threading.Event()
@@ -107,7 +112,8 @@ def _conclude(run: Run, claim: Claim) -> None:
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
-        _end(run, claim, director, Run.State.CANCELLED, "cancelled", _("Stopped on the server."))
+        stopped = {"text": gettext_noop("Stopped on the server."), "values": {}}
+        _end(run, claim, director, Run.State.CANCELLED, "cancelled", stopped)
     except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
         _hand_back(run, claim, problem)
     except TargetRestarted as problem:
@@ -116,12 +122,15 @@ def _conclude(run: Run, claim: Claim) -> None:
             token=claim.token,
             code=problem.code,
             message=problem.message,
+            wording=problem.wording,
             most=run.campaign.most_attempts,
         )
+    except ServerFault as fault:
+        _wait_for_server(run, claim, fault, director)
     except TargetProblem as problem:
         if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
             transitions.sweep_later(run)
-        _end(run, claim, director, Run.State.FAILED, problem.code, problem.message, problem.remedy)
+        _fail(run, claim, director, problem)
     else:
         _finish(run, claim)
 
@@ -168,7 +177,7 @@ def _end(
     director: Director,
     state: Run.State,
     code: str,
-    message: str,
+    wording: Wording,
     remedy: str = "",
 ) -> None:
     """End a run that has no result; its output is kept."""
@@ -181,12 +190,45 @@ def _end(
                     run_id=run.pk,
                     to=state,
                     code=code,
-                    message=message.replace("\0", ""),
-                    remedy=_(remedy) if remedy else "",
+                    message=put(wording),
+                    wording=wording,
+                    remedy=remedy,
                     token=claim.token,
                 )
 
     reporting.retrying(say)
+
+
+def _fail(run: Run, claim: Claim, director: Director, problem: TargetProblem) -> None:
+    failed = Run.State.FAILED
+    _end(run, claim, director, failed, problem.code, problem.wording, problem.remedy)
+
+
+def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Director) -> None:
+    """Hold the server before the run is given up, so that no other run of it meets the fault.
+
+    The run is begun again when a check finds the server mended, as often as others are.
+    """
+    server_id = fault.server_id or claim.server_id
+    at_fault = Server.objects.filter(pk=server_id).first()
+    if at_fault is not None:
+        if fault.code in DISK_CODES and server_id == claim.server_id:
+            fault.needed_bytes = max(fault.needed_bytes, director.preparing.needed_bytes)
+        servers.hold(server=at_fault, fault=fault, run=run)
+    transitions.sweep_later(run)
+
+    def leave() -> None:
+        attempts.start_again(
+            run_id=run.pk,
+            token=claim.token,
+            code=fault.code,
+            message=fault.message,
+            wording=fault.wording,
+            remedy=fault.remedy,
+            most=run.campaign.most_attempts,
+        )
+
+    reporting.retrying(leave)
 
 
 def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
@@ -204,7 +246,8 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
             to=state,
             code=problem.code,
             message=problem.message,
-            remedy=_(problem.remedy) if problem.remedy else "",
+            wording=problem.wording,
+            remedy=problem.remedy,
             token=claim.token,
         )
 

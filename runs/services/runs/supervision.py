@@ -18,6 +18,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from runs import dispatch
+from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
 from runs.models import PreparedCluster, Run, Schedule, Server
 from runs.selectors.runs import taking_part
@@ -31,6 +32,7 @@ from runs.services.servers import checks, servers
 # Between two checks of a server that is away; and of one that only a schedule waits for.
 PAUSE = timedelta(seconds=30)
 PAUSE_WITHOUT_WORK = timedelta(minutes=5)
+PAUSE_AFTER_REFUSAL = timedelta(minutes=5)
 # Between two checks of a server on which a schedule expects new installations.
 PAUSE_WHEN_READY = timedelta(minutes=15)
 
@@ -77,10 +79,20 @@ def _begin_to_look(due: QuerySet[Server]) -> bool:
     return bool(due.update(checked_at=Now()))
 
 
+def _away() -> QuerySet[Server]:
+    """Servers that could not be used when last checked; a changed host key needs a person."""
+    at_fault = Q(state=Server.State.REFUSED) & ~Q(problem_code=HostKeyChanged.code)
+    away = Server.objects.filter(Q(state=Server.State.UNREACHABLE) | at_fault)
+    return away.exclude(host_key="")
+
+
 def _away_for(pause: timedelta) -> QuerySet[Server]:
-    """Servers that could not be reached when last checked, at least this long ago."""
-    away = Server.objects.filter(state=Server.State.UNREACHABLE).exclude(host_key="")
-    return away.filter(checked_at__lt=Now() - pause)
+    """Those that were checked at least this long ago.
+
+    One that refuses the key is asked less often: it may bar whoever asks in vain.
+    """
+    refusing = Q(problem_code=LoginRefused.code, checked_at__gte=Now() - PAUSE_AFTER_REFUSAL)
+    return _away().filter(checked_at__lt=Now() - pause).exclude(refusing)
 
 
 def _awaiting_installations() -> QuerySet[Server]:
@@ -119,7 +131,7 @@ def _needed_by_schedules() -> set[int]:
 
 def _generators_away(waiting: QuerySet[Run]) -> set[int]:
     """Load generators of waiting runs that are out of reach: nobody else checks these."""
-    away = Server.objects.filter(state=Server.State.UNREACHABLE).exclude(host_key="")
+    away = _away()
     return {
         server_id
         for server_id in away.values_list("pk", flat=True)

@@ -1,6 +1,7 @@
 """The states of a run: the table of transitions, the service that applies it, and its counts."""
 
 from collections import Counter
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -18,7 +19,7 @@ from runs.services.access import audit
 from runs.services.campaigns import repeats, summaries
 from runs.services.changes import webhooks
 from runs.services.errors import ServiceError
-from runs.wording import gettext_noop
+from runs.wording import Wording, gettext_noop
 
 S = Run.State
 
@@ -49,6 +50,7 @@ def transition(
     code: str,
     message: str = "",
     remedy: str = "",
+    wording: Wording | None = None,
     token: int | None = None,
     only_from: str | None = None,
     is_passing: bool = False,
@@ -64,14 +66,20 @@ def transition(
     run = Run.objects.defer("plan").get(pk=run_id)
     if to not in TRANSITIONS[run.state] or only_from not in {None, run.state}:
         return False
-    fields = {"state": to, "code": code, "message": message, "remedy": remedy}
+    fields: dict[str, Any] = {"state": to, "code": code, "message": message, "remedy": remedy}
+    fields["wording"] = wording or {}
     if to == S.PREPARING:
         fields |= {"code": "", "message": "", "remedy": ""}
     changed = Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to))
     if not changed:
         return False
     record_event(
-        run_id=run_id, code=code, message=message, attempt=run.attempt, from_to=(run.state, to)
+        run_id=run_id,
+        code=code,
+        message=message,
+        wording=wording,
+        attempt=run.attempt,
+        from_to=(run.state, to),
     )
     _after(run, to, is_passing=is_passing)
     return True
@@ -84,7 +92,13 @@ def holds(run_id: int, token: int) -> bool:
 
 
 def record_event(
-    *, run_id: int, code: str, message: str, attempt: int, from_to: tuple[str, str] = ("", "")
+    *,
+    run_id: int,
+    code: str,
+    message: str,
+    attempt: int,
+    wording: Wording | None = None,
+    from_to: tuple[str, str] = ("", ""),
 ) -> None:
     """Add a line to the run's history."""
     RunEvent.objects.create(
@@ -93,6 +107,7 @@ def record_event(
         to_state=from_to[1],
         code=code,
         message=message,
+        wording=dict(wording or {}),
         attempt=attempt,
     )
 
@@ -140,7 +155,12 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     asked = [run for run in open_runs if run.pk not in cancelled]
     Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
     Run.objects.filter(pk__in=cancelled).update(
-        state=S.CANCELLED, code="cancelled", message=message, remedy="", finished_at=now
+        state=S.CANCELLED,
+        code="cancelled",
+        message=message,
+        remedy="",
+        wording={},
+        finished_at=now,
     )
     for run in at_once:
         if run.state == S.LOST:

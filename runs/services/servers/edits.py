@@ -15,6 +15,7 @@ from runs.selectors.runs import at_work_on
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, servers
+from runs.wording import put
 
 _WAS = "was"
 # Changing these changes how the server is reached; the host key stays pinned.
@@ -139,7 +140,7 @@ def _release(server: Server) -> None:
         )
     except TargetProblem as problem:
         raise ServiceError(
-            problem.code, problem.message, remedy=_(problem.remedy), field="base_dir"
+            problem.code, put(problem.wording, _), remedy=_(problem.remedy), field="base_dir"
         ) from problem
     except InvalidToken:
         return  # The inspection that follows reports it.

@@ -65,6 +65,7 @@ def _pin(server: Server, code: str, message: str, by: object) -> Server:
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
+    server.wording = {}
     server.save()
     ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
     audit.record(

@@ -13,10 +13,12 @@ from runs.models import Instance, Server
 from runs.services import database
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
+from runs.wording import gettext_noop
 
 MOST_HOPS = 3
 # An inspection takes some seconds on a busy machine; one that stays silent gets this long.
 MOST_SECONDS = 60.0
+NO_ANSWER = gettext_noop("%(address)s did not answer within %(seconds)s s.")
 
 Way = tuple[ssh.Login, ...]
 Found = TypeVar("Found")
@@ -51,8 +53,8 @@ async def _in_time(question: Coroutine[Any, Any, Found], name: str) -> Found:
     try:
         return await asyncio.wait_for(question, MOST_SECONDS)
     except TimeoutError as error:
-        message = f"{name} did not answer within {MOST_SECONDS:.0f} s."
-        raise HostUnreachable(message) from error
+        seconds = f"{MOST_SECONDS:.0f}"
+        raise HostUnreachable(NO_ANSWER, address=name, seconds=seconds) from error
 
 
 async def connect_along(way: Way) -> ssh.Host:

@@ -28,6 +28,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers import logins, tools
 from runs.services.servers import machines as machine_findings
 from runs.services.servers.machines import Finding, error
+from runs.wording import put
 
 PATIENCE_SECONDS = 6.0
 
@@ -63,7 +64,8 @@ def _way(question: Question) -> logins.Way | Refusal:
     server = question.server
     if server.is_only_a_hop:
         return TargetProblem(
-            _("%(server)s has no base directory.") % {"server": server.name},
+            "%(server)s has no base directory.",
+            server=server.name,
             code="only_a_hop",
             remedy=_("Give it one on its page, or choose another server."),
         )
@@ -89,8 +91,8 @@ async def _answer(way: logins.Way | Refusal, question: Question, base: BaseDir) 
     try:
         return await asyncio.wait_for(_asked(way, question, base), PATIENCE_SECONDS)
     except TimeoutError:
-        message = f"{way[-1].address} did not answer within {PATIENCE_SECONDS:.0f} s."
-        return HostUnreachable(message)
+        seconds = f"{PATIENCE_SECONDS:.0f}"
+        return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
     except (TargetProblem, InvalidToken) as problem:
         return problem
 
@@ -304,7 +306,7 @@ def _faults(design: Design | None) -> Iterator[Finding]:
 
 
 def _of_problem(server: Server, problem: TargetProblem) -> Finding:
-    return error(server, problem.code, problem.message, _(problem.remedy))
+    return error(server, problem.code, put(problem.wording, _), _(problem.remedy))
 
 
 def _programs(

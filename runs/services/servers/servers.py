@@ -1,7 +1,7 @@
 """Servers: registering, confirming the host key, and discovering the machine."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cryptography.fernet import InvalidToken
@@ -18,12 +18,16 @@ from runs.execution.errors import (
     ConnectionLost,
     HostKeyChanged,
     HostUnreachable,
+    ServerFault,
     TargetProblem,
+    TooFewSessions,
 )
+from runs.execution.steps import disk_too_small
 from runs.execution.target_facts import Facts, InstallationFacts, discover
 from runs.models import (
     Installation,
     Lease,
+    Run,
     Server,
     SSHKey,
     Topology,
@@ -33,6 +37,7 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, logins, machines, ssh_keys
+from runs.wording import put
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
@@ -175,7 +180,7 @@ def inspect(*, server: Server) -> Server:
             logins.ask(_greet(way), server)
             return _keep_hop(server)
         base = BaseDir(server.base_dir, logins.instance_name())
-        facts, free = logins.ask(_look(server, way, base), server)
+        facts, free = logins.ask(_look(server, way, base, _needs(server)), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
     return _keep(server, facts, free)
@@ -209,12 +214,20 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
         state=state,
         problem_code=problem.code,
         problem=problem.message,
+        wording=problem.wording,
         problem_remedy=problem.remedy,
         offered_host_key=offered,
         checked_at=timezone.now(),
     )
     server.refresh_from_db()
     return server
+
+
+def hold(*, server: Server, fault: ServerFault, run: Run) -> None:
+    """No run starts on the server until a check finds the fault mended that this run has met."""
+    needs = {"run": run.pk, "free_bytes": fault.needed_bytes, "mount": fault.mount}
+    Server.objects.filter(pk=server.pk).update(needs=needs)
+    record_problem(server=server, problem=fault)
 
 
 def described(server: Server) -> dict[str, Any]:
@@ -277,7 +290,7 @@ def offered_host_key(server: Server) -> str:
     except TargetProblem as problem:
         field = "jump" if problem.code.startswith("hop_") else "address"
         raise ServiceError(
-            problem.code, problem.message, remedy=_(problem.remedy), field=field
+            problem.code, put(problem.wording, _), remedy=_(problem.remedy), field=field
         ) from problem
 
 
@@ -305,10 +318,23 @@ def _store(server: Server) -> Server:
     return server
 
 
-async def _look(server: Server, way: logins.Way, base: BaseDir) -> tuple[Facts, int]:
+async def _look(
+    server: Server, way: logins.Way, base: BaseDir, needs: Mapping[str, Any]
+) -> tuple[Facts, int]:
     async with await logins.connect_along(way) as host:
-        free = await base.claim(host)
+        free = await base.claim(host, needs.get("mount", ""))
+        needed = needs.get("free_bytes", 0)
+        if free < needed:
+            raise disk_too_small(base.path, needed=needed, free=free)
+        if server.problem_code == TooFewSessions.code and not await host.allows_sessions():
+            raise TooFewSessions(server.problem)
         return await discover(host, server.bindirs, base_dir=server.base_dir), free
+
+
+def _needs(server: Server) -> Mapping[str, Any]:
+    """What the run needs that has met a fault, if it still waits for the server."""
+    waits = Run.objects.filter(pk=server.needs.get("run", 0)).exclude(state__in=Run.ENDED)
+    return server.needs if server.needs and waits.exists() else {}
 
 
 async def _greet(way: logins.Way) -> None:
@@ -329,6 +355,7 @@ def _keep_hop(looked_at: Server) -> Server:
         return Server.objects.get(pk=looked_at.pk)
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
+    server.wording, server.needs = {}, {}
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()
@@ -346,6 +373,7 @@ def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
     server.sweep_after = timezone.now()
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
+    server.wording, server.needs = {}, {}
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()

@@ -97,6 +97,8 @@ TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
 MOST_LINES = 24
 # For so long a page shows the time that is left as it was.
 ESTIMATE_SECONDS = 30
+# The first runs of a cause are named.
+MOST_OF_A_CAUSE = 5
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
 
@@ -394,15 +396,22 @@ def _cells_of(found: _Found) -> dict[str, Any]:
             ORDER,
             found.given,
         ),
-        "troubled": listed(
-            campaign.runs.filter(state__in=TROUBLED)
-            .select_related("cell", "server")
-            .defer("plan")
-            .order_by("position"),
-            TROUBLED_RUNS,
-            found.given,
+        "troubled": _with_runs(
+            listed(campaign_selectors.causes(campaign, TROUBLED), TROUBLED_RUNS, found.given)
         ),
     }
+
+
+def _with_runs(causes: Part) -> Part:
+    """Each cause with the first of its runs."""
+    first = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
+    related = Run.objects.select_related("cell", "server").defer("plan")
+    runs = related.in_bulk(first)
+    rows = [
+        {**cause, "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs]}
+        for cause in causes.rows
+    ]
+    return replace(causes, rows=rows)
 
 
 def conditions(campaign: Campaign, versions: Versions = NEVER) -> Conditions:

@@ -1,0 +1,141 @@
+"""A server at fault: one run meets it, the others wait, and all go on once it is mended."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone, translation
+
+from runs.execution import preparing
+from runs.execution.steps import disk_too_small
+from runs.models import Run, Server
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import execution, leases, supervision, sweeping
+from runs.services.servers import servers
+from tests import factories
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def server(racks, binaries):
+    (only,) = racks(1, [binaries.postgresql18])
+    scenarios.sync()
+    return only
+
+
+@pytest.fixture
+def campaign(server):
+    """Three runs of each version."""
+    draft = factories.draft(server, title="Of three", repeats=3)
+    return campaigns.create(draft=draft)
+
+
+def next_run(server):
+    """Whether a worker found one to execute, after it has cleaned up."""
+    sweeping.sweep_where_needed(server_id=server.pk)
+    claim = leases.claim(server_id=server.pk, holder="worker")
+    if claim:
+        execution.execute(claim)
+    return claim is not None
+
+
+def look_again(server):
+    """What a worker does half a minute later."""
+    long_ago = timezone.now() - timedelta(minutes=10)
+    Server.objects.filter(pk=server.pk).update(checked_at=long_ago)
+    supervision.look_again(server_id=server.pk)
+    server.refresh_from_db()
+
+
+@pytest.fixture
+def locked(server):
+    """The base directory, which the login may not enter any more."""
+    base = Path(server.base_dir)
+    os.chown(base, 0, 0)
+    base.chmod(0o700)
+    owner = base.parent.stat()
+
+    def mend():
+        os.chown(base, owner.st_uid, owner.st_gid)
+
+    yield mend
+    mend()
+
+
+@pytest.mark.usefixtures("loaded_before")
+def test_one_run_meets_a_folder_that_cannot_be_written_and_the_others_wait(
+    server, campaign, locked, client
+):
+    assert next_run(server)
+    assert not next_run(server)
+    server.refresh_from_db()
+    assert (server.state, server.problem_code) == ("refused", "base_dir_not_writable")
+    assert {run.state for run in campaign.runs.all()} == {Run.State.QUEUED}
+
+    for path in ("/", f"/servers/{server.slug}/", f"/campaigns/{campaign.slug}/"):
+        page = client.get(path).content.decode()
+        assert "base_dir_not_writable" in page, path
+        assert "Make the base directory writable" in page, path
+    page = client.get(f"/servers/{server.slug}/").content.decode()
+    assert f"{campaign.runs.count()} runs wait" in page
+    japanese = client.get(f"/servers/{server.slug}/", headers={"accept-language": "ja"})
+    assert "に書き込めません" in japanese.content.decode()
+
+    look_again(server)
+    assert server.state == "refused"
+    assert not next_run(server)
+
+    locked()
+    look_again(server)
+    assert (server.state, server.problem_code, server.needs) == ("ready", "", {})
+    while next_run(server):
+        pass
+    assert {run.state for run in campaign.runs.all()} == {Run.State.FINISHED}
+
+
+def test_a_server_that_lacked_space_needs_what_its_waiting_run_needs(server, campaign):
+    run = campaign.runs.order_by("pk").first()
+    huge = disk_too_small(server.base_dir, needed=10**18, free=1)
+    servers.hold(server=server, fault=huge, run=run)
+    look_again(server)
+    assert (server.state, server.problem_code) == ("refused", "disk_too_small")
+    # Nobody waits for that much any more.
+    Run.objects.filter(pk=run.pk).update(state=Run.State.CANCELLED)
+    look_again(server)
+    assert server.state == "ready"
+
+
+def test_a_scale_that_does_not_fit_any_more_costs_one_run(server, campaign, monkeypatch):
+    monkeypatch.setattr(preparing, "BYTES_TO_SPARE", 10**18)
+    assert next_run(server)
+    assert not next_run(server)
+    server.refresh_from_db()
+    assert server.problem_code == "disk_too_small"
+    assert server.needs["free_bytes"] > 10**17
+
+
+def test_a_run_is_begun_again_as_often_as_its_campaign_says(server, campaign, monkeypatch):
+    monkeypatch.setattr(preparing, "BYTES_TO_SPARE", 10**18)
+    first = campaign.runs.order_by("pk").first()
+    for _each in range(campaign.most_attempts):
+        assert next_run(server)
+        Server.objects.filter(pk=server.pk).update(state="ready", needs_sweep=False)
+    first.refresh_from_db()
+    assert (first.state, first.code) == (Run.State.FAILED, "disk_too_small")
+    with translation.override("ja"):
+        assert first.wording["values"]["path"] == server.base_dir
+
+
+def test_runs_that_failed_for_one_cause_are_one_line(campaign, client):
+    for run in campaign.runs.all():
+        Run.objects.filter(pk=run.pk).update(
+            state="failed",
+            code="step_failed",
+            message=f"Step load-{run.pk} ended.",
+            wording={"text": "Step %(name)s ended.", "values": {"name": f"load-{run.pk}"}},
+        )
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    assert f"{campaign.runs.count()} runs: one cause" in page
+    assert page.count("step_failed") == 1
