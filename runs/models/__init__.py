@@ -12,6 +12,7 @@ from runs.models.campaigns import (
     SavedComparison,
 )
 from runs.models.changes import Change, StaleCell, Webhook, WebhookDelivery
+from runs.models.gate_answers import GateAnswer
 from runs.models.hardware import Environment, HardwareProfile
 from runs.models.leases import Lease, PreparedCluster
 from runs.models.measurements import Measurement, Metric, Series
@@ -66,6 +67,7 @@ __all__ = [
     "ConfigurationRevision",
     "Discrepancy",
     "Environment",
+    "GateAnswer",
     "HardwareProfile",
     "Installation",
     "Instance",

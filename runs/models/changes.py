@@ -24,6 +24,7 @@ class ChangeReason(models.TextChoices):
 
     LATER_RUNS = "later_runs", _("later runs no longer show it")
     WITHDRAWN = "withdrawn", _("its run was withdrawn")
+    LEFT = "left_behind", _("its branch has left the commit behind")
     NEWER_RULES = "newer_rules", _("newer rules do not find it")
 
 

@@ -68,6 +68,8 @@ class RevisionRef(models.Model):
 
     revision = models.ForeignKey("Revision", models.CASCADE, related_name="further_refs")
     ref = models.CharField(_("branch or tag"), max_length=200)
+    # Null for what was noted before this was kept.
+    known_at = models.DateTimeField(auto_now_add=True, null=True)
 
     class Meta:
         ordering = ["revision", "ref"]

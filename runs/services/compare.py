@@ -1,11 +1,15 @@
-"""Comparing: comparisons that a person has saved."""
+"""Comparing: comparisons that a person has saved, and answers that CI jobs were given."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.models import SavedComparison
+from runs.analysis.inference import RULES
+from runs.models import GateAnswer, SavedComparison
+from runs.selectors.compare import gate_answers, verdicts
+from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.state import CompareState
+from runs.selectors.compare.verdicts import Asked, SideVerdict
 from runs.services import slugs
 from runs.services.errors import ServiceError
 
@@ -29,3 +33,33 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
         )
     comparison = SavedComparison(title=title[:200], note=note, query=state.query, created_by=user)
     return slugs.store(comparison, called=title, otherwise="comparison")
+
+
+def answered(found: SideVerdict, asked: Asked, *, is_job: bool) -> list[Told]:
+    """What was told to this question otherwise before; keeps the answer that a job is given now.
+
+    An answer by the same words and the same runs is kept once. Three queries at most.
+    """
+    if found.head.revision is None:
+        return []
+    before = gate_answers.given(found, asked)
+    if not before and not is_job:
+        return []
+    runs = gate_answers.runs_of(found)
+    last = before[0] if before else None
+    is_kept = last and last.runs == runs and gate_answers.is_as_today(last, found)
+    if is_job and not is_kept:
+        known, fingerprint = gate_answers.question(found, asked)
+        GateAnswer.objects.create(
+            campaign=found.head.campaign,
+            head=found.head.revision,
+            base=found.base.text[:300],
+            base_revision=found.base.revision,
+            asked=known,
+            fingerprint=fingerprint,
+            overall=found.overall,
+            table=verdicts.as_json(found),
+            runs=runs,
+            rules=RULES,
+        )
+    return gate_answers.otherwise(before, found, runs)

@@ -19,17 +19,19 @@ from runs.api.compare import schema as compare_schema
 from runs.api.compare.markdown import markdown, settled
 from runs.api.doors import QueryDoor
 from runs.api.rendering import JSONRenderer
-from runs.models import Metric
+from runs.models import Metric, Token
 from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+from runs.services import compare as answers
 
 
 class MarkdownRenderer(JSONRenderer):
@@ -67,7 +69,7 @@ class CompareDoor(QueryDoor):
         base, head, asked = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             found = _compared(base, head, asked)
-            text = markdown(found, request.build_absolute_uri)
+            text = markdown(found, request.build_absolute_uri, _told(found, asked, request))
             settling = bisections.settling(
                 found, metrics=list(asked.metrics), ignore=asked.ignore, to=reader(request)
             )
@@ -80,7 +82,7 @@ class CompareDoor(QueryDoor):
         body = caching.answer(
             key,
             known.results,
-            lambda: JSONRenderer().render(_body(_compared(base, head, asked), request)).decode(),
+            lambda: JSONRenderer().render(_body(base, head, asked, request)).decode(),
         )
         return HttpResponse(body, content_type=JSONRenderer.media_type)
 
@@ -130,6 +132,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "head": _side(head, request),
             "together": [],
             "rows": [],
+            "told_before": [],
         }
     )
 
@@ -152,7 +155,14 @@ def _check_metrics(asked: Asked, to: Reader) -> None:
         raise doors.refuse("metric", "unknown_metric", message)
 
 
-def _body(found: SideVerdict, request: Request) -> dict[str, Any]:
+def _told(found: SideVerdict, asked: Asked, request: Request) -> list[Told]:
+    """What was told before and otherwise; what a CI job is told now is kept."""
+    is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
+    return answers.answered(found, asked, is_job=is_job)
+
+
+def _body(base: Side, head: Side, asked: Asked, request: Request) -> dict[str, Any]:
+    found = _compared(base, head, asked)
     return {
         "overall": found.overall,
         "exit_code": found.exit_code,
@@ -162,6 +172,17 @@ def _body(found: SideVerdict, request: Request) -> dict[str, Any]:
         "head": _side(found.head, request),
         "together": [_average(metric, each) for metric, each in found.together.items()],
         "rows": [_row(row) for row in found.rows],
+        "told_before": [
+            {
+                "given_at": each.given_at,
+                "overall": each.overall,
+                "exit_code": each.exit_code,
+                "rules": each.rules,
+                "because": each.because,
+                "message": each.text,
+            }
+            for each in _told(found, asked, request)
+        ],
     }
 
 

@@ -14,6 +14,7 @@ from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, verdicts
 from runs.selectors.compare.bisections import Measured
+from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
@@ -30,15 +31,17 @@ MOST_LOG = 4000
 Address = Callable[[str], str]
 
 
-def markdown(found: SideVerdict, address: Address) -> str:
+def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) -> str:
     """The verdict first, then what was compared, the table, and what the verdict rests on.
 
-    `address` makes a path absolute. Rows that prove something come first.
+    `address` makes a path absolute; `told` is what was said before, and otherwise. Rows that prove
+    something come first.
     """
     rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
     parts = [
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
         _sides(found, address),
+        *(_plain(each.text) for each in told),
     ]
     parts += [
         _("On average over all rows, %(metric)s: **%(size)s**")

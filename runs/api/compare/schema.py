@@ -9,6 +9,7 @@ from rest_framework import serializers
 from runs.analysis.inference import VERDICTS
 from runs.api.judgements import JudgedSerializer
 from runs.models import Metric
+from runs.selectors.compare.gate_answers import BECAUSE
 
 Shape = serializers.Serializer[Any]
 
@@ -99,6 +100,21 @@ class AverageSerializer(Shape):
     rules = serializers.IntegerField(help_text="The version of the rules of judging.")
 
 
+class ToldSerializer(Shape):
+    """What a CI job was told to the same question before, where today's words are others.
+
+    `because` is `runs` (added or withdrawn since), `rules` (a newer version) or `history` (what is
+    known of it has changed).
+    """
+
+    given_at = serializers.DateTimeField()
+    overall = serializers.ChoiceField(choices=VERDICTS)
+    exit_code = serializers.IntegerField()
+    rules = serializers.IntegerField()
+    because = serializers.ChoiceField(choices=[*BECAUSE])
+    message = serializers.CharField()
+
+
 class ComparisonSerializer(Shape):
     """The table, and what it says as a whole."""
 
@@ -116,6 +132,7 @@ class ComparisonSerializer(Shape):
     head = SideSerializer()
     together = AverageSerializer(many=True)
     rows = VerdictRowSerializer(many=True)
+    told_before = ToldSerializer(many=True)
 
 
 SIDE = (
@@ -207,6 +224,7 @@ EXAMPLE = {
             "counts": True,
         }
     ],
+    "told_before": [],
 }
 COMPARE: dict[str, Any] = {
     "operation_id": "compare_retrieve",

@@ -45,7 +45,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     ids = {cell.pk for cell in head.cells}.union(
         *history.cells.values(), [c.pk for c in base.cells]
     )
-    runs = cell_runs.of_cells(ids)
+    runs = cell_runs.of_cells(ids, until=until)
     known = _Known(
         summaries,
         history,

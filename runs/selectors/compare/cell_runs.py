@@ -52,17 +52,18 @@ SELECT cell_id,
     array_agg(DISTINCT coalesce(labels->>'job', '')),
     {validity.COUNTS}
 FROM runs_run WHERE cell_id = ANY(%s) AND {validity.COUNTED}
-    AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) GROUP BY cell_id
+    AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) AND (%s::bigint IS NULL OR id <= %s)
+GROUP BY cell_id
 """  # noqa: S608 - of constants
 
 
 def of_cells(
-    cell_ids: Collection[int], *, jobs: Collection[str] | None = None
+    cell_ids: Collection[int], *, jobs: Collection[str] | None = None, until: int | None = None
 ) -> dict[int, CellRuns]:
-    """The finished runs of these cells (of these `jobs`), by cell. One query."""
+    """The finished runs of these cells (of these `jobs`; `until` this one), by cell. One query."""
     of_jobs = None if jobs is None else list(jobs)
     with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_SQL, [list(cell_ids), of_jobs, of_jobs])
+        cursor.execute(_SQL, [list(cell_ids), of_jobs, of_jobs, until, until])
         found = cursor.fetchall()
     return {cell: _read(*row) for cell, *row in found}
 

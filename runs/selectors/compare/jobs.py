@@ -89,7 +89,7 @@ def before(
     rows = _values(campaign, place, list(heads), list(metrics), until)
     cells = {cell for _metric, _key, _revision, cell, _values in rows}
     ids = cells | set(heads.values())
-    under = comparability.of_cells(ids, cell_runs.of_cells(ids))
+    under = comparability.of_cells(ids, cell_runs.of_cells(ids, until=until))
     points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
     found: dict[tuple[int, str], list[int]] = defaultdict(list)
     for metric, key, revision, cell, values in sorted(rows, key=lambda row: place[row[2]]):

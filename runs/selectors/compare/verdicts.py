@@ -237,7 +237,7 @@ def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
     rows = [_row(row, metrics[row["metric"]]) for row in stored["rows"] if row["metric"] in metrics]
     # Tables of 0.2 and before have no averages.
     together = {
-        metrics[each["metric"]]: _inference(each["comparison"])
+        metrics[each["metric"]]: inference(each["comparison"])
         for each in stored.get("together", ())
         if each["metric"] in metrics
     }
@@ -277,13 +277,14 @@ def _row(stored: Json, metric: Metric) -> VerdictRow:
         _summary(stored["head"]),
         CellRuns(**_known(CellRuns, stored["base_runs"]) | _judged(stored["base_runs"])),
         CellRuns(**_known(CellRuns, stored["head_runs"]) | _judged(stored["head_runs"])),
-        _inference(stored["comparison"]),
+        inference(stored["comparison"]),
         is_asked=stored["is_asked"],
         head_cell=stored["head_cell"],
     )
 
 
-def _inference(stored: Json) -> Inference:
+def inference(stored: Json) -> Inference:
+    """The answer of a stored row."""
     known = _known(Inference, stored)
     differing = tuple(Differing(**_known(Differing, each)) for each in known["differing"])
     return Inference(**{**known, "differing": differing, **_judged(stored)})

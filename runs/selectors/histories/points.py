@@ -22,6 +22,7 @@ from django.db.models import (
 )
 from django.db.models.functions import TruncDay
 
+from runs.analysis.lineage import Commit, left_behind
 from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, RevisionRef, Run
 from runs.selectors.histories import revisions
 
@@ -92,8 +93,8 @@ def of(
 ) -> Points:
     """The points of each history, the oldest first. Two queries.
 
-    Revisions are those of the branch `ref`, if given. A history with any revision leaves out
-    uploads without one. Both start at `since`.
+    Revisions are those of the branch `ref`, if given, without those that a branch has left behind.
+    A history with any revision leaves out uploads without one. Both start at `since`.
     """
     found = _revisions(campaign, metric, keys, ref, since)
     days = _days(campaign, metric, [key for key in keys if key not in found], since)
@@ -130,14 +131,19 @@ def _revisions(
     ordered = rows.order_by(OF_CELL, "cell__revision_id")
     found: Points = defaultdict(list)
     parents: dict[str, list[str]] = {}
+    refs: dict[str, str] = {}
     for key, cell, n, median, low, high, sha, branch, url, of_sha, at in ordered.values_list(
         *of_cell, *of_revision, "cell__revision__parents", OF_CELL
     ):
-        parents[sha] = of_sha
+        parents[sha], refs[sha] = of_sha, branch
         found[key].append(
             HistoryPoint(at, cell, n, median, low, high, sha=sha, ref=branch, url=url)
         )
-    return {key: by_commit(points, parents) for key, points in found.items()}
+    left = left_behind(Commit(sha, ref or refs[sha], of_sha) for sha, of_sha in parents.items())
+    return {
+        key: [point for point in by_commit(points, parents) if point.sha not in left]
+        for key, points in found.items()
+    }
 
 
 def by_commit(

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from runs.analysis.lineage import Commit, left_behind
 from runs.models import Campaign, Cell, Project, Revision, RevisionRef, Run
 from runs.selectors.access.projects import DEFAULT
 
@@ -37,6 +38,8 @@ SHORTEST_SHA = 4
 # Of SHA-1 and SHA-256.
 WHOLE_SHA = (40, 64)
 MOST_ANCESTORS = 1000
+# So many commits that a branch has left behind are looked past.
+MOST_LEFT = 20
 
 
 class UnknownRevision(ValueError):
@@ -94,9 +97,15 @@ def tracked(campaign: Campaign) -> QuerySet[Revision]:
     return found.filter(on_ref(campaign.tracked_ref)) if campaign.tracked_ref else found
 
 
-def on_ref(ref: str) -> Q:
-    """The condition that a revision is on a branch or tag, one of those it was uploaded with."""
+def on_ref(ref: str, arrived: int | None = None) -> Q:
+    """The condition that a revision is on a branch or tag, one of those it was uploaded with.
+
+    If a run is given, those that were known when it was stored.
+    """
     further = RevisionRef.objects.filter(revision=OuterRef("pk"), ref=ref)
+    if arrived is not None:
+        at = Run.objects.filter(pk=arrived).values("queued_at")
+        further = further.filter(Q(known_at=None) | Q(known_at__lte=Subquery(at)))
     return Q(ref=ref) | Q(Exists(further))
 
 
@@ -110,9 +119,7 @@ def baseline(campaign: Campaign, head: Revision, ref: str) -> Revision | None:
     lineage = ancestors(head)
     measured_there = {found.sha: found for found in on_branch.filter(sha__in=lineage)}
     nearest = next((measured_there[sha] for sha in lineage if sha in measured_there), None)
-    if nearest is not None:
-        return nearest
-    return _first(on_branch, campaign, until=moment_of(head))
+    return nearest or next(iter(last(campaign, head, ref, 1)), None)
 
 
 def last(
@@ -120,14 +127,27 @@ def last(
 ) -> list[Revision]:
     """The last revisions before a commit, the newest first; never the commit itself.
 
-    They are those of the branch, of all branches where none is named; if a run is given, those of
-    which that one or an earlier one was stored.
+    They are those of the branch, of all branches where none is named, without those that it has
+    left behind; if a run is given, those of which that one or an earlier one was stored.
     """
-    on_branch = measured(campaign).filter(on_ref(ref) if ref else Q()).exclude(pk=head.pk)
+    on_branch = measured(campaign).exclude(pk=head.pk)
+    if ref:
+        on_branch = on_branch.filter(on_ref(ref, arrived))
     if arrived is not None:
         stored = Run.objects.filter(campaign=campaign, cell__revision=OuterRef("pk"))
         on_branch = on_branch.filter(Exists(stored.filter(pk__lte=arrived)))
-    return _newest(on_branch, campaign, number, until=moment_of(head))
+    found = _newest(on_branch, campaign, number + MOST_LEFT, until=moment_of(head))
+    line = [*reversed(found), *([head] if head.ref == ref or not ref else [])]
+    left = left_behind(Commit(each.sha, ref or each.ref, each.parents) for each in line)
+    return [each for each in found if each.sha not in left][:number]
+
+
+def left(campaign: Campaign, number: int) -> frozenset[str]:
+    """Those of the newest commits that the history's branch has left behind. One query."""
+    ref = campaign.tracked_ref
+    newest_ones = tracked(campaign).values_list("sha", "ref", "parents")[:number]
+    commits = [Commit(sha, ref or own, parents) for sha, own, parents in reversed(newest_ones)]
+    return left_behind(commits)
 
 
 def arrived(campaign: Campaign, of: Iterable[Revision]) -> int:
@@ -159,8 +179,7 @@ def newest(campaign: Campaign) -> Revision | None:
 
 def before(campaign: Campaign, revision: Revision) -> Revision | None:
     """The one in the history before a revision, which need not be in the history itself."""
-    others = tracked(campaign).exclude(pk=revision.pk)
-    return _first(others, campaign, until=moment_of(revision))
+    return next(iter(last(campaign, revision, campaign.tracked_ref, 1)), None)
 
 
 # A whole commit may be known by fewer digits; in a project hardly ever by several numbers of them.

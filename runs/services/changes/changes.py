@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from runs import dispatch
 from runs.analysis import inference, monitoring
-from runs.analysis.change_points import ChangePoint
+from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
 from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
-from runs.selectors.histories import causes, histories, suites
+from runs.selectors.histories import causes, histories, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.access import audit
@@ -78,6 +78,7 @@ def find(*, campaign_id: int) -> list[Change]:
         for key, cells in _by_series(stale | (_beside(campaign, stale) if jobs else set())).items():
             for each in change_selectors.watched(campaign, key, cells, jobs):
                 found += _news(each)
+        _refute_left(campaign)
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     _tell([change.pk for change in found])
     return found
@@ -220,6 +221,13 @@ def refute(*, changes: QuerySet[Change], reason: str) -> None:
         decision=Change.Decision.REFUTED, settled_at=timezone.now(), reason=reason, mailed_at=None
     )
     _tell(keys)
+
+
+def _refute_left(campaign: Campaign) -> None:
+    """Refute what began at a commit that its branch has left behind, as after a forced push."""
+    if left := revisions.left(campaign, WINDOW):
+        own = Change.objects.filter(campaign=campaign, cell__revision__sha__in=left)
+        refute(changes=own, reason=Change.Reason.LEFT)
 
 
 def _reopen(keys: Collection[int]) -> None:

@@ -12,8 +12,8 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.selectors import validity
+from runs.selectors.compare import gate_answers, summary
 from runs.selectors.compare import state as compare_state
-from runs.selectors.compare import summary
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
@@ -99,7 +99,7 @@ class HeatPlace:
 
 
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
-    """Everything about the comparison; asks the database nothing."""
+    """Everything about the comparison. One query, for a comparison of commits."""
     rows = page.forest[:MOST_ROWS]
     return {
         "page": page,
@@ -124,6 +124,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "all_rows": len(page.forest),
         "left_out": len(page.forest) - len(rows),
         "summaries": summary.of_comparison(page),
+        "told": gate_answers.of_page(page),
         "counts": _counts(page),
         "heat": _heat(page, words),
         "differences": _differences(page),
