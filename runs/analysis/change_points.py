@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -64,9 +64,15 @@ class ChangePoint:
 
 
 def find(
-    points: Sequence[float | Sequence[float]], *, minimum_effect: float = MINIMUM_EFFECT
+    points: Sequence[float | Sequence[float]],
+    *,
+    minimum_effect: float = MINIMUM_EFFECT,
+    moves: Collection[int] = (),
 ) -> tuple[ChangePoint, ...]:
     """The change points of a history, in its order.
+
+    `moves` are places at which others that were measured with it changed: a change that may lie at
+    one of them is placed there.
 
     A point is a value or the values of its repeats, of which the median counts; medians of three
     runs make an alarm far rarer than single runs do. Segments have at least MINIMUM_SEGMENT points
@@ -78,7 +84,8 @@ def find(
     history = _History.of(points)
     if len(history.logs) < 2 * history.shortest:
         return ()
-    return _pruned(history, _refined(history, _candidates(history)), math.log1p(minimum_effect))
+    found = _pruned(history, _refined(history, _candidates(history)), math.log1p(minimum_effect))
+    return _with_others(history, found, moves) if moves else found
 
 
 def unreported(
@@ -199,6 +206,26 @@ def _pruned(history: _History, places: list[int], minimum: float) -> tuple[Chang
         kept = [change.position for change in placed if change.position != weakest]
         placed = _placed_in_order(history, kept)
     return tuple(placed)
+
+
+def _with_others(
+    history: _History, found: Sequence[ChangePoint], moves: Collection[int]
+) -> tuple[ChangePoint, ...]:
+    """Each at the nearest of these places that is as likely as its own."""
+    places = [
+        min(
+            (place for place in moves if each.earliest <= place <= each.latest),
+            key=lambda place: abs(place - each.position),
+            default=each.position,
+        )
+        for each in found
+    ]
+    if len(set(places)) < len(places):
+        return tuple(found)
+    return tuple(
+        replace(change, earliest=each.earliest, latest=each.latest)
+        for change, each in zip(_changes(history, places), found, strict=True)
+    )
 
 
 def _weakest(changes: Sequence[ChangePoint], minimum: float, shortest: int = 0) -> int | None:

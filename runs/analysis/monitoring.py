@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -123,15 +123,17 @@ def news(
     *,
     last_is_new: bool = True,
     jobs: Sequence[Values] = (),
+    moves: Collection[int] = (),
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> News:
     """Analyse a history whose points have the positive values of their repeats.
 
     A step is reported once, though its place moves by a few points as others come. The alarm is for
     the end only, if the last point is new: nobody needs one for imported points. `jobs` has the
-    values of each job that measured the last point.
+    values of each job that measured the last point, `moves` the places at which the series moved
+    that were measured with it.
     """
-    found = change_points.find(history, minimum_effect=minimum_effect)
+    found = change_points.find(history, minimum_effect=minimum_effect, moves=moves)
     steps = [each for each in known if each.kind == "step"]
     alarms = [each for each in known if each.kind == "alarm" and not each.settled]
     confirmed = [each for each in alarms if _match(found, each)]
@@ -196,10 +198,11 @@ def again(
     history: Sequence[Values],
     known: Iterable[Known],
     *,
+    moves: Collection[int] = (),
     minimum_effect: float = MINIMUM_EFFECT,
 ) -> dict[int, ChangePoint | None]:
     """What these rules say of steps that were reported before; None where they find none."""
-    found = change_points.find(history, minimum_effect=minimum_effect)
+    found = change_points.find(history, minimum_effect=minimum_effect, moves=moves)
     return {each.id: _match(found, each) for each in known if each.kind == "step"}
 
 

@@ -9,7 +9,8 @@ commit's, and each series tells it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -37,8 +38,19 @@ INVERSE = 0.98
 SWEEPS = 10
 
 
-def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Floats | None:
+@dataclass(frozen=True)
+class Suite:
     """What each job did to all series, as a log of speed, without moves that stay.
+
+    `moves` are the places of these: most series moved there, by half of the move or more.
+    """
+
+    part: Floats
+    moves: tuple[int, ...]
+
+
+def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Suite | None:
+    """What the jobs did to all series of a suite.
 
     `logs` are of speed: a row a series, a column a job, NaN where not measured; `conditions` has
     the condition of each row. None for fewer than LEAST_SERIES series that say something of their
@@ -48,10 +60,11 @@ def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Floats | None:
     if len(own) < LEAST_SERIES or own.shape[1] < 2 * MINIMUM_SEGMENT:
         return None
     part = _polished(own)
-    level = _level(part)
+    bounds = _bounds(part)
+    level = _level(part, bounds)
     flicker = part - level
     flicker[~_agree(own - level, flicker)] = 0.0
-    return flicker
+    return Suite(flicker, tuple(_moves(own - flicker, level, bounds)))
 
 
 def _apart(logs: Floats, conditions: Sequence[Hashable]) -> list[int]:
@@ -89,14 +102,28 @@ def _polished(own: Floats) -> Floats:
     return part
 
 
-def _level(part: Floats) -> Floats:
-    """The level of each stretch between moves that stay; a few jobs on a slow host are none."""
+def _bounds(part: Floats) -> list[int]:
+    """Where stretches between moves that stay begin and end."""
     found = change_points.find(np.exp(part).tolist())
-    bounds = [0, *(change.position for change in found), len(part)]
+    return [0, *(change.position for change in found), len(part)]
+
+
+def _level(part: Floats, bounds: Sequence[int]) -> Floats:
+    """The level of each stretch; a few jobs on a slow host are none."""
     level = np.zeros(len(part))
     for begin, end in itertools.pairwise(bounds):
         level[begin:end] = np.median(part[begin:end])
     return level
+
+
+def _moves(own: Floats, level: Floats, bounds: Sequence[int]) -> Iterator[int]:
+    """The places of moves that most series made."""
+    for begin, at, end in zip(bounds, bounds[1:], bounds[2:], strict=False):
+        known = ~(np.isnan(own[:, begin:at]).all(axis=1) | np.isnan(own[:, at:end]).all(axis=1))
+        before = np.nanmedian(own[known, begin:at], axis=1)
+        after = np.nanmedian(own[known, at:end], axis=1)
+        if known.any() and ((after - before) / (level[at] - level[begin]) >= 0.5).mean() >= MOST:
+            yield at
 
 
 def _agree(own: Floats, flicker: Floats) -> NDArray[np.bool_]:

@@ -47,8 +47,20 @@ class ChangeRevisionSerializer(serializers.Serializer[Any]):
     url = serializers.CharField()
 
 
+class MachineFactSerializer(serializers.Serializer[Any]):
+    """A fact of the machine that differs after the change."""
+
+    kind = serializers.ChoiceField(choices=["hardware", "environment"])
+    name = serializers.CharField()
+    before = serializers.ListField()
+    after = serializers.ListField()
+
+
 class ChangeSerializer(serializers.Serializer[Change]):
-    """A step of a history's level, or the alarm of two jobs.
+    """A step of a history's level, a change of the machine, or the alarm of two jobs.
+
+    Of the kind `machine` are steps where the machine changed (`facts` are what is known of that),
+    or with which most series of a suite moved.
 
     `ratio` is `after` / `before`, the medians of the levels; `run` the first run after the change,
     begun at `at`, and `revision` its revision, where it has one. A step lies from `earliest` to
@@ -74,6 +86,7 @@ class ChangeSerializer(serializers.Serializer[Change]):
     p_value = serializers.FloatField(allow_null=True)
     earliest = serializers.CharField()
     latest = serializers.CharField()
+    facts = MachineFactSerializer(many=True)
     rules = serializers.IntegerField()
     found_at = serializers.DateTimeField()
     decision = serializers.ChoiceField(choices=Change.Decision.choices)
@@ -85,10 +98,15 @@ class ChangeSerializer(serializers.Serializer[Change]):
 
 
 class DecisionSerializer(serializers.Serializer[Any]):
-    """What somebody says of a change; `open` takes it back."""
+    """What somebody says of a change; `open` takes it back.
+
+    `of` is `cause` for all changes of its campaign that begin at the same commit (or day) and have
+    the same decision, as in the inbox.
+    """
 
     decision = serializers.ChoiceField(choices=[(each.value, each.label) for each in DECISIONS])
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
+    of = serializers.ChoiceField(choices=["change", "cause"], default="change")
 
 
 class ChangeDoor(ReadOnlyDoor[Change]):
@@ -115,12 +133,14 @@ class ChangeDoor(ReadOnlyDoor[Change]):
     )
     @action(detail=True, methods=["post"])
     def decision(self, request: Request, pk: str) -> Response:
-        """Confirm or dismiss a change; later analyses keep the decision."""
+        """Confirm or dismiss a change, or its cause; later analyses keep the decision."""
         change = self.get_object()
         given = DecisionSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
-        changes.decide(change=change, by=by, **given.validated_data)
+        said = dict(given.validated_data)
+        decide = changes.decide_cause if said.pop("of") == "cause" else changes.decide
+        decide(change=change, by=by, **said)
         return Response(self.get_serializer(self.get_object()).data)
 
 

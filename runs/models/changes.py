@@ -32,6 +32,7 @@ class ChangeKind(models.TextChoices):
     """How a change was found; see `Change.Kind`."""
 
     STEP = "step", _("step")
+    MACHINE = "machine", _("machine")
     ALARM = "alarm", _("alarm")
 
 
@@ -39,12 +40,17 @@ class Change(models.Model):
     """A point of a history from which on the metric is different. Each is reported once.
 
     `run` is the first one of the first point after the change and `cell` that run's; `ratio` is
-    that of the medians after and before. A decision without `decided_at` was made automatically.
+    that of the medians after and before. A step is of the kind `machine` where the machine changed,
+    or most series of a suite moved with it; `facts` are what is known to have changed there: kind,
+    name, before and after. A decision without `decided_at` was made automatically.
     """
 
     Kind: TypeAlias = ChangeKind
     Decision: TypeAlias = ChangeDecision
     Reason: TypeAlias = ChangeReason
+
+    # Changes of a level; an alarm is of a point.
+    STEPS = (ChangeKind.STEP, ChangeKind.MACHINE)
 
     # The cell's, for lists of a campaign; kept by a trigger (migration 0054).
     campaign = models.ForeignKey(
@@ -65,6 +71,7 @@ class Change(models.Model):
     # The points between which the true place lies in 95 of 100 cases: commits, else days.
     earliest = models.CharField(max_length=64, blank=True, default="", db_default="")
     latest = models.CharField(max_length=64, blank=True, default="", db_default="")
+    facts = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     found_at = models.DateTimeField(auto_now_add=True)
     decision = models.CharField(max_length=10, choices=Decision, default=Decision.OPEN)
     note = models.TextField(blank=True)

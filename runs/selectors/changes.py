@@ -28,6 +28,7 @@ from runs.selectors.access.rights import Right
 from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.histories.suites import SuiteJobs
 from runs.selectors.newest import of_each
 
 # For older points the median is enough; an alarm looks at the runs of the last ones.
@@ -40,7 +41,7 @@ class Watched:
     """The end of one history of one metric: points, their values, and changes reported for it.
 
     `last_is_new` says whether the last point has new runs, `jobs` has the values of each job that
-    measured it.
+    measured it. `moves` are the places at which most series of its suite moved.
     """
 
     metric: Metric
@@ -49,14 +50,15 @@ class Watched:
     known: tuple[Known, ...]
     last_is_new: bool
     jobs: tuple[tuple[float, ...], ...] = ()
+    moves: tuple[int, ...] = ()
 
 
 def watched(
-    campaign: Campaign, key: str, cells: Collection[int], jobs: Mapping[str, float]
+    campaign: Campaign, key: str, cells: Collection[int], suite: SuiteJobs
 ) -> Iterator[Watched]:
     """The history of each metric with a better direction that these cells of one series have.
 
-    What `jobs` did to all series, by commit (see suites.of_jobs), is taken out of its values.
+    What the jobs of its suite did to all series is taken out of its values.
     Points with values that are not positive are left out: they have no logarithm.
     """
     since = _since(campaign, key, cells)
@@ -70,10 +72,13 @@ def watched(
             yield Watched(
                 metric=metric,
                 points=points,
-                history=_without(_values(points, single), points, metric, jobs),
+                history=_without(_values(points, single), points, metric, suite.parts),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
                 jobs=_by_job(single.get(_mark(points[-1]), ())),
+                moves=tuple(
+                    place for place, point in enumerate(points) if point.sha in suite.moves
+                ),
             )
 
 
@@ -170,7 +175,7 @@ def _known(
     return tuple(
         Known(
             id=change.pk,
-            kind="step" if change.kind == Change.Kind.STEP else "alarm",
+            kind="step" if change.kind in Change.STEPS else "alarm",
             position=position,
             ratio=change.ratio,
             settled=change.decision != Change.Decision.OPEN,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +19,7 @@ from runs.selectors import changes as webhook_selectors
 from runs.selectors import runs
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.histories import causes
+from runs.selectors.histories import causes, machines
 from runs.selectors.histories.causes import Cause
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
@@ -40,10 +41,14 @@ DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "re
 
 @dataclass(frozen=True)
 class Row:
-    """A cause, and the CI job of the first run after it."""
+    """A cause, and the CI job of the first run after it.
+
+    `again` is the query of the form that measures the parent again, where the machine is a server.
+    """
 
     cause: Cause
     job_url: str
+    again: str = ""
 
 
 @require_safe
@@ -76,7 +81,11 @@ def newest(to: projects.Reader) -> list[Row]:
 
 
 def _rows(found: causes.Page) -> list[Row]:
-    return [Row(each, runs.job_address(each.first.run.labels)) for each in found.causes]
+    again = machines.again(found.causes)
+    return [
+        Row(each, runs.job_address(each.first.run.labels), urlencode(again.get(each.sha, {})))
+        for each in found.causes
+    ]
 
 
 class WebhookForm(forms.Form):

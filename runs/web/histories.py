@@ -203,7 +203,7 @@ def _marks(each: History) -> list[Mark]:
     for change in each.changes:
         place = histories.place(change, each.points)
         if change.decision not in gone and place is not None:
-            is_step = change.kind == Change.Kind.STEP
+            is_step = change.kind in Change.STEPS
             at = each.points[place].at
             marks.append(Mark(at, change.before, change.after, is_step))
     return marks

@@ -122,7 +122,7 @@ def _is_alike(under: Comparability, cell: int, head: int, ignore: Collection[str
 def _dismissed(cells: Collection[int]) -> frozenset[tuple[int, int]]:
     """(metric, cell) of steps of which people say that they are none."""
     found = Change.objects.filter(
-        cell__in=cells, kind=Change.Kind.STEP, decision=Change.Decision.DISMISSED
+        cell__in=cells, kind__in=Change.STEPS, decision=Change.Decision.DISMISSED
     )
     return frozenset(found.values_list("metric_id", "cell_id"))
 

@@ -1,5 +1,6 @@
 """Changes by cause: what begins at one commit, or day, of a campaign is one item of every list."""
 
+import shlex
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,16 +13,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference.verdicts import Direction
-from runs.analysis.suites import LEAST_SERIES, MOST
 from runs.models import CellSummary, Change
+from runs.selectors.compare import fact_words
 from runs.selectors.compare.verdict_words import printed_size
 from runs.selectors.histories import histories
 
 # Of one page. A commit that changes more has the rest in its histories.
 MOST_CHANGES = 200
-MACHINE = _lazy(
-    "Most series moved together: the machine, or this commit. Measure its parent again on the same "
-    "machine: benchlab-upload --pair base=COMMAND head=COMMAND"
+UNKNOWN = _lazy(
+    "Most series moved together, and nothing known of the machine changed: the machine, or this "
+    "commit. Measure its parent again here: %(command)s"
+)
+AGAIN = (
+    "benchlab-upload --campaign %(campaign)s --scenario %(scenario)s --compare %(branch)s "
+    "--pair base=COMMAND head=COMMAND"
 )
 DAY = TruncDate("run__started_at", tzinfo=UTC)
 
@@ -42,6 +47,11 @@ class Cause:
         return self.changes[0]
 
     @property
+    def sha(self) -> str:
+        """The commit; empty where uploads state none."""
+        return self.first.cell.revision.sha if self.first.cell.revision else ""
+
+    @property
     def since(self) -> str:
         """The commit, else the day."""
         revision, at = self.first.cell.revision, self.first.run.started_at
@@ -59,16 +69,44 @@ class Cause:
 
     @property
     def is_machine(self) -> bool:
-        """Whether most series of a suite moved together: the machine, or all that was measured."""
-        own = [each for each in self.changes if each.kind == Change.Kind.STEP]
-        moved = {(each.cell.series_key, each.metric_id) for each in own}
-        series = sum(self.measured.get(metric, 0) for metric in {each.metric_id for each in own})
-        return len({key for key, _metric in moved}) >= LEAST_SERIES and len(moved) >= MOST * series
+        """Whether it is the machine's: it changed, or most series of a suite moved with it."""
+        return any(each.kind == Change.Kind.MACHINE for each in self.changes)
+
+    @property
+    def facts(self) -> list[str]:
+        """What is known to have changed on the machine: "CPU model: Xeon A → Xeon B"."""
+        found: dict[str, None] = {}
+        for change in self.changes:
+            for each in change.facts:
+                sides = [
+                    ", ".join(fact_words.fact_value(each["name"], value) for value in each[side])
+                    for side in ("before", "after")
+                ]
+                name = fact_words.fact(each["kind"], each["name"])
+                found[f"{name}: {sides[0]} → {sides[1]}"] = None
+        return list(found)
+
+    @property
+    def again(self) -> str:
+        """The client's command that measures the parent and this commit in turn."""
+        campaign, revision = self.first.cell.campaign, self.first.cell.revision
+        words = {
+            "campaign": campaign.uploaded_as or campaign.slug,
+            "scenario": campaign.scenario.slug,
+            "branch": campaign.tracked_ref or (revision.ref if revision else "") or "main",
+        }
+        return AGAIN % {name: shlex.quote(word) for name, word in words.items()}
 
     @property
     def lines(self) -> list[str]:
         """One for each metric and verdict: "tps: 6 of 12 conditions 6.6 to 7.2 % slower"."""
-        return [*self._lines, *([str(MACHINE)] if self.is_machine else [])]
+        return [*self._lines, *([self._machine] if self.is_machine else [])]
+
+    @property
+    def _machine(self) -> str:
+        if self.facts:
+            return _("The machine changed: %(facts)s.") % {"facts": "; ".join(self.facts)}
+        return str(UNKNOWN) % {"command": self.again}
 
     @property
     def _lines(self) -> list[str]:

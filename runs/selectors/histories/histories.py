@@ -86,7 +86,7 @@ def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, 
 
 def all_changes() -> QuerySet[Change]:
     """Every change with what its row shows, the newest first."""
-    related = ("cell__campaign", "cell__revision", "metric", "run", "decided_by")
+    related = ("cell__campaign__scenario", "cell__revision", "metric", "run", "decided_by")
     found = Change.objects.select_related(*related).defer("run__plan")
     return found.order_by("-pk")
 

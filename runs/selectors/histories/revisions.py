@@ -150,6 +150,12 @@ def left(campaign: Campaign, number: int) -> frozenset[str]:
     return left_behind(commits)
 
 
+def following(campaign: Campaign, revision: Revision, number: int) -> list[Revision]:
+    """The next revisions of the history after a commit, the oldest first. One query."""
+    later = tracked(campaign).filter(made_at__gte=moment_of(revision)).exclude(pk=revision.pk)  # type: ignore[misc]  # annotated
+    return list(later.reverse()[:number])
+
+
 def arrived(campaign: Campaign, of: Iterable[Revision]) -> int:
     """The last run of these commits: what was stored after it is later than they are. One query."""
     found = Run.objects.filter(campaign=campaign, cell__revision__in=list(of))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,8 +32,19 @@ def sign(metric: Metric) -> int:
     return 1 if metric.direction == Metric.Direction.HIGHER else -1
 
 
-def of_jobs(campaign: Campaign) -> Mapping[str, float]:
+@dataclass(frozen=True)
+class SuiteJobs:
     """By commit the log of what its jobs did to the speed of all series; empty for a few series.
+
+    `moves` are the commits from which on most series are at another level.
+    """
+
+    parts: Mapping[str, float] = field(default_factory=dict)
+    moves: frozenset[str] = frozenset()
+
+
+def of_jobs(campaign: Campaign) -> SuiteJobs:
+    """What the jobs of a campaign did to all of its series.
 
     Of the metrics that tools share only the one that the campaign is about is looked at: the others
     are of the same runs. Three queries, two where there are too few series.
@@ -45,7 +57,7 @@ def of_jobs(campaign: Campaign) -> Mapping[str, float]:
     }
     series = _series(campaign, list(places))
     if len(series) < suites.LEAST_SERIES:
-        return {}
+        return SuiteJobs()
     logs = np.full((len(series), len(places)), np.nan)
     rows = {each: number for number, each in enumerate(series)}
     for key, metric, revision, median in _medians(campaign, list(places), series):
@@ -53,8 +65,11 @@ def of_jobs(campaign: Campaign) -> Mapping[str, float]:
             logs[row, places[revision][0]] = series[key, metric] * math.log(median)
     found = suites.of_jobs(logs, [key for key, _metric in series])
     if found is None:
-        return {}
-    return {sha: float(found[number]) for number, sha in places.values()}
+        return SuiteJobs()
+    return SuiteJobs(
+        {sha: float(found.part[number]) for number, sha in places.values()},
+        frozenset(sha for number, sha in places.values() if number in found.moves),
+    )
 
 
 def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:

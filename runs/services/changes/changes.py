@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from runs import dispatch
@@ -22,9 +22,10 @@ from runs.models.campaigns import Origin
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
 from runs.selectors.compare import bisections
-from runs.selectors.histories import causes, histories, revisions, suites
+from runs.selectors.histories import causes, histories, machines, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
+from runs.selectors.histories.suites import SuiteJobs
 from runs.services.access import audit
 from runs.services.campaigns import bisections as answers
 from runs.services.changes import webhooks
@@ -73,12 +74,17 @@ def find(*, campaign_id: int) -> list[Change]:
     waiting = list(StaleCell.objects.filter(campaign=campaign).values_list("pk", "cell_id"))
     found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
-        jobs = suites.of_jobs(campaign)
+        suite = suites.of_jobs(campaign)
         stale = {cell for _pk, cell in waiting}
-        for key, cells in _by_series(stale | (_beside(campaign, stale) if jobs else set())).items():
-            for each in change_selectors.watched(campaign, key, cells, jobs):
+        watched: set[int] = set()
+        for key, cells in _by_series(
+            stale | (_beside(campaign, stale) if suite.parts else set())
+        ).items():
+            for each in change_selectors.watched(campaign, key, cells, suite):
                 found += _news(each)
+                watched |= {known.id for known in each.known}
         _refute_left(campaign)
+        _mark_machines(suite, watched | {change.pk for change in found})
     StaleCell.objects.filter(pk__in=[pk for pk, _cell in waiting]).delete()
     _tell([change.pk for change in found])
     return found
@@ -137,7 +143,13 @@ def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
 
 def _news(each: Watched) -> list[Change]:
     """Store what is new in one history of one metric, and update what is known."""
-    news = monitoring.news(each.history, each.known, last_is_new=each.last_is_new, jobs=each.jobs)
+    news = monitoring.news(
+        each.history,
+        each.known,
+        last_is_new=each.last_is_new,
+        jobs=each.jobs,
+        moves=each.moves,
+    )
     # Before steps move, so that none is in the way of another one.
     refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
     _reopen(news.reopened)
@@ -166,7 +178,7 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     first = point.run or history_points.first_runs({point.cell})[point.cell].run
     told = _told(step, points)
     change = Change.objects.filter(pk=key)
-    taken = Change.objects.filter(run=first, kind=Change.Kind.STEP, metric__change=key)
+    taken = Change.objects.filter(run=first, kind__in=Change.STEPS, metric__change=key)
     if taken.exclude(pk=key).exists():
         del told["earliest"], told["latest"]
     else:
@@ -230,6 +242,20 @@ def _refute_left(campaign: Campaign) -> None:
         refute(changes=own, reason=Change.Reason.LEFT)
 
 
+def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
+    """Tell the machine's steps from those of a commit, and keep what changed on it."""
+    undecided = Q(decision=Change.Decision.OPEN, decided_at=None, kind__in=Change.STEPS)
+    rows = histories.all_changes().filter(undecided, pk__in=keys) if keys else ()
+    for cause in causes.of(rows):
+        seen = machines.changed(cause.first)
+        is_machine = seen.is_forbidden or cause.sha in suite.moves
+        kind = Change.Kind.MACHINE if is_machine else Change.Kind.STEP
+        facts = list(seen.facts) if is_machine else []
+        own = [each.pk for each in cause.changes if (each.kind, each.facts) != (kind, facts)]
+        if own:
+            Change.objects.filter(pk__in=own).update(kind=kind, facts=facts)
+
+
 def _reopen(keys: Collection[int]) -> None:
     """What later runs show again is told again."""
     if keys:
@@ -291,7 +317,7 @@ def _changes_again() -> int:
 def _judge(each: Watched, asked: set[int]) -> None:
     """Steps that these rules find too get their figures and place; the others are refuted."""
     known = [change for change in each.known if change.id in asked]
-    found = monitoring.again(each.history, known) if known else {}
+    found = monitoring.again(each.history, known, moves=each.moves) if known else {}
     for key, step in found.items():
         if step is None:
             # No news: nothing was measured.

@@ -32,7 +32,9 @@ NEWS_FOR = timedelta(days=1)
 MOST_AT_ONCE = 200
 # Until then nobody else tries. A mail server may be silent for EMAIL_TIMEOUT in each step.
 TRY_TAKES = timedelta(minutes=5)
-RELATED = ("cell__campaign__project", "cell__revision", "metric", "run")
+RELATED = (
+    *("cell__campaign__project", "cell__campaign__scenario", "cell__revision", "metric", "run"),
+)
 
 
 def wake() -> None:
@@ -169,7 +171,7 @@ def _item(cause: Cause) -> str:
     if cause.first.decision == Change.Decision.REFUTED:
         words["reason"] = cause.first.get_reason_display()
         told = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
-    elif len(cause.changes) == 1:
+    elif len(cause.changes) == 1 and not cause.is_machine:
         told = [_line(cause.first, cause.since)]
     else:
         told = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]

@@ -24,7 +24,11 @@ from runs.services.errors import ServiceError
 EVENTS = (
     *("change.found", "alarm.raised", "change.refuted", "upload.missing", "campaign.finished"),
 )
-OF_KIND = {Change.Kind.STEP: "change.found", Change.Kind.ALARM: "alarm.raised"}
+OF_KIND = {
+    Change.Kind.STEP: "change.found",
+    Change.Kind.MACHINE: "change.found",
+    Change.Kind.ALARM: "alarm.raised",
+}
 PING = "ping"
 SECRET_BYTES = 32
 SHORTEST_SECRET = 16
@@ -198,7 +202,7 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
 
 
 def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
-    names = ("kind", "verdict", "ratio", "before", "after", "decision", "reason")
+    names = ("kind", "verdict", "ratio", "before", "after", "facts", "decision", "reason")
     return {
         "id": change.pk,
         **{name: getattr(change, name) for name in names},

@@ -122,7 +122,7 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
         if made is not None:
             return redirect("bisection-detail", bisection_id=made.pk)
     else:
-        names = ("campaign", "base", "head", "metric", "effect", "scenario")
+        names = ("campaign", "base", "head", "metric", "effect", "scenario", "server")
         initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
         ignored = request.GET.get("ignore", "")
         form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})

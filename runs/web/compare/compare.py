@@ -21,7 +21,7 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
 from runs.selectors.archive import provenance
 from runs.selectors.archive.words import Factors
-from runs.selectors.compare import candidates, series_labels
+from runs.selectors.compare import candidates, fact_words, series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
 from runs.selectors.compare.cells import ComparedCells, MetricRow, Side, compared_cells
@@ -66,8 +66,8 @@ def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
         "differences": [
             (
                 compare_words.KINDS[each.kind],
-                compare_words.fact(each.kind, each.name),
-                [compare_words.fact_value(each.name, value) for value in each.values],
+                fact_words.fact(each.kind, each.name),
+                [fact_words.fact_value(each.name, value) for value in each.values],
             )
             for each in found.differences
         ],

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.selectors import validity
-from runs.selectors.compare import gate_answers, summary
+from runs.selectors.compare import fact_words, gate_answers, summary
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import SeriesCell
@@ -337,8 +337,8 @@ def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str
     """By kind: what differs, with the value of each series."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     for each in page.differences:
-        values = [compare_words.fact_value(each.name, value) for value in each.values]
-        name = compare_words.fact(each.kind, each.name)
+        values = [fact_words.fact_value(each.name, value) for value in each.values]
+        name = fact_words.fact(each.kind, each.name)
         found.setdefault(str(compare_words.KINDS[each.kind]), []).append((name, values))
     return list(found.items())
 

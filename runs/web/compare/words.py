@@ -1,16 +1,16 @@
 """The words of the compare page: codes of the analysis in the reader's language."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.analysis.comparability_judgement import Differing
 from runs.models import Metric
+from runs.selectors.compare import fact_words
 from runs.selectors.compare.verdict_words import REASONS
 from runs.templatetags import formats
-from runs.templatetags.formats import bytesize, told
+from runs.templatetags.formats import told
 
 # Of the facts that a row names; the table of all differences has the others.
 MOST_NAMED = 4
@@ -25,32 +25,6 @@ KINDS = {
     "parameters": gettext_lazy("Parameters"),
     "design": gettext_lazy("Design"),
     "treatment": gettext_lazy("Treatment of the machines"),
-}
-FACTS = {
-    "name": gettext_lazy("machine"),
-    "cpu_model": gettext_lazy("CPU model"),
-    "sockets": gettext_lazy("sockets"),
-    "cores": gettext_lazy("cores"),
-    "threads": gettext_lazy("hardware threads"),
-    "memory_bytes": gettext_lazy("memory"),
-    "virtualization": gettext_lazy("virtualisation"),
-    "os_name": gettext_lazy("operating system"),
-    "kernel": gettext_lazy("kernel"),
-    "architecture": gettext_lazy("architecture"),
-    "server": gettext_lazy("server version"),
-    "tool": gettext_lazy("load generator"),
-    "topology": gettext_lazy("topology"),
-    "repeats": gettext_lazy("repeats"),
-    "cold_cache": gettext_lazy("caches emptied"),
-    "governor": gettext_lazy("CPU governor"),
-    "server_cpus": gettext_lazy("CPUs of the server"),
-    "pgbench_cpus": gettext_lazy("CPUs of pgbench"),
-    "profile": gettext_lazy("profile by perf"),
-    "syscalls": gettext_lazy("system calls traced"),
-    "stacks": gettext_lazy("stacks traced"),
-    "waits": gettext_lazy("wait events asked"),
-    "statements": "pg_stat_statements",
-    "io": "pg_stat_io",
 }
 FACETS = {
     "none": gettext_lazy("one chart"),
@@ -83,7 +57,9 @@ def sentence(codes: Iterable[str]) -> str:
 def differing(facts: Iterable[Differing]) -> str:
     """The facts in which both sides differ though nobody declared them: "fsync: on, off"."""
     found = [each for each in facts if not each.is_declared]
-    named = [f"{fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]]
+    named = [
+        f"{fact_words.fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]
+    ]
     if len(found) > MOST_NAMED:
         named.append(_("%(number)d more") % {"number": len(found) - MOST_NAMED})
     return "; ".join(named)
@@ -107,17 +83,3 @@ def metric_title(metric: Metric) -> str:
     title = told(metric, "title")
     text = _(title) if title else metric.name
     return f"{text} ({metric.unit})" if metric.unit else text
-
-
-def fact(kind: str, name: str) -> str:
-    """The name of something in which series differ; settings and parameters have their own."""
-    return name if kind in ("settings", "parameters") else str(FACTS.get(name, name))
-
-
-def fact_value(name: str, value: Any) -> str:
-    """Its value; what is not known is a dash."""
-    if value is None or value == "":
-        return "–"
-    if name == "memory_bytes" and isinstance(value, int):
-        return bytesize(value)
-    return str(value)

@@ -32,7 +32,7 @@ def test_what_was_taken_back_leaves_the_history_and_its_change_is_refuted(forced
     assert not Change.objects.filter(decision="open").exists()
     assert Change.objects.get(kind="step").reason == "left_behind"
 
-    (history,) = get("campaigns/nightly/history/", metric="tps")["series"]
+    (history,) = get("history/", campaign="nightly", metric="tps")["series"]
     assert [point["revision"] for point in history["points"]] == [
         sha(number) for number in (*range(30), *range(40, 70))
     ]

@@ -106,7 +106,7 @@ CONTENTS = {
             # The campaign is a copy of the cell's, which a trigger keeps.
             *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since", "is_public"),
             # Where a step lies is judged again by the rules of who imports it.
-            *("earliest", "latest", "rules", "settled_at", "reason"),
+            *("earliest", "latest", "facts", "rules", "settled_at", "reason"),
         },
     ),
 }
