@@ -8,7 +8,7 @@ KINDS = [("step", "step"), ("machine", "machine"), ("alarm", "alarm")]
 
 
 class Migration(InSteps):
-    dependencies = [("runs", "0070_gate_answers")]
+    dependencies = [("runs", "0071_gate_answers")]
 
     operations = [
         migrations.AddField(

@@ -15,7 +15,7 @@ REASONS = [
 
 
 class Migration(InSteps):
-    dependencies = [("runs", "0069_refuted_changes")]
+    dependencies = [("runs", "0070_wordings")]
 
     operations = [
         migrations.CreateModel(
