@@ -52,6 +52,7 @@ class Usage:
     servers: float
     kernel: float
     generator: float
+    servers_in_kernel: float = 0.0
 
     @property
     def capacity(self) -> float:

@@ -88,6 +88,10 @@ class Bench:
         # Background steps that belong to the load, such as a pooler, and their machines.
         self.of_the_load: list[tuple[Node, str]] = []
         self._account = usage.Account()
+        # The same of each step of it on the database's machine, in seconds since its boot.
+        self.load_uptimes: list[tuple[float, float]] = []
+        # EXPLAIN of the load's statements, in its format JSON.
+        self.plans: list[Any] = []
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
         # The default limits of a step: its time, and the free space that it must leave on the disk.
@@ -322,6 +326,9 @@ class Bench:
         before = await usage.read_all(machines)
         result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
         after = await usage.read_all(machines)
+        if self.database.name in before.keys() & after.keys():
+            span = (before[self.database.name].at, after[self.database.name].at)
+            self.load_uptimes.append(span)
         self._account.add(result, node.name, before, after, machines)
         self.findings.usage = self._account.as_json()
         return result

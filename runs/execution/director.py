@@ -9,7 +9,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from runs.execution import clocks, cores, explaining, listening, treating
+from runs.execution import accounting, clocks, cores, explaining, listening, treating
+from runs.execution.accounting import Accounting
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.cleaning import Cleaning, Ended
@@ -212,21 +213,24 @@ class Director:
     async def _measure(self) -> None:
         """Run the load while every machine is watched."""
         monitors, profile = self.monitors, Profile(self.bench)
-        evidence = Evidence(self.bench)
+        evidence, account = Evidence(self.bench), Accounting(self.bench)
         try:
             await profile.begin()
             await evidence.begin()
             monitors.begin()
+            account.begin()
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
-            await self._look_once_more()
+            printed, _none = await asyncio.gather(self._look_once_more(), account.end_sampling())
             await profile.stop()
             await evidence.stop()
             await monitors.stop()
+            await account.stop(printed)
             await profile.read()
         finally:
             await profile.let_go()
             await evidence.let_go()
             await monitors.let_go()
+            await account.let_go()
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         if not self.plan.clusters:
@@ -239,19 +243,21 @@ class Director:
         self.bench.findings.settings = read_settings(printed)
         await self.arrangement.read_settings("settings-before-load")
 
-    async def _look_once_more(self) -> None:
+    async def _look_once_more(self) -> str:
         """Right after the load: every cluster must be there, and be set as it was before.
 
-        Raises TargetProblem as `Arrangement.watch` does.
+        Returns what was read, counters included. Raises TargetProblem as `Arrangement.watch` does.
         """
         await self.arrangement.look_once()
-        printed = await self.bench.sql("settings-after-load", READ_SETTINGS)
+        sql = READ_SETTINGS + accounting.after_sql(self.plan.version_num)
+        printed = await self.bench.sql("settings-after-load", sql)
         changed = differing(self.bench.findings.settings, read_settings(printed))
         changed += await self.arrangement.changed_settings()
         if changed:
             self.bench.note(
                 "settings_changed", f"Settings changed in the load: {', '.join(changed)}."
             )
+        return printed
 
     async def _read_settings(self) -> None:
         printed = await self.bench.sql("read-settings", READ_SETTINGS)

@@ -17,7 +17,8 @@ from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import RECORD, StepResult
 
-WAITS_SINCE, CLIENT_BACKEND_SINCE, EXEC_TIME_SINCE, IO_SINCE = 90600, 100000, 130000, 160000
+# Files outside of its own folder are read by a server's superuser from 11 on.
+WAITS_SINCE, EXEC_TIME_SINCE, IO_SINCE = 110000, 130000, 160000
 LIBRARY = "pg_stat_statements"
 MOST_ROWS, MOST_FRAMES, MOST_BYTES = 20, 12, 16 * 1024 * 1024
 SECONDS_OF_STACKS, WAITS_A_SECOND = 2, 5
@@ -55,6 +56,17 @@ shift 2
 while :; do echo "$query"; sleep "$pause"; done | "$@"
 """
 
+# A session that was woken keeps its event until it runs again: the kernel's state tells whether it
+# sleeps (S, D) or is runnable (R), which is no wait for what the event names.
+_WAITS_SQL = r"""
+SELECT extract(epoch FROM now()), coalesce(wait_event_type, 'none'), coalesce(wait_event, 'none'),
+    coalesce(substring(pg_read_file('/proc/' || pid || '/stat', 0, 400, true) from '\\) (.)'), '?'),
+    count(*)
+FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+GROUP BY 2, 3, 4 UNION ALL SELECT extract(epoch FROM now()), '', '', '', 0;
+"""
+ASLEEP, RUNNABLE = frozenset("SD"), "runnable"
+
 
 class Evidence:
     """The evidence of one run: `begin` before the load, `stop` right after it."""
@@ -73,7 +85,7 @@ class Evidence:
         if self._wanted.io:
             await bench.sql("reset-io", "SELECT pg_stat_reset_shared('io');")
         if self._wanted.waits:
-            argv = ["sh", "-c", _WAITS, "waits", str(1 / WAITS_A_SECOND), self._waits_sql()]
+            argv = ["sh", "-c", _WAITS, "waits", str(1 / WAITS_A_SECOND), _WAITS_SQL]
             self._beside["waits"] = Background(
                 bench.database, "waits", [*argv, *bench.cluster.psql()]
             )
@@ -143,19 +155,25 @@ class Evidence:
 
     def _keep_waits(self, printed: str) -> None:
         lines = [line.split("\t") for line in printed.splitlines()]
-        whole = (line for line in lines if len(line) == 4)  # the last one may be half a line
-        seen = [(float(at), kind, event, int(number)) for at, kind, event, number in whole]
+        whole = (line for line in lines if len(line) == 5)  # the last one may be half a line
+        seen = [(float(at), kind, event, state, int(n)) for at, kind, event, state, n in whole]
         counts: Counter[tuple[str, str]] = Counter()
-        for _at, kind, event, number in seen:
+        asleep: Counter[tuple[str, str]] = Counter()
+        for _at, kind, event, state, number in seen:
             counts[kind, event] += number
-        counts = +counts
-        total = sum(counts.values())
+            asleep[kind, event] += number * (state in ASLEEP)
         rows = [
-            [kind, event, str(number), f"{100 * number / total:.1f}"]
-            for (kind, event), number in counts.most_common(MOST_ROWS)
+            [*named, str(asleep[named]), str(counts[named] - asleep[named])]
+            for named, number in counts.most_common(MOST_ROWS)
+            if number
         ]
-        self._keep("waits", ("type", "event", "samples", "share"), rows)
-        self._bench.findings.series += _sessions(seen)
+        self._keep("waits", ("type", "event", "asleep", "runnable"), rows)
+        self._bench.findings.series += _sessions(
+            [
+                (at, kind if state in ASLEEP else RUNNABLE, event, number)
+                for at, kind, event, state, number in seen
+            ]
+        )
 
     async def _rows(self, step: str, sql: str) -> list[list[str]]:
         printed = await self._bench.sql(step, sql)
@@ -168,16 +186,6 @@ class Evidence:
 
     def _missing(self, name: str, said: str) -> None:
         self._bench.note("evidence_missing", f"No {name}: {said[-300:]}")
-
-    def _waits_sql(self) -> str:
-        newer = self._bench.plan.version_num >= CLIENT_BACKEND_SINCE
-        clients = " AND backend_type = 'client backend'" if newer else ""
-        return (
-            "SELECT extract(epoch FROM now()), coalesce(wait_event_type, 'CPU'), "  # noqa: S608
-            "coalesce(wait_event, 'running'), count(*) FROM pg_stat_activity "
-            f"WHERE state = 'active' AND pid <> pg_backend_pid(){clients} GROUP BY 2, 3 "
-            "UNION ALL SELECT extract(epoch FROM now()), '', '', 0;"
-        )
 
     def _statements_sql(self) -> str:
         newer = self._bench.plan.version_num >= EXEC_TIME_SINCE

@@ -37,6 +37,7 @@ class Reading:
     stolen: float
     servers: float
     kernel: float
+    servers_in_kernel: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Usage:
     """The processor time used on a machine during the load, in seconds.
 
     `busy` is the machine's own time, without waiting; `stolen` what its host gave to others.
-    `kernel` are the threads with which the kernel writes and receives on behalf of everybody.
+    `kernel` are the threads with which the kernel writes and receives on behalf of everybody;
+    `servers_in_kernel` is the part of `servers` that its processes spent in the kernel.
     """
 
     processors: int
@@ -54,6 +56,7 @@ class Usage:
     servers: float
     kernel: float
     generator: float = 0.0
+    servers_in_kernel: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Its stored form."""
@@ -69,7 +72,7 @@ async def read(node: Node, folders: Sequence[str]) -> Reading | None:
     try:
         answer = await node.on_host(act)
         return parse(answer.stdout.decode(errors="replace"))
-    except (CommandTimeout, ValueError, KeyError) as problem:
+    except (CommandTimeout, ValueError, KeyError, IndexError) as problem:
         logger.info("%s does not report what uses its processors: %s", node.address, problem)
         return None
 
@@ -81,7 +84,7 @@ async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Readin
 
 
 def parse(report: str) -> Reading:
-    """Read the script's output. Raises ValueError, KeyError for anything else."""
+    """Read the script's output. Raises ValueError, KeyError, IndexError for anything else."""
     told = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
     ticks = int(told["ticks"][0])
     machine, stolen = (int(text) for text in told["machine"])
@@ -91,6 +94,7 @@ def parse(report: str) -> Reading:
         machine=machine / ticks,
         stolen=stolen / ticks,
         servers=int(told["servers"][0]) / ticks,
+        servers_in_kernel=int(told["servers"][1]) / ticks,
         kernel=int(told["kernel"][0]) / ticks,
     )
 
@@ -108,6 +112,7 @@ def between(before: Reading, after: Reading, *, generator: float) -> Usage | Non
         servers=max(after.servers - before.servers, 0.0),
         kernel=max(after.kernel - before.kernel, 0.0),
         generator=generator,
+        servers_in_kernel=max(after.servers_in_kernel - before.servers_in_kernel, 0.0),
     )
 
 

@@ -1,6 +1,6 @@
 # Print what has taken the processors until now, in ticks: of the machine, of its kernel's own
-# threads, and of the PostgreSQL servers whose data folders are given, with all their processes,
-# and of the running steps whose folders are given.
+# threads, and of the PostgreSQL servers whose data folders are given, with all their processes (in
+# all, and in the kernel), and of the running steps whose folders are given.
 # usage: sh -c "$(cat step_record.sh)$this" usage FOLDER...
 export LC_ALL=C
 servers= steps=
@@ -24,8 +24,8 @@ awk -v servers="$servers" -v steps="$steps" '
     function count() {
         pid = $1
         sub(/.*\) /, "")
-        if (is_server[pid]) own += $12 + $13 + $14 + $15
-        else if (is_server[$2]) own += $12 + $13
+        if (is_server[pid]) { own += $12 + $13 + $14 + $15; system_time += $13 + $15 }
+        else if (is_server[$2]) { own += $12 + $13; system_time += $13 }
         else if (is_step[$3]) own += $12 + $13 + (pid == $3 ? $14 + $15 : 0)
         else if ($2 == 2) kernel += $12 + $13
     }
@@ -36,5 +36,5 @@ awk -v servers="$servers" -v steps="$steps" '
             if ((getline <ARGV[i]) > 0) count()
             close(ARGV[i])
         }
-        printf "servers %d\nkernel %d\n", own, kernel
+        printf "servers %d %d\nkernel %d\n", own, system_time, kernel
     }' /proc/[0-9]*/stat

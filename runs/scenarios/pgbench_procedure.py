@@ -26,7 +26,7 @@ from runs.scenarios.metrics import (
     TRANSACTIONS,
 )
 from runs.tools import pgbench
-from runs.tools.pgbench import generators, versions
+from runs.tools.pgbench import explaining, generators, versions
 from runs.wording import gettext_noop as _
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes per unit of scale.
@@ -36,6 +36,8 @@ WAL_BYTES = 1024 * 1024 * 1024
 BUSY_CLUSTER_BYTES = 64 * 1024 * 1024
 # pgbench reports each second (-P 1); looking that often would disturb the measurement.
 LIVE_SECONDS = 5.0
+# Planning takes no longer, but for a lock.
+EXPLAIN_SECONDS = 60
 # The load of several machines is one load only while all of them generate it.
 MOST_SECONDS_APART = 2.0
 MOST_SHARE_APART = 0.05
@@ -133,6 +135,7 @@ async def measure(
     ]
     for load in loads:
         await load.write_scripts()
+    await _explain(bench, scripts, options or Options())
     await together(load.warm_up() for load in loads)
     live = _Live(bench)
     results = await together(load.run(live) for load in loads)
@@ -140,6 +143,29 @@ async def measure(
     processed = _read(bench, loads, results)
     logs = [load.logged(count) for load, count in zip(loads, processed, strict=True)]
     bench.afterwards.append(partial(percentiles.add, bench, logs))
+
+
+async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Options) -> None:
+    """Keep the plans of the statements; without them if auto_explain is not installed.
+
+    The run's own cluster explains them, by a pgbench on its machine.
+    """
+    if bench.plan.generators or bench.entrance:
+        return
+    text = "\n".join(dict.fromkeys(each.text for each in scripts))
+    path = f"{bench.directory}/explain.sql"
+    command = pgbench.once(
+        bench.plan.client_bindir,
+        _connection(bench),
+        script=path,
+        scale=scale_of(bench),
+        variables=options.variables,
+    )
+    argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
+    script = explaining.explaining(text, bench.plan.version_num)
+    script = pgbench.for_tool(script, bench.plan.client_version_num)
+    printed = await bench.step("explain", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS)
+    bench.plans += explaining.plans(printed.stderr)
 
 
 def _check_together(bench: Bench) -> None:

@@ -82,7 +82,8 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
 
 
 # By name, of the shells and their small programs. Each takes a millisecond of the machine or two.
-STARTED_IN_A_RUN = 38
+# Nine of them account for the time of the load (`runs.execution.accounting`).
+STARTED_IN_A_RUN = 47
 
 
 def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
@@ -99,8 +100,8 @@ def test_the_second_run_shares_the_prepared_cluster_and_starts_few_programs(
     execute(second)
     found = Counter(started.read_text().split())
     shutil.rmtree(folder)
-    # How often is looked for the server's start depends on what else the machine does.
-    del found["sleep"]
+    # How often is looked for the server's start, and the load's, depends on what else goes on.
+    del found["sleep"], found["ls"]
     # Steps within a minute ask for the time once, so slower ones ask more often.
     assert found.pop("date") < found["mkdir"], found
     assert found.total() <= STARTED_IN_A_RUN, found

@@ -1,6 +1,14 @@
 """pgbench: its command lines, and its output."""
 
-from runs.tools.pgbench.command import Connection, Log, Script, benchmark, initialise, threads_for
+from runs.tools.pgbench.command import (
+    Connection,
+    Log,
+    Script,
+    benchmark,
+    initialise,
+    once,
+    threads_for,
+)
 from runs.tools.pgbench.dialect import for_tool
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
@@ -27,6 +35,7 @@ __all__ = [
     "benchmark",
     "for_tool",
     "initialise",
+    "once",
     "parse",
     "threads_for",
     "version_text",

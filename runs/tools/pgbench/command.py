@@ -152,6 +152,21 @@ def benchmark(
     return tuple(command)
 
 
+def once(
+    bindir: str,
+    connection: Connection,
+    *,
+    script: str,
+    scale: int,
+    variables: Mapping[str, str] = _NO_VARIABLES,
+) -> tuple[str, ...]:
+    """Return the command that runs the script at this path once, by one client."""
+    command = [_pgbench(bindir), "-n", "-c", "1", "-t", "1", "-s", str(scale)]
+    for name, value in variables.items():
+        command += ["-D", f"{name}={value}"]
+    return (*command, "-f", script, *connection.arguments(), connection.target(None))
+
+
 def threads_for(
     clients: int, threads: int | None = None, *, client_version: int | None = None
 ) -> int:

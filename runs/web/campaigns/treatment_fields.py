@@ -71,7 +71,8 @@ class TreatmentFields(forms.Form):
         label=gettext_lazy("Wait events"),
         required=False,
         help_text=gettext_lazy(
-            "What sessions wait for, sampled five times a second (9.6 and later)."
+            "What sessions wait for, five times a second, and whether the kernel says that they "
+            "sleep (11 and later)."
         ),
     )
     statements = forms.BooleanField(

@@ -17,7 +17,7 @@ MOST_BYTES, MOST_ROWS = 512 * 1024, 50
 TITLES = {
     "syscalls": gettext_lazy("System calls (strace -c)"),
     "stacks": gettext_lazy("Stacks of semaphores (strace -k)"),
-    "waits": gettext_lazy("Wait events"),
+    "waits": gettext_lazy("Wait events: samples, no shares of the time"),
     "statements": "pg_stat_statements",
     "io": "pg_stat_io",
 }
@@ -33,7 +33,8 @@ COLUMNS = {
     "type": gettext_lazy("Kind"),
     "event": gettext_lazy("Event"),
     "samples": gettext_lazy("Samples"),
-    "share": gettext_lazy("Share (%)"),
+    "asleep": gettext_lazy("Asleep"),
+    "runnable": gettext_lazy("Runnable"),
     "total_ms": gettext_lazy("Total (ms)"),
     "mean_ms": gettext_lazy("Mean (ms)"),
     "rows": gettext_lazy("Rows"),
@@ -46,7 +47,7 @@ COLUMNS = {
 # What the charts show: the columns of the label, and those of the bars.
 CHARTS = {
     "syscalls": (("call",), ("time_share",)),
-    "waits": (("type", "event"), ("share",)),
+    "waits": (("type", "event"), ("asleep", "runnable")),
     "statements": (("query",), ("total_ms",)),
     "io": (("backend_type", "object", "context"), ("hits", "reads", "writes", "extends")),
 }
@@ -121,7 +122,13 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     parts = {
         str(COLUMNS[columns[place]]): [float(row[place].text) for row in rows] for place in counted
     }
-    only = next(iter(parts)) if len(parts) == 1 else _("Operations")
+    only = (
+        next(iter(parts))
+        if len(parts) == 1
+        else _("Samples")
+        if name == "waits"
+        else _("Operations")
+    )
     return ranking(labels, parts, x_title=only)
 
 

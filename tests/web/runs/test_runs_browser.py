@@ -99,7 +99,7 @@ def explained(db):
     told = {
         "statements": (["calls", "total_ms", "mean_ms", "rows", "query"], STATEMENTS),
         "io": ([*evidence._IO_COLUMNS], IO),
-        "waits": (["type", "event", "samples", "share"], [["LWLock", "WALWrite", "75", "75.0"]]),
+        "waits": (["type", "event", "asleep", "runnable"], [["LWLock", "WALWrite", "75", "5"]]),
     }
     for name, (columns, rows) in told.items():
         text = json.dumps({"columns": columns, "rows": rows})
