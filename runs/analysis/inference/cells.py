@@ -32,8 +32,11 @@ class Cell:
     jobs: tuple[str, ...] = ()
 
     def of_jobs(self, jobs: Collection[str]) -> "Cell":
-        """The runs of these jobs alone; the order of runs stays."""
-        at = [place for place, job in enumerate(self.jobs) if job in jobs]
+        """The runs of these jobs alone."""
+        return self.of_runs([place for place, job in enumerate(self.jobs) if job in jobs])
+
+    def of_runs(self, at: Sequence[int]) -> "Cell":
+        """The runs at these places alone; the order of runs stays."""
         logs = [self.logs[place] for place in at] if self.logs else []
         return Cell(
             len(at),
@@ -43,7 +46,7 @@ class Cell:
             tuple(logs),
             tuple(self.blocks[place] for place in at if self.blocks),
             tuple(self.counted[place] for place in at if self.counted),
-            jobs=tuple(self.jobs[place] for place in at),
+            jobs=tuple(self.jobs[place] for place in at if self.jobs),
         )
 
 

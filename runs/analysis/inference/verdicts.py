@@ -63,7 +63,7 @@ class Inference:
     freedom: float | None = None
     more_rounds: int | None = None
     reasons: tuple[Reason, ...] = ()
-    despite: tuple[Difference | Unknown | Literal["other_jobs"], ...] = ()
+    despite: tuple[Difference | Unknown | Literal["other_jobs", "other_machines"], ...] = ()
     differing: tuple[Differing, ...] = ()
     judged: Judged = NOT_JUDGED
     rules: int = RULES

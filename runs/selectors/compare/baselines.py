@@ -5,6 +5,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
@@ -12,8 +13,8 @@ from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability, jobs
-from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare import cell_runs, comparability, jobs, stored_cells, two_jobs
+from runs.selectors.compare.cell_runs import CellRuns, Machine
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.jobs import JobHistory
@@ -38,14 +39,16 @@ class _Known:
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
-    summaries = _summaries([cell.pk for cell in head.cells], asked.metrics)
+    summaries: Summaries = _summaries([cell.pk for cell in head.cells], asked.metrics)
     found = metrics.by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
     history = _history(base, head, found, asked, until)
     ids = {cell.pk for cell in head.cells}.union(
         *history.cells.values(), [c.pk for c in base.cells]
     )
-    runs = cell_runs.of_cells(ids, until=until)
+    runs = cell_runs.of_cells(ids, until=until, without=history.without)
+    if history.without:
+        summaries = _without(head, summaries, history.without)
     known = _Known(
         summaries,
         history,
@@ -96,7 +99,8 @@ def _row(
         answer = Inference("not_comparable", reasons=("not_measured",))
     else:
         answer = _answer(metric, base, cells, head, known, tables)
-    answer = replace(answer, despite=judged.despite, differing=judged.differing)
+    despite: tuple[Any, ...] = ("other_machines",) if known.history.without else ()
+    answer = replace(answer, despite=(*despite, *judged.despite), differing=judged.differing)
     return VerdictRow(
         {},
         metric,
@@ -168,6 +172,19 @@ def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric,
         else rows.exclude(metric__direction=Metric.Direction.NEUTRAL)
     )
     return {(row.metric, row.cell_id): metrics.summary_of(row) for row in rows}
+
+
+def _without(head: Side, summaries: Summaries, machines: Collection[Machine]) -> Summaries:
+    """The same of the runs on other machines. Two queries."""
+    cells = {cell.pk: cell for cell in head.cells}
+    names = {metric.name for metric, _cell in summaries}
+    measured = stored_cells.metrics(cells, names, whole=False)
+    stored = stored_cells.of_model(cells, measured, machines)
+    return {
+        (metric, cell): two_jobs.summary_of(stored[cell, metric.pk])
+        for metric, cell in summaries
+        if (cell, metric.pk) in stored
+    }
 
 
 def _counts(

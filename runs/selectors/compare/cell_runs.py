@@ -10,6 +10,9 @@ from runs.models import Run
 from runs.models.runs import SUMMARY_REPEAT
 from runs.selectors import validity
 
+Machine = tuple[int | None, int | None]
+"""The keys of a run's hardware and environment."""
+
 _CONDITIONS = (
     *("hardware_id", "environment_id", "settings_id"),
     *("server_version", "tool_version", "tool_name"),
@@ -53,17 +56,31 @@ SELECT cell_id,
     {validity.COUNTS}
 FROM runs_run WHERE cell_id = ANY(%s) AND {validity.COUNTED}
     AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) AND (%s::bigint IS NULL OR id <= %s)
+    AND NOT EXISTS (
+        SELECT FROM unnest(%s::bigint[], %s::bigint[]) AS stray (hardware, environment)
+        WHERE hardware_id IS NOT DISTINCT FROM hardware
+            AND environment_id IS NOT DISTINCT FROM environment
+    )
 GROUP BY cell_id
 """  # noqa: S608 - of constants
 
 
 def of_cells(
-    cell_ids: Collection[int], *, jobs: Collection[str] | None = None, until: int | None = None
+    cell_ids: Collection[int],
+    *,
+    jobs: Collection[str] | None = None,
+    until: int | None = None,
+    without: Collection[Machine] = (),
 ) -> dict[int, CellRuns]:
-    """The finished runs of these cells (of these `jobs`; `until` this one), by cell. One query."""
+    """The finished runs of these cells by cell (of these `jobs`). One query.
+
+    `until` is the last run that counts, `without` has machines whose runs do not.
+    """
     of_jobs = None if jobs is None else list(jobs)
+    hardware, environments = ([machine[part] for machine in without] for part in (0, 1))
+    values = [list(cell_ids), of_jobs, of_jobs, until, until, hardware, environments]
     with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_SQL, [list(cell_ids), of_jobs, of_jobs, until, until])
+        cursor.execute(_SQL, values)
         found = cursor.fetchall()
     return {cell: _read(*row) for cell, *row in found}
 

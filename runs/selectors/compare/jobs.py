@@ -22,7 +22,8 @@ from runs.analysis.inference.jobs import (
 )
 from runs.models import Campaign, Change, Revision, Run
 from runs.models.runs import SUMMARY_REPEAT
-from runs.selectors.compare import cell_runs, comparability
+from runs.selectors.compare import cell_runs, comparability, stray_machines
+from runs.selectors.compare.cell_runs import CellRuns, Machine
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.histories import revisions
 
@@ -32,7 +33,12 @@ WITH run AS MATERIALIZED (
     JOIN runs_cell cell ON cell.id = cell_id
     WHERE cell.campaign_id = %(campaign)s AND revision_id = ANY(%(revisions)s)
         AND series_key = ANY(%(keys)s) AND state = %(finished)s AND repeat <> %(summary)s
-        AND run.id <= %(arrived)s
+        AND run.id <= %(arrived)s AND NOT EXISTS (
+            SELECT FROM unnest(%(hardware)s::bigint[], %(environments)s::bigint[])
+                AS stray (hardware, environment)
+            WHERE hardware_id IS NOT DISTINCT FROM hardware
+                AND environment_id IS NOT DISTINCT FROM environment
+        )
 )
 SELECT metric_id, series_key, revision_id, cell_id, array_agg(value ORDER BY run_id)
 FROM runs_measurement JOIN run ON run.id = run_id
@@ -45,12 +51,14 @@ GROUP BY metric_id, series_key, revision_id, cell_id
 class JobHistory:
     """The points before a head, by (metric, series key): of each commit, the oldest first.
 
-    `cells` are theirs, in the same order; `begins` where stretches without a change begin.
+    `cells` are theirs, in the same order; `begins` where stretches without a change begin. Runs on
+    the machines of `without` are not among them.
     """
 
     points: Mapping[tuple[int, str], Mapping[int, Point]] = field(default_factory=dict)
     cells: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
     begins: Mapping[tuple[int, str], Sequence[int]] = field(default_factory=dict)
+    without: frozenset[Machine] = frozenset()
     _jobs: dict[int, Jobs | None] = field(default_factory=dict)
 
     def jobs(self, metric: int) -> Jobs | None:
@@ -78,18 +86,25 @@ def before(
     ref: str,
     until: int,
     ignore: Collection[str] = (),
+    without: Collection[Machine] = (),
 ) -> JobHistory:
     """The history of a commit's conditions on a branch, on machines like that of the head.
 
     `heads` are the head's cells by series key, `metrics` the keys of rows with that of their
-    metric; `until` is the last run that counts. Eight queries, whatever the size.
+    metric; `until` is the last run that counts, and `without` has machines whose runs do not. Eight
+    queries, whatever the size, and two more where points have runs of several machines.
     """
     made = revisions.last(campaign, head, ref, POINTS, arrived=until)
     place = {revision.pk: number for number, revision in enumerate(reversed(made))}
-    rows = _values(campaign, place, list(heads), list(metrics), until)
+    rows = _values(campaign, place, list(heads), list(metrics), until, without)
     cells = {cell for _metric, _key, _revision, cell, _values in rows}
     ids = cells | set(heads.values())
-    under = comparability.of_cells(ids, cell_runs.of_cells(ids, until=until))
+    runs = cell_runs.of_cells(ids, until=until, without=without)
+    if further := _strays(cells, set(heads.values()), runs, until, without):
+        without = frozenset(without) | further
+        rows = _values(campaign, place, list(heads), list(metrics), until, without)
+        runs = cell_runs.of_cells(ids, until=until, without=without)
+    under = comparability.of_cells(ids, runs)
     points: dict[tuple[int, str], dict[int, Point]] = defaultdict(dict)
     found: dict[tuple[int, str], list[int]] = defaultdict(list)
     for metric, key, revision, cell, values in sorted(rows, key=lambda row: place[row[2]]):
@@ -104,7 +119,7 @@ def before(
         )
         for (metric, key), own in points.items()
     }
-    return JobHistory(points, found, begins)
+    return JobHistory(points, found, begins, frozenset(without))
 
 
 def point_of(values: Sequence[float]) -> Point:
@@ -113,6 +128,24 @@ def point_of(values: Sequence[float]) -> Point:
     return Point(
         len(logs), statistics.fmean(logs), statistics.variance(logs) if len(logs) > 1 else 0.0
     )
+
+
+def _strays(
+    cells: Collection[int],
+    heads: Collection[int],
+    runs: Mapping[int, CellRuns],
+    until: int,
+    without: Collection[Machine],
+) -> frozenset[Machine]:
+    """The machines of points with runs of several ones that the head does not have."""
+    if not any(stray_machines.are_several(runs.get(cell)) for cell in (*cells, *heads)):
+        return frozenset()
+    found = stray_machines.of_cells([*cells, *heads], until)
+    sides = (
+        {machine for cell in side for machine in found.get(cell, ())} - set(without)
+        for side in (cells, heads)
+    )
+    return stray_machines.strays(*sides)
 
 
 def _is_alike(under: Comparability, cell: int, head: int, ignore: Collection[str]) -> bool:
@@ -133,6 +166,7 @@ def _values(
     keys: Sequence[str],
     metrics: Sequence[int],
     until: int,
+    without: Collection[Machine],
 ) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -145,6 +179,8 @@ def _values(
                 "finished": Run.State.FINISHED.value,
                 "summary": SUMMARY_REPEAT,
                 "arrived": until,
+                "hardware": [machine[0] for machine in without],
+                "environments": [machine[1] for machine in without],
             },
         )
         found: list[Any] = cursor.fetchall()

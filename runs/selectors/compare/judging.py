@@ -36,9 +36,10 @@ from runs.selectors.compare import (
     comparability,
     known_noise,
     stored_cells,
+    stray_machines,
     two_jobs,
 )
-from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.cell_runs import CellRuns, Machine
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
@@ -61,7 +62,9 @@ class Judge:
     noise: Mapping[tuple[int, int], Noise]
     summaries: Mapping[Metric, Mapping[int | None, Summary]] = field(default_factory=dict)
     keys: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    without: frozenset[Machine] = frozenset()
     _models: dict[int, tuple[dict[int, int], Model]] = field(default_factory=dict)
+    _restricted: dict[Hashable, "Judge | None"] = field(default_factory=dict)
 
     def judge(
         self,
@@ -91,9 +94,13 @@ class Judge:
             found.update(zip(numbers, answers, strict=True))
         answers = []
         for number, pair in enumerate(pairs):
-            own, answer = None, found[number]
+            own, answer = self._jobs.shared(metric, pair), found[number]
+            restricted = None if own else self._on_shared_machines(pair, ignore)
+            if restricted is not None:
+                (answer,) = restricted.judge([pair], metric, effect=effect, ignore=ignore)
+                answers.append(replace(answer, despite=("other_machines", *answer.despite)))
+                continue
             if answer.ratio is not None and self._jobs.are_two(pair):
-                own = self._jobs.shared(metric, pair)
                 if own is not None:
                     answer = self._by_turns(own, metric, pair, effect)
                 elif not is_count(metric):
@@ -107,13 +114,53 @@ class Judge:
     ) -> tuple[Summary | None, Summary | None, CellRuns, CellRuns]:
         """Summaries and runs of both sides that a judgement of the pair rests on."""
         own, runs = self._jobs.shared(metric, pair), self.runs
+        restricted = None if own else self._on_shared_machines(pair)
+        if restricted is not None:
+            return restricted.sides(metric, pair)
         of_cells = self.summaries.get(metric, {})
         base, head = (of_cells.get(side) for side in pair)
+        if self.without:
+            cells = (self.stored.get((side or 0, metric.pk)) for side in pair)
+            base, head = (None if cell is None else two_jobs.summary_of(cell) for cell in cells)
         if own is not None:
             base, head = own.summaries(pair)
             runs = self._jobs.conditions(pair).runs
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
+
+    def _on_shared_machines(self, pair: CellPair, ignore: Collection[str] = ()) -> "Judge | None":
+        """A judge of the runs of machines that both sides have; None where no run is another's."""
+        base, head = pair
+        if base is None or head is None or self.without:
+            return None
+        if not any(stray_machines.are_several(self.runs.get(side)) for side in (base, head)):
+            return None
+        if self._campaign_of(pair) not in self._uploaded:
+            return None
+        if not set(stray_machines.OF_MACHINE) & set(
+            self.comparability.judgement(base, head, ignore=ignore).reasons
+        ):
+            return None
+        key = tuple(self.cells[side].revision_id for side in (base, head))
+        if key not in self._restricted:
+            self._restricted[key] = self._without_strays(*key)
+        return self._restricted[key]
+
+    def _without_strays(self, base: int | None, head: int | None) -> "Judge | None":
+        cells = {key: cell for key, cell in self.cells.items() if cell.revision_id in (base, head)}
+        machines = stray_machines.of_cells(cells)
+        sides = (
+            {
+                machine
+                for key, cell in cells.items()
+                if cell.revision_id == revision
+                for machine in machines.get(key, ())
+            }
+            for revision in (base, head)
+        )
+        without = stray_machines.strays(*sides)
+        names = {metric.name for metrics in self.metrics_of.values() for metric in metrics}
+        return of_cells(list(cells), names, without=without) if without else None
 
     def _by_turns(
         self, own: SharedRuns, metric: Metric, pair: CellPair, effect: float
@@ -227,7 +274,13 @@ class Judge:
     @cached_property
     def _jobs(self) -> TwoJobs:
         return TwoJobs(
-            self.cells, self.campaigns, self.runs, self.stored, self.keys, self._cells_of
+            self.cells,
+            self.campaigns,
+            self.runs,
+            self.stored,
+            self.keys,
+            self._cells_of,
+            self.without,
         )
 
     @cached_property
@@ -344,29 +397,32 @@ def of_cells(
     scopes: Sequence[Scope] | None = None,
     among: Iterable[StoredCell] | None = None,
     with_summaries: bool = False,
+    without: frozenset[Machine] = frozenset(),
 ) -> Judge:
     """A judge of pairs of these cells, for the named metrics (none: all that they have).
 
     At most seven queries for any number of cells and metrics; passing `runs`, `under`, `scopes`
     (with the scenarios of their campaigns) and `among`, all cells of their campaigns, saves one
-    each. `with_summaries` lets it have what is stored of these cells, by metric.
+    each. `with_summaries` lets it have what is stored of these cells, by metric. Runs on the
+    machines of `without` do not count.
     """
     if scopes is None:
         scopes = _scopes(cells)
     found = {cell.pk: cell for cell in _within(scopes, among)}
     measured = stored_cells.metrics(found, metrics, whole=with_summaries)
     chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
-    made = cell_runs.of_cells(cells) if runs is None else runs
+    made = cell_runs.of_cells(cells, without=without) if runs is None else runs
     return Judge(
         cells=found,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},
         metrics_of=stored_cells.metrics_of(found, measured),
         runs=made,
         comparability=comparability.of_cells(cells, made) if under is None else under,
-        stored=stored_cells.of_model(found, chosen.values()),
+        stored=stored_cells.of_model(found, chosen.values(), without),
         noise=known_noise.of_scopes(scopes, chosen),
         summaries=stored_cells.summaries(cells, chosen.values()) if with_summaries else {},
         keys={key: metric.keys for key, metric in chosen.items()},
+        without=without,
     )
 
 

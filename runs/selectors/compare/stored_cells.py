@@ -14,6 +14,7 @@ from runs.models import Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 from runs.selectors.campaigns.metrics import is_count, joined
+from runs.selectors.compare.cell_runs import Machine
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
 MOST_VALUES = 20_000
@@ -41,13 +42,15 @@ ORDER BY metric.id
 # same numbers in another order differ in the last digit.
 _VALUES = """
 WITH run AS MATERIALIZED (
-    SELECT id, cell_id, server_id, origin, repeat, round, labels->>'job' AS job FROM runs_run
+    SELECT id, cell_id, server_id, origin, repeat, round, labels->>'job' AS job, hardware_id,
+        environment_id
+    FROM runs_run
     WHERE cell_id = ANY(%(cells)s) AND state = %(finished)s AND repeat <> %(summary)s
 ), found AS MATERIALIZED (
     SELECT run_id, metric_id, value FROM runs_measurement
     WHERE run_id = ANY(ARRAY(SELECT id FROM run)) AND metric_id = ANY(%(metrics)s)
 )
-SELECT cell_id, metric_id, value, server_id, origin, repeat, round, job
+SELECT cell_id, metric_id, value, server_id, origin, repeat, round, job, hardware_id, environment_id
 FROM found JOIN run ON run.id = run_id
 ORDER BY run_id
 """
@@ -100,9 +103,12 @@ def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict
 
 
 def of_model(
-    cells: Mapping[int, StoredCell], measured: Collection[Any]
+    cells: Mapping[int, StoredCell], measured: Collection[Any], without: Collection[Machine] = ()
 ) -> dict[tuple[int, int], Cell]:
-    """The cells as the model needs them, by (cell, metric). One query."""
+    """The cells as the model needs them, by (cell, metric), without runs of these machines.
+
+    One query.
+    """
     metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
     keys: dict[int, int] = {key: metric.pk for metric in measured for key in metric.keys}
     # By cell and metric, so the rest is never compared.
@@ -116,7 +122,12 @@ def of_model(
     )
     has_values = sum(row[2] or 1 for row in rows) <= MOST_VALUES
     values = _values(cells, keys) if has_values else {}
-    return {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
+    found = {row[:2]: _of_row(row, cells, metrics, values) for row in rows if row[0] in cells}
+    for key in values if without else ():
+        kept = [at for at, run in enumerate(values[key]) if run.machine not in without]
+        if found[key].logs or found[key].counted:
+            found[key] = found[key].of_runs(kept)
+    return {key: cell for key, cell in found.items() if cell.n}
 
 
 def _of_row(
@@ -146,11 +157,12 @@ def _of_row(
 
 
 class Value(NamedTuple):
-    """A run's value, its round (None where that is not known) and its job."""
+    """A run's value, its round (None where that is not known), its job and its machine."""
 
     value: float
     block: Hashable
     job: str
+    machine: Machine
 
 
 def _cell(
@@ -190,10 +202,10 @@ def _values(
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_VALUES, values)
-        for cell, metric, value, server, origin, repeat, made_in, job in cursor.fetchall():
+        for cell, metric, value, server, origin, repeat, made_in, job, *on in cursor.fetchall():
             number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
             # A round is one of its job: what two jobs call round 1 was not measured together.
             made_by = cells[cell].revision_id if job is None else job
             block = None if number is None else (server, made_by, number)
-            found[cell, metrics[metric]].append(Value(value, block, job or ""))
+            found[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
     return found

@@ -17,7 +17,7 @@ from runs.models import Campaign, Metric, Revision
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.selectors.compare import cell_runs, comparability, jobs
-from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.cell_runs import CellRuns, Machine
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.jobs import JobHistory
 from runs.selectors.histories import revisions
@@ -39,10 +39,13 @@ class SharedRuns:
         """What is told of both sides: their runs of these jobs."""
         places = self.places[pair]
         sides = [self.model.cells[place or 0] for place in (places.base, places.head)]
-        base, head = (
-            summarise(each.counted or [math.exp(log) for log in each.logs]) for each in sides
-        )
+        base, head = map(summary_of, sides)
         return base, head
+
+
+def summary_of(cell: Cell) -> Summary:
+    """What is told of the runs of a cell."""
+    return summarise(cell.counted or [math.exp(log) for log in cell.logs])
 
 
 def _jobs_of(base: Collection[str], head: Collection[str]) -> frozenset[str]:
@@ -81,6 +84,7 @@ class TwoJobs:
     stored: Mapping[tuple[int, int], Cell]
     keys: Mapping[int, Sequence[int]]
     of_campaign: Mapping[int, Sequence[StoredCell]]
+    without: Collection[Machine] = ()
     _histories: dict[Hashable, JobHistory] = field(default_factory=dict)
     _shared: dict[Hashable, SharedRuns] = field(default_factory=dict)
     _conditions: dict[Hashable, SharedConditions] = field(default_factory=dict)
@@ -129,7 +133,7 @@ class TwoJobs:
                 made[self.cells[cell].revision_id].update(runs.jobs)
             shared = _jobs_of(*(made[revision] for revision in key))
             cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
-            own = cell_runs.of_cells(cells, jobs=shared)
+            own = cell_runs.of_cells(cells, jobs=shared, without=self.without)
             self._conditions[key] = SharedConditions(own, comparability.of_cells(cells, own))
         return self._conditions[key]
 
@@ -201,6 +205,7 @@ class TwoJobs:
             ref=campaign.tracked_ref or of[wanted[0]].ref,
             until=revisions.arrived(campaign, of.values()),
             ignore=ignore,
+            without=self.without,
         )
 
 

@@ -39,6 +39,7 @@ REASONS = {
         "two jobs may differ by as much without any change: measure both in one job, in turn"
     ),
     "spread_unknown": _("spread not printed"),
+    "other_machines": _("runs of machines that measured one side alone are left out"),
     "other_jobs": _("runs of jobs that measured one side alone are left out"),
 }
 VERDICTS = {
