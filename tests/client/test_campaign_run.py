@@ -1,8 +1,13 @@
 """A campaign repeated by the upload client on a machine that BenchLab does not log in to."""
 
+import contextlib
+import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +15,7 @@ import pytest
 
 from benchlab.embedded.account import service_account
 from runs.models import Campaign, Run
+from runs.selectors.campaigns.plans_by_hand import plan_by_hand
 from runs.services.campaigns import campaigns
 from tests import factories
 from tests.client.conftest import CLIENT, Done
@@ -26,7 +32,7 @@ def follow(reach, plain, bindir, test_folder):
     client = shutil.copy(CLIENT, folder)
     (folder / client).chmod(0o755)
 
-    def ran(slug, *options):
+    def ran(slug, *options, number=0, moment=None):
         out, err = folder / "out", folder / "err"
         argv = [shutil.which("python3", path="/usr/bin:/bin"), client, "--campaign-run", slug]
         argv += ["--bindir", bindir, "--work", folder, *options]
@@ -34,15 +40,36 @@ def follow(reach, plain, bindir, test_folder):
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = account.spawn(argv, env=env, cwd=folder, stdout=stdout, stderr=stderr)
             try:
+                if number:
+                    wait_for(lambda: moment(folder), process)
+                    os.kill(process.pid, number)
                 status = process.wait(timeout=240)
             except subprocess.TimeoutExpired:
                 process.terminate()
                 raise
         assert not list(folder.glob("benchlab-run-*"))
+        assert not serving_below(folder)
         return Done(status, out.read_text(), err.read_text())
 
     yield ran
     shutil.rmtree(folder)
+
+
+def wait_for(moment, process):
+    """Until the client has come so far; it must not have ended before."""
+    while not moment():
+        assert process.poll() is None, "ended before"
+        time.sleep(0.01)
+
+
+def serving_below(folder):
+    """Command lines of what still runs there."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            line = each.read_bytes().replace(b"\0", b" ").decode()
+            found += [line] if f"{folder}/benchlab-run-" in line else []
+    return found
 
 
 @pytest.fixture
@@ -89,3 +116,44 @@ def test_versions_that_are_not_here_are_told(follow, planned):
     done = follow(campaign.slug)
     assert done.status == 64
     assert "none of the campaign's versions is here" in done.err
+
+
+def is_begun(pattern):
+    """A moment: the file is there."""
+    return lambda folder: any(folder.glob(f"benchlab-run-*/cluster-*/own/{pattern}"))
+
+
+MOMENTS = {
+    "initdb": is_begun("initdb.out"),
+    "start": is_begun("pg_ctl.out"),
+    "load of the tables": is_begun("pgbench.out"),
+    "warming": is_begun("psql.out"),
+    "load": lambda folder: any(" -T " in each for each in serving_below(folder)),
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_signal_leaves_nothing_behind_whenever_it_comes(follow, planned, moment, number):
+    campaign = planned("fixed-point-read")
+    elsewhere = ("--campaign", "elsewhere", "--no-revision")
+    done = follow(campaign.slug, *elsewhere, number=number, moment=MOMENTS[moment])
+    assert done.status == -number, done.err
+    assert "stopped" in done.err
+    assert not Run.objects.filter(campaign__slug="elsewhere").exists()
+
+
+def test_what_was_measured_again_is_not_repeated(planned):
+    campaign = planned("fixed-point-read")
+    again = campaign.runs.order_by("pk").first()
+    factories.run(again.cell, repeat=2, plan=again.plan, again_of=again, position=3)
+    factories.run(again.cell, repeat=3, plan=again.plan, position=4)
+    assert [each["round"] for each in plan_by_hand(campaign)["order"]] == [1, 1]
+
+
+def test_root_is_refused_before_anything_is_asked(reach, plain):
+    if os.geteuid() != 0:
+        pytest.skip("is not root")
+    argv = [sys.executable, CLIENT, "--campaign-run", "any"]
+    done = subprocess.run(argv, env=plain | reach, capture_output=True, text=True, check=False)
+    assert (done.returncode, "does not run as root" in done.stderr) == (64, True)

@@ -14,14 +14,16 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
     """Cells, their clusters, the order and the load; None if no other machine can repeat it.
 
     Only scenarios of one cluster that pgbench loads with one script can be repeated. The order is
-    that in which the campaign was queued. Two queries.
+    that in which the campaign was queued, without what was measured again or added later. Two
+    queries.
     """
     scenario = next(
         (each for each in registry.every() if each.slug == campaign.scenario.slug), None
     )
     if scenario is None or scenario.by_hand is None:
         return None
-    planned = Run.objects.filter(campaign=campaign, plan__isnull=False).order_by("position", "pk")
+    queued = Run.objects.filter(campaign=campaign, plan__isnull=False, again_of=None)
+    planned = queued.filter(repeat__lte=campaign.repeats).order_by("position", "pk")
     order = list(planned.values_list("pk", "cell_id", "repeat"))
     cells = _cells({cell: run for run, cell, _repeat in order}, scenario)
     if not cells:
