@@ -48,6 +48,8 @@ class OpenSSH:
     address: str = "127.0.0.1"
     # A network namespace of this machine (`ip netns`) that it serves in; empty: the usual one.
     namespace: str = ""
+    # The account's login shell.
+    shell: str = "/bin/sh"
 
     def prepare(self, public_key: str) -> None:
         """Make the folder, the host key and the configuration; let `public_key` in."""
@@ -134,7 +136,7 @@ class OpenSSH:
         for line in Path("/etc/passwd").read_text().splitlines():
             fields = line.split(":")
             if fields[0] == self.account.name:
-                fields[5:7] = [str(home), "/bin/sh"]
+                fields[5:7] = [str(home), self.shell]
             lines.append(":".join(fields))
         passwd = self.folder / "passwd"
         passwd.write_text("\n".join(lines) + "\n")
