@@ -2,7 +2,8 @@
 
 valid: what could make it doubtful was checked, and nothing does. doubtful: it may be right, but
 something suggests otherwise. invalid: it measured something else. unknown, which is stored as an
-empty text: nobody recorded who used the processors, and nothing else makes the run doubtful.
+empty text: nobody recorded who used the processors, or a statement of less than a second was
+executed once, and nothing else makes the run doubtful.
 
 The limits, and the reasons for them, are in docs/statistics.md.
 """
@@ -13,7 +14,7 @@ from typing import Literal, get_args
 
 from runs.analysis import drift
 
-RULES_VERSION = 4
+RULES_VERSION = 5
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -37,7 +38,10 @@ _NOTED: Mapping[str, tuple[Weight, bool]] = {
     "second_threads": ("remark", False),
     "profiled": ("doubt", False),
     "settings_changed": ("doubt", False),
+    "short_statement": ("remark", False),
 }
+# Executed once, a statement of less than a second says nothing of how its time scatters.
+ALONE = "short_statement"
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,8 @@ def certify(evidence: Evidence) -> Certificate:
         return Certificate("invalid", findings)
     if "doubt" in weights:
         return Certificate("doubtful", findings)
-    return Certificate("valid" if evidence.usage else "", findings)
+    is_known = evidence.usage and ALONE not in evidence.notes
+    return Certificate("valid" if is_known else "", findings)
 
 
 def _processors(evidence: Evidence) -> Iterator[Finding]:

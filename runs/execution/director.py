@@ -221,6 +221,7 @@ class Director:
             account.begin()
             await self.bench.loaded(self._watched(self.procedure.measure(self.bench)))
             printed, _none = await asyncio.gather(self._look_once_more(), account.end_sampling())
+            await self.bench.fill_a_second()
             await profile.stop()
             await evidence.stop()
             await monitors.stop()

@@ -1,9 +1,10 @@
 """Who used the processors of a machine during the load: PostgreSQL, the generator, others.
 
-Read from /proc right before and after the load: a machine's total time, and that of its PostgreSQL
-servers, with what belongs to them: a connection pool, a load in the background. The generator's
-time is that of its step. The rest belongs to other processes, which took it from the run. A load of
-several steps, such as one statement after the other, is the sum of them.
+Read from /proc right before and after the load (after a load of less than a second until one is
+full, since the readings themselves take some hundredths): a machine's total time, and that of its
+PostgreSQL servers, with what belongs to them: a connection pool, a load in the background. The
+generator's time is that of its step. The rest belongs to other processes, which took it from the
+run. A load of several steps, such as one statement after the other, is the sum of them.
 """
 
 import asyncio
@@ -141,6 +142,21 @@ class Account:
                 continue
             self._seconds[name] += load.seconds
             self._used[name] = _sum(self._used.get(name), found)
+
+    def lacking(self) -> list[str]:
+        """The machines of which too little is known, since the load was shorter than a second."""
+        short = (name for name, seconds in self._seconds.items() if seconds < SHORTEST_SECONDS)
+        return [name for name in short if name not in self._unknown]
+
+    def fill(self, before: Mapping[str, Reading], after: Mapping[str, Reading]) -> None:
+        """Take what a machine did in a time that has its short load in it, and lasts longer."""
+        for name in self.lacking():
+            found = None
+            if name in before and name in after:
+                own = self._used[name].generator
+                found = between(before[name], after[name], generator=own)
+            if found is not None:
+                self._used[name], self._seconds[name] = found, found.seconds
 
     def as_json(self) -> dict[str, dict[str, Any]]:
         """The stored form, by machine; without those of which a part, or too little, is known."""

@@ -130,7 +130,8 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
             name=plan.nodes()[-1].name,
         )
     taken = [
-        (await timed(bench, f"{name}-{number}", query)).seconds for number in range(1, REPEATS + 1)
+        (await timed(bench, f"{name}-{number}", query, is_repeated=True)).seconds
+        for number in range(1, REPEATS + 1)
     ]
     bench.findings.measurements[OF_QUERIES[name].name] = sum(taken) / len(taken)
     bench.findings.series.append(SeriesData(OF_QUERIES[name].name, "s", tuple(taken), start=1.0))

@@ -31,7 +31,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import ELAPSED, ROWS_RETURNED
-from runs.scenarios.timed_sql import explained, timed
+from runs.scenarios.timed_sql import explained, repeated
 from runs.wording import gettext_noop as _
 
 PARALLEL_SINCE = 90600
@@ -68,7 +68,7 @@ class ParallelQuery:
         """The query's time and rows, then its plan with the time of the parallel part."""
         query = QUERIES[str(bench.levels["query"])]
         before, limit = session(bench), bench.parameters["statement_timeout"]
-        done = await timed(bench, "query", query, before=before, timeout_s=limit)
+        done = await repeated(bench, "query", query, before=before, timeout_s=limit)
         figures = bench.findings.measurements
         figures[ELAPSED.name] = done.seconds
         if not done.is_cut:

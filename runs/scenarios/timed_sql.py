@@ -1,8 +1,10 @@
 """Single statements as a load: each in a new psql session, timed by psql itself."""
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import median
 
 from runs.execution.bench import Bench, failed
 from runs.execution.plan import MAIN
@@ -29,10 +31,52 @@ class Timed:
     is_cut: bool = False
 
 
+# A shorter statement is repeated until all its times fill a second, at most this often.
+FULL_SECONDS = 1.0
+MOST_TIMES = 1000
+ALONE = "short_statement"
+
+
+async def repeated(
+    bench: Bench, name: str, query: str, *, before: Sequence[str] = (), timeout_s: int = 0
+) -> Timed:
+    """Time a query that changes nothing, and repeat one that takes less than a second.
+
+    The times fill a second then, within one session, and the median is the result.
+    """
+    first = await timed(bench, name, query, before=before, timeout_s=timeout_s, is_repeated=True)
+    if first.is_cut or first.seconds >= FULL_SECONDS:
+        return first
+    times = min(MOST_TIMES, math.ceil(FULL_SECONDS / max(first.seconds, 0.001)))
+    lines = [*(f"{each};" for each in before), "\\o /dev/null", "\\timing on"]
+    lines += [f"{_bare(query)};"] * times
+    argv = ("env", "LC_ALL=C", *bench.cluster.psql())
+    result = await bench.load_step(f"{name}-repeated", argv, stdin="\n".join([*lines, ""]))
+    _note_span(bench, result)
+    found = [float(each) / 1000 for each in _TIME.findall(result.stdout)]
+    if result.exit_status != 0 or len(found) != times:
+        raise failed(result, bench.database.base.path)
+    bench.note(
+        "statement_repeated",
+        f"{name} took less than a second, and was executed {times} times more: its time is the "
+        "median.",
+        level="info",
+    )
+    return replace(first, seconds=median([first.seconds, *found]))
+
+
 async def timed(
-    bench: Bench, name: str, statement: str, *, before: Sequence[str] = (), timeout_s: int = 0
+    bench: Bench,
+    name: str,
+    statement: str,
+    *,
+    before: Sequence[str] = (),
+    timeout_s: int = 0,
+    is_repeated: bool = False,
 ) -> Timed:
     """Run one statement as a step, and take its time; for several with semicolons their sum.
+
+    One of less than a second that nobody repeats (`is_repeated`) makes the run *unknown*.
 
     `before` are statements of the same session that are not timed; with `timeout_s` the server ends
     the statement, which is a valid result. Raises TargetProblem `step_failed` for other errors.
@@ -53,7 +97,11 @@ async def timed(
     if result.exit_status != 0 or not times:
         raise failed(result, bench.database.base.path)
     output = result.stdout[: result.stdout.rindex("Time: ")]
-    return Timed(sum(map(float, times)) / 1000, output)
+    seconds = sum(map(float, times)) / 1000
+    if seconds < FULL_SECONDS and not is_repeated:
+        message = f"{name} took {1000 * seconds:.3g} ms, and was executed once."
+        bench.note(ALONE, message, level="info")
+    return Timed(seconds, output)
 
 
 async def explained(
@@ -64,7 +112,12 @@ async def explained(
     None if statement_timeout ended it: then the plan without execution is stored.
     """
     done = await timed(
-        bench, f"explain-{name}", f"{EXPLAIN} {query}", before=before, timeout_s=timeout_s
+        bench,
+        f"explain-{name}",
+        f"{EXPLAIN} {query}",
+        before=before,
+        timeout_s=timeout_s,
+        is_repeated=True,
     )
     if done.is_cut:
         await planned(bench, name, query, before=before)

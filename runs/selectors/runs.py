@@ -229,6 +229,9 @@ CERTIFICATE_SENTENCES = {
     "clocks_differ": _("The clocks of the machines differ."),
     "second_threads": _("Some of the processors were second threads of the same core."),
     "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
+    "short_statement": _(
+        "A statement took less than a second and was executed once: its time may scatter widely."
+    ),
     "settings_changed": _("Settings changed during the load."),
     "foreign_settings": _(
         "Set by an account, a database or the environment, and not by the configuration: %(names)s."

@@ -19,7 +19,7 @@ from runs.execution.postgres import Cluster
 from runs.execution.steps import StepResult
 from runs.scenarios import notes
 from runs.scenarios.fixed_point_read import FixedPointRead
-from runs.scenarios.timed_sql import timed
+from runs.scenarios.timed_sql import repeated, timed
 from runs.tools.sar import reader as sar
 from tests.ssh.directing import (
     execute,
@@ -257,6 +257,37 @@ def test_a_load_of_statements_tells_who_took_the_processors(direct, plan):
     taken = Usage(machine="database", **told)
     assert taken.seconds > 1
     assert 0.2 < taken.servers <= taken.busy + 0.05
+
+
+@prepared
+def test_a_short_statement_is_repeated_or_said_and_the_machine_watched_for_a_second(direct, plan):
+    class Short(FixedPointRead):
+        async def measure(self, bench):
+            figures = bench.findings.measurements
+            figures["tps"] = (await timed(bench, "once", "CREATE TABLE own ()")).seconds
+            found = await repeated(bench, "query", "SELECT 1 FROM pg_sleep(0.15)")
+            figures["latency_avg"] = found.seconds
+
+    director = direct(plan)
+    director.procedure = director.preparing.procedure = Short()
+    found = execute(director)
+    codes = {note.code: note.message for note in found.notes}
+    assert "executed once" in codes["short_statement"]
+    assert "7 times more" in codes["statement_repeated"] or "6 times" in codes["statement_repeated"]
+    assert found.measurements["latency_avg"] >= 0.15
+    assert "query-repeated" in director.reporter.steps
+
+
+@prepared
+def test_after_a_load_of_milliseconds_the_machine_is_watched_until_a_second_is_full(direct, plan):
+    class Once(FixedPointRead):
+        async def measure(self, bench):
+            bench.findings.measurements["tps"] = (await timed(bench, "once", "SELECT 1")).seconds
+
+    director = direct(plan)
+    director.procedure = director.preparing.procedure = Once()
+    (told,) = execute(director).usage.values()
+    assert told["seconds"] >= 1
 
 
 def test_a_step_that_belongs_to_the_load_counts_with_its_children(tmp_path):

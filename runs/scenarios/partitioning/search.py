@@ -25,7 +25,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import ELAPSED
 from runs.scenarios.partitioning import layout
-from runs.scenarios.timed_sql import explained, timed
+from runs.scenarios.timed_sql import explained, repeated
 from runs.wording import gettext_noop as _
 
 BLOCKS_READ = MetricDefinition("blocks_read", _("Blocks read from disk"), "blocks", "lower")
@@ -64,7 +64,7 @@ class Search:
         scan = str(bench.levels["scan"])
         query = count_query(bench) if scan.startswith("index-only") else average_query(bench)
         before = session(scan)
-        done = await timed(bench, "search", query, before=before)
+        done = await repeated(bench, "search", query, before=before)
         plan = await explained(bench, "search", query, before=before)
         if plan is None:
             return

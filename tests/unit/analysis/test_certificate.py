@@ -32,6 +32,12 @@ def test_a_quiet_run_is_valid():
     assert judged() == ("valid", [])
 
 
+def test_a_statement_of_less_than_a_second_that_ran_once_is_unknown_at_best():
+    short = {"notes": ["short_statement"], "duration_s": None, "rates": ()}
+    assert judged(**short) == ("", ["short_statement"])
+    assert judged(**short, usage=[usage(busy=115.0)])[0] == "doubtful"
+
+
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
