@@ -20,7 +20,7 @@ from redis.exceptions import RedisError
 
 from benchlab import bucket
 from benchlab.replica import ALIAS, IS_USABLE
-from runs.models import Campaign
+from runs.models import Campaign, Run, Server, ServerCheck
 from runs.selectors.operations import signs
 
 # Unknown: it could not be asked, and says nothing of what it is about.
@@ -225,7 +225,47 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
         reason = _("%(number)d live; silent: %(who)s.")
         text = reason % {"number": len(found) - len(silent), "who": told}
         return Outcome(check, WARNING, text, remedy)
-    return Outcome(check, OK, _("%(number)d live.") % {"number": len(found) - len(silent)})
+    number = len(found) - len(silent)
+    if replaced := signs.restarts().get(kind, 0):
+        text = _("%(number)d live; %(replaced)d that crashed were replaced: see the log.")
+        return Outcome(check, OK, text % {"number": number, "replaced": replaced})
+    return Outcome(check, OK, _("%(number)d live.") % {"number": number})
+
+
+# A machine answers a check within a minute, or it hangs.
+ANSWER_SECONDS = 60
+
+
+def targets() -> Outcome:
+    """Whether the servers that runs wait for can be used, and answer what they are asked."""
+    words = {"seconds": ANSWER_SECONDS, "away": _AWAY_STATES, "waiting": _WAITING_STATES}
+    words["active"] = ServerCheck.State.ACTIVE.value
+    try:
+        with connected() as database:
+            rows = [(str(name), str(why)) for name, why in database.execute(_TARGETS, words)]
+    except psycopg.Error:
+        return not_asked("targets")
+    if not rows:
+        return Outcome("targets", OK, _("All servers that runs wait for can be used."))
+    named = ", ".join(f"{name} ({why or _('does not answer')})" for name, why in rows)
+    text = _("Runs or checks wait for these servers: %(servers)s.") % {"servers": named}
+    return Outcome("targets", WARNING, text, _("Their pages say what is wrong, and what to do."))
+
+
+_AWAY_STATES = [Server.State.UNREACHABLE.value, Server.State.REFUSED.value]
+_WAITING_STATES = [Run.State.QUEUED.value, Run.State.LOST.value]
+# Those at fault, by their code; those that a worker has asked in vain, without one.
+_TARGETS = """
+SELECT name, problem_code FROM runs_server server
+WHERE state = ANY(%(away)s) AND EXISTS (
+    SELECT FROM runs_run run WHERE run.server_id = server.id AND run.state = ANY(%(waiting)s))
+UNION
+SELECT name, '' FROM runs_server server
+JOIN runs_checkedserver checked ON checked.server_id = server.id
+JOIN runs_servercheck open ON open.id = checked.server_check_id
+WHERE open.state = %(active)s AND open.asked_at < now() - make_interval(secs => %(seconds)s)
+ORDER BY name
+"""
 
 
 def disk() -> Outcome:

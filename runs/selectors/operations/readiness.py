@@ -19,6 +19,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.workers,
     checks.control,
     checks.sites,
+    checks.targets,
     checks.disk,
     *([checks.files] if bucket.is_set() else ()),
     checks.encryption_key,

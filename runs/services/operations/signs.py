@@ -21,6 +21,7 @@ from runs.selectors.operations import signs
 
 WORKER, CONTROL = "worker", "control"
 SECONDS_BETWEEN = 5.0
+SILENT_SECONDS = 60.0
 # A process that was silent for this long is no longer missed.
 FORGOTTEN_AFTER_SECONDS = 24 * 3600
 
@@ -48,23 +49,39 @@ def show(*, kind: str) -> None:
 
 
 def _replace_the_dead(client: Redis, kind: str) -> None:
-    """Miss nobody whose place this process has taken: one of this host that is gone."""
+    """Miss nobody whose place this process has taken.
+
+    Those of this host that are gone, else one of another host that serves the same sites and has
+    been silent for long: a container that crashed comes back under another name.
+    """
     mine = f"{kind}|{socket.gethostname()}:".encode()
-    for name in cast(list[bytes], client.zrange(signs.KEY, 0, -1)):
+    now = signs.redis_time(client)
+    rows = cast(list[tuple[bytes, float]], client.zrange(signs.KEY, 0, -1, withscores=True))
+    dead = []
+    for name, _at in rows:
         pid = name.removeprefix(mine).partition(b"|")[0]
         if name.startswith(mine) and pid.isdigit() and _is_gone(int(pid)):
-            client.zrem(signs.KEY, name)
-            client.hincrby(signs.RESTARTS, kind, 1)
+            dead.append(name)
+    if not dead:
+        alike = _name(kind).split("|")[2:]
+        silent = (name for name, at in rows if now - at > SILENT_SECONDS)
+        parts = ((name, name.decode().split("|")) for name in silent)
+        dead = [name for name, part in parts if [part[0], *part[2:]] == [kind, *alike]][:1]
+    for name in dead:
+        client.zrem(signs.KEY, name)
+        client.hincrby(signs.RESTARTS, kind, 1)
 
 
 def _is_gone(pid: int) -> bool:
+    """Whether no process has this number, or only what its parent has not yet waited for."""
     try:
         os.kill(pid, 0)
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except ProcessLookupError:
         return True
-    except PermissionError:
-        pass
-    return False
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def take_away(*, kind: str) -> None:

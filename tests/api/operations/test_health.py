@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from django.conf import settings
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchlab import logs
 from benchlab.celery import app
 from runs import dispatch
-from runs.models import Campaign, Run, SSHKey
+from runs.models import Campaign, CheckedServer, Run, ServerCheck, SSHKey
 from runs.selectors.operations import checks, metrics, readiness, signs
 from runs.services.access import encryption
 from runs.services.campaigns import scenarios
@@ -76,6 +78,30 @@ def database_at(port):
         yield
     finally:
         connection.settings_dict["PORT"] = before
+
+
+@pytest.mark.usefixtures("nothing_known", "alive")
+@pytest.mark.django_db(transaction=True)
+def test_servers_that_hold_runs_up_or_do_not_answer_are_named(client, administrator):
+    client.force_login(administrator)
+    faulty, silent, idle = (factories.server(name) for name in ("faulty", "silent", "idle"))
+    for server in (faulty, idle):
+        server.state, server.problem_code = "refused", "base_dir_not_writable"
+        server.save()
+    factories.run(factories.cell(factories.campaign(repeats=0), {}, repeats=0), server=faulty)
+    since = timezone.now() - timedelta(minutes=5)
+    check = ServerCheck.objects.create(
+        kind="inspection", server=silent, state="active", deadline=timezone.now()
+    )
+    ServerCheck.objects.filter(pk=check.pk).update(asked_at=since)
+    CheckedServer.objects.create(server=silent, server_check=check)
+
+    _status, body = ready(client)
+    assert body["checks"]["targets"] == "warning"
+    told = str(body)
+    assert "faulty (base_dir_not_writable)" in told
+    assert "silent (does not answer)" in told
+    assert "idle" not in told
 
 
 @pytest.mark.usefixtures("nothing_known")

@@ -309,6 +309,31 @@ def test_a_run_that_is_queued_again_has_no_result_of_the_attempt_before(server):
     assert not run.measurements.exists()
 
 
+@pytest.mark.parametrize("sites", ["", "tokyo"])
+def test_a_worker_takes_the_place_of_one_silent_alike_wherever_it_was(settings, sites):
+    client = signs.redis_client()
+    client.delete(signs.KEY, signs.RESTARTS)
+    settings.SITES = frozenset(filter(None, [sites]))
+    now = signs.redis_time(client)
+    names = ["worker|old:1", "worker|older:1", "worker|there:1|tokyo", "control|old:2"]
+    client.zadd(signs.KEY, {name: now - 600 - at for at, name in enumerate(names)})
+    shown._shown.clear()
+
+    shown.show(kind=shown.WORKER)
+
+    left = {each.process for each in signs.signs()} - {shown.process_name()}
+    assert left == {"old:1", "old:2", *({"older:1"} if sites else {"there:1"})}
+    shown.take_away(kind=shown.WORKER)
+    client.delete(signs.KEY, signs.RESTARTS)
+
+
+def test_a_process_that_nobody_has_waited_for_is_gone():
+    with subprocess.Popen(["true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert shown._is_gone(ended.pid)
+    assert not shown._is_gone(os.getpid())
+
+
 def test_a_worker_that_takes_the_place_of_a_dead_one_ends_its_alarm():
     client = signs.redis_client()
     client.delete(signs.KEY, signs.RESTARTS)
