@@ -184,6 +184,8 @@ MAXIMUM_ATTEMPTS = env.int("BENCHLAB_MAXIMUM_ATTEMPTS", default=3)
 
 # Files of runs: in the folder, or in a bucket, which the folder's go to.
 ARTIFACTS_DIR = VAR_DIR / "artifacts"
+# Data files of the instance's own publications, beside those of the repository.
+PUBLICATIONS_DIR = VAR_DIR / "publications"
 ARTIFACTS_BUCKET = env.bucket("BENCHLAB_ARTIFACTS")
 # Read by django-storages. Without them boto3 looks in its own places, as the role of a machine.
 AWS_ACCESS_KEY_ID = env.str("AWS_ACCESS_KEY_ID", default="")

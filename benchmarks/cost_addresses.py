@@ -50,6 +50,7 @@ LISTS: Mapping[str, Values] = {
         "table": ("{table}", "nothing"),
         "version": _VERSIONS,
     },
+    "observations": {},
     "runs": {
         "campaign": _CAMPAIGNS,
         "hardware": ("cost", "rare", "nothing"),
@@ -94,6 +95,7 @@ API = (
         "servers/lab-1/",
         "sources/{source}/",
     ),
+    "observations/autumn/",
     *("webhooks/{webhook}/", "webhooks/{webhook}/deliveries/", "preflight/{preflight}/"),
     *("trials/{trial}/", "schema/"),
     "compare/?base=campaign:lab-00000&head=campaign:lab-00001&metric=tps&level=clients=8&effect=2",
@@ -143,6 +145,9 @@ PAGES = (
     *("/compare/cells/?a={cell}&b={next_cell}", "/compare/saved/", "/compare/saved/{saved}/"),
     *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
     *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),
+    *("/observations/", "/observations/new/?server=lab-1", "/observations/autumn/"),
+    *("/observations/autumn/?edition=2025", "/observations/autumn/report/?edition=2026"),
+    "/observations/autumn/publication/?edition=2026",
     *("/scenarios/fixed-point-read/", "/projects/", "/projects/default/people/"),
     *("/projects/default/metrics/", "/projects/default/metrics/m1/"),
     *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
@@ -153,6 +158,7 @@ PAGES = (
 FURTHER = (
     "/archive/?theme=fixed-point-read&version=9.2&year=2013&os=Linux&topology=single&hardware=x",
     "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
+    "/bisections/new/?campaign=ci-00000&server=lab-1",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
     "/campaigns/lab-00000/?by=steps&cells=2&metric=m1&order=x&ratios=2&troubled=1",
     "/campaigns/new/?from={published}&server=lab-1",

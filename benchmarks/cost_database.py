@@ -29,8 +29,10 @@ from runs.models import (
     Change,
     Configuration,
     ConfigurationRevision,
+    Edition,
     HardwareProfile,
     Metric,
+    Observation,
     PrintedFigure,
     Project,
     Revision,
@@ -379,6 +381,11 @@ def _make_few(project: Any) -> None:
             weekdays=[1], next_at=at,
         )  # fmt: skip
         Webhook.objects.create(project=project, url="https://example.org/", events=["change"])
+    observation = Observation.objects.create(
+        slug="autumn", title="Autumn", server=_server(), designs=[], anchor="16", project=project
+    )
+    for year in ("2025", "2026"):
+        Edition.objects.create(observation=observation, label=year)
     for kind in (ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.TRIAL):
         ServerCheck.objects.create(
             kind=kind,
@@ -396,6 +403,8 @@ def files() -> None:
         artifacts.store(run=run, data=ArtifactData(name, content))
     plan = ArtifactData("plan-0.json", json.dumps(PLAN).encode())
     artifacts.store(run=run, data=plan)
+    for number, edition in enumerate(Edition.objects.order_by("pk")):
+        edition.campaigns.add(Campaign.objects.get(slug=f"lab-0000{number}"))
 
 
 def _oldest(campaign: str) -> Run:

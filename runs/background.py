@@ -16,6 +16,7 @@ from runs.services import seals
 from runs.services.campaigns import bisections
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
+from runs.services.observations import nights
 from runs.services.operations import partitions, signs
 from runs.services.runs import artifacts, certificates, supervision, transitions
 from runs.services.runs.supervision import held_here
@@ -91,6 +92,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
     watchdog.look,
     bisections.go_on,
     builds.wake,
+    nights.keep,
     changes.wake,
     deliveries.wake,
     mails.wake,

@@ -236,12 +236,12 @@ def _point(version: str, state: _Reached) -> Point:
     index = math.exp(state.log_index)
     if state.parts is None:
         return Point(version, index, None, None, state.step)
-    margin = _margin(state.parts)
-    low, high = math.exp(state.log_index - margin), math.exp(state.log_index + margin)
+    half = margin(state.parts)
+    low, high = math.exp(state.log_index - half), math.exp(state.log_index + half)
     return Point(version, index, low, high, state.step)
 
 
-def _margin(parts: Sequence[tuple[float, float]]) -> float:
+def margin(parts: Sequence[tuple[float, float]]) -> float:
     """Half the 95 % interval of a sum: variances add, the freedom by Welch and Satterthwaite."""
     total = math.fsum(variance for variance, _ in parts)
     if total == 0:

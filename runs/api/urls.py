@@ -17,6 +17,7 @@ from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
 from runs.api.histories import HistoryDoor
+from runs.api.observations import ObservationDoor
 from runs.api.runs import RunDoor
 from runs.api.schedules import ScheduleDoor
 from runs.api.servers import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
@@ -31,6 +32,7 @@ router.register("campaigns", CampaignDoor, basename="campaign")
 router.register("changes", ChangeDoor, basename="change")
 router.register("runs", RunDoor, basename="run")
 router.register("measurements", MeasurementDoor, basename="measurement")
+router.register("observations", ObservationDoor, basename="observation")
 router.register("configurations", ConfigurationDoor, basename="configuration")
 router.register("hardware", HardwareDoor, basename="hardware")
 router.register("scenarios", ScenarioDoor, basename="scenario")

@@ -12,6 +12,7 @@ from runs.charts.figure import Figure, layout, title
 LEAST, MOST = 0.5, 2.0
 NARROWEST = 1.05
 TICKS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
+LONG_AXIS = 1.6
 SYMBOLS = ("circle", "diamond")
 
 
@@ -109,7 +110,9 @@ def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
     ]
     low, high = min(1 / NARROWEST, *ends, 1.0), max(NARROWEST, *ends, 1.0)
     room = 0.04 * math.log10(high / low)
-    ticks = [tick for tick in TICKS if low <= tick <= high]
+    # Where the axis is long, the marks next to 1 would overlap.
+    near = 0.0 if high / low <= LONG_AXIS else 1 - 0.95 + 1e-9
+    ticks = [tick for tick in TICKS if low <= tick <= high and (tick == 1 or abs(tick - 1) > near)]
     return {
         "title": title(y_title),
         "type": "log",

@@ -16,6 +16,7 @@ from runs.models.gate_answers import GateAnswer
 from runs.models.hardware import Environment, HardwareProfile
 from runs.models.leases import Lease, PreparedCluster
 from runs.models.measurements import Measurement, Metric, Series
+from runs.models.observations import Edition, Observation
 from runs.models.postgres import (
     Configuration,
     ConfigurationRevision,
@@ -66,6 +67,7 @@ __all__ = [
     "Configuration",
     "ConfigurationRevision",
     "Discrepancy",
+    "Edition",
     "Environment",
     "GateAnswer",
     "HardwareProfile",
@@ -76,6 +78,7 @@ __all__ = [
     "Measurement",
     "Membership",
     "Metric",
+    "Observation",
     "PreparedCluster",
     "PrintedFigure",
     "Project",

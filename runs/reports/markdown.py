@@ -21,7 +21,7 @@ from runs.reports.report import (
 # Characters that Markdown interprets anywhere.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$])")
 # Characters that it interprets at the start of a line.
-_LEADING = re.compile(r"^(\s*)([-+=>]|\d+[.)])(?=\s|$|=)")
+_LEADING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=>.)])(?=\s|$|=)")
 # What GitHub and GitLab make of plain words, whatever is escaped: mentions of people, issues,
 # labels and milestones, and links of addresses. A space of no width between ends it.
 _LINKED = re.compile(r"(?<=[@#!~%$&])(?=\w)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)

@@ -2,7 +2,16 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from runs.web import changes, histories, home, reports, schedules, styleguide, uploads
+from runs.web import (
+    changes,
+    histories,
+    home,
+    observations,
+    reports,
+    schedules,
+    styleguide,
+    uploads,
+)
 from runs.web.access import audit, metrics, people, tokens
 from runs.web.archive import archive, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
@@ -147,6 +156,29 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("schedules/<int:schedule_id>/delete/", schedules.schedule_delete, name="schedule-delete"),
     path("campaigns/<slug:slug>/schedule/", schedules.schedule_new, name="schedule-new"),
     path("versions/", versions.version_page, name="versions"),
+    path("observations/", observations.observation_list, name="observation-list"),
+    path("observations/new/", observations.observation_new, name="observation-new"),
+    path("observations/<slug:slug>/", observations.observation_detail, name="observation-detail"),
+    path(
+        "observations/<slug:slug>/begin/",
+        observations.observation_begin,
+        name="observation-begin",
+    ),
+    path(
+        "observations/<slug:slug>/write/",
+        observations.observation_write,
+        name="observation-write",
+    ),
+    path(
+        "observations/<slug:slug>/report/",
+        observations.observation_report,
+        name="observation-report",
+    ),
+    path(
+        "observations/<slug:slug>/publication/",
+        observations.observation_publication,
+        name="observation-publication",
+    ),
     path("scenarios/", scenarios.scenario_list, name="scenario-list"),
     path("scenarios/<slug:slug>/", scenarios.scenario_detail, name="scenario-detail"),
     path("uploads/new/", uploads.upload_new, name="upload-new"),

@@ -23,7 +23,9 @@ from runs.models import (
     Annotation,
     Campaign,
     Change,
+    Edition,
     Measurement,
+    Observation,
     Run,
     SavedComparison,
     Scenario,
@@ -190,6 +192,10 @@ def shown(everything, known):
     run = everything.runs.first()
     told = {"kind": "step", "ratio": 1, "before": 1, "after": 1}
     Change.objects.create(cell=run.cell, run=run, metric=factories.metric(), **told)
+    observation = Observation.objects.create(
+        slug="own", title="Own", server=run.server, designs=[], anchor="16"
+    )
+    Edition.objects.create(observation=observation, label="2026").campaigns.add(everything)
     return everything
 
 
@@ -209,7 +215,7 @@ def pages(campaign):
         *("/servers/keys/", "/servers/new/", f"/servers/{server.slug}/", "/plans/", "/compare/"),
         *(f"/servers/{server.slug}/edit/", f"/campaigns/{campaign.slug}/", f"/runs/{run.pk}/"),
         *("/hardware/", "/archive/", "/campaigns/new/?scenario=fixed-point-read", "/campaigns/"),
-        "/uploads/new/",
+        *("/uploads/new/", "/observations/new/", "/observations/own/"),
     )
 
 

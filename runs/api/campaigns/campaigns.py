@@ -182,7 +182,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         given = CampaignDraftSerializer(data=request.data, context={"reader": reader(request)})
         given.is_valid(raise_exception=True)
         by = request.user if isinstance(request.user, User) else None
-        project, design = _project(request), given.design()
+        project, design = project_of(request), given.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
         campaign = campaign_service.queue(design=design, by=by, project=project)
@@ -248,7 +248,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         return Response(serializer.data, status=code)
 
 
-def _project(request: Request) -> Project | None:
+def project_of(request: Request) -> Project | None:
     """The token's; of a person the default one, or one of theirs."""
     if isinstance(request.auth, Token):
         project: Project = request.auth.project

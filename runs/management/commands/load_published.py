@@ -11,6 +11,7 @@ from runs.published.checks import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
 from runs.published.schema import Known
+from runs.services.access import audit
 from runs.services.archive import publications
 
 
@@ -32,6 +33,7 @@ class Command(BaseCommand):
             help="Read and check the files without a database, and report contradictions.",
         )
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Load, or check."""
         try:
@@ -43,13 +45,16 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _load(self, *, again: bool) -> None:
-        loaded = publications.load(files=reading.files(), again=again)
+        loaded = publications.load(files=publications.files(), again=again)
+        changed = {word: slugs for word, slugs in vars(loaded).items() if word != "unchanged"}
+        if any(changed.values()):
+            audit.record("publications_loaded", "archive", after=changed)
         for word, slugs in vars(loaded).items():
             if slugs:
                 self.stdout.write(f"{word}: {', '.join(slugs)}")
 
     def _check(self) -> None:
-        documents = {path: reading.read(path) for path in reading.files()}
+        documents = {path: reading.read(path) for path in publications.files()}
         known = schema.known(documents.values())
         for path, document in documents.items():
             for table in _checked(path, document, known):

@@ -17,7 +17,6 @@ from django.urls import reverse
 
 from benchlab.environment import Environment
 from runs.models import Campaign, Server
-from runs.published import reading
 from runs.published.errors import PublishedFileError
 from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
@@ -65,7 +64,7 @@ class Command(BaseCommand):
 
     def _load_archive(self) -> None:
         try:
-            publications.load(files=reading.files())
+            publications.load(files=publications.files())
         except PublishedFileError as error:
             raise CommandError(str(error)) from error
 

@@ -59,6 +59,8 @@ class Measured:
     summary: Summary
     # In a campaign on several servers, the one that it was measured on.
     server: str = ""
+    # The name of the server; empty for what a publication prints.
+    machine: str = ""
     revision: int | None = None
 
 
@@ -121,9 +123,18 @@ class Line:
     undocumented: tuple[Undocumented, ...]
     leaves_out: bool
 
-    def trend(self, origin: str, base: str) -> Trend:
-        """The pairs of one origin chained to an index; `base` is 1.0 if the chain reaches it."""
-        return line(self.pairs, origin=origin, base=base)
+    def trend(self, origin: str, base: str, *, machine: str | None = None) -> Trend:
+        """The pairs of one origin, or one machine, chained to an index.
+
+        `base` is 1.0 if the chain reaches it.
+        """
+        used = [each for each in self.pairs if machine is None or each.base.machine == machine]
+        return line(used, origin=origin, base=base)
+
+    def machines(self, origin: str) -> list[str]:
+        """The names of the machines of the pairs of one origin."""
+        names = (each.base.machine for each in self.pairs if each.campaign.origin == origin)
+        return list(dict.fromkeys(names))
 
 
 @dataclass(frozen=True)
@@ -170,6 +181,12 @@ def counts(of: Used) -> list[int]:
     """The numbers of clients that these campaigns have, the smallest first. Two queries."""
     found = material(Campaign.objects.filter(pk__in=of.campaigns))
     return sorted({cell.clients for measured in found.measured.values() for cell in measured})
+
+
+def of_campaign(campaign: Campaign) -> Line:
+    """The line of a single campaign, however short its runs are. Seven queries."""
+    found = material([campaign], any_length=True)
+    return Line(None, (), tuple(pairs(found)), {}, (), leaves_out=False)
 
 
 def read(of: Used, *, clients: int | None = None) -> Line:
@@ -231,8 +248,12 @@ def _together(found: Material) -> Iterator[Material]:
         yield Material(group, [cell for each in group for cell in cells[each.pk]])
 
 
-def material(campaigns: Iterable[Campaign]) -> Material:
-    """What these campaigns say about versions and clients. One query."""
+def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Material:
+    """What these campaigns say about versions and clients. One query.
+
+    Of campaigns executed here only cells that are measured long and often enough, unless
+    `any_length`.
+    """
     used = {each.pk: each for each in campaigns}
     found: dict[Campaign, list[Measured]] = defaultdict(list)
     cells = list(_cells(used))
@@ -241,18 +262,28 @@ def material(campaigns: Iterable[Campaign]) -> Material:
         if cell.median is None or not cell.version or not isinstance(clients, int):
             continue
         summary = Summary(*(getattr(cell, name) for name in metrics.FIELDS))
-        if summary.median > 0 and _enters(campaign, summary):
+        if summary.median > 0 and (any_length or _enters(campaign, summary)):
             server = str(cell.levels.get(series_cells.SERVER, ""))
             found[campaign].append(
-                Measured(cell.pk, cell.version, clients, summary, server, cell.revision_id)
+                Measured(
+                    cell.pk,
+                    cell.version,
+                    clients,
+                    summary,
+                    server,
+                    cell.machine or "",
+                    cell.revision_id,
+                )
             )
     return Material(found, cells)
 
 
 # In PostgreSQL's words: to write it from a query set takes as long as to read all cells.
 _CELLS = f"""
-SELECT cell.*, {", ".join(f"tps.{name}" for name in metrics.FIELDS)}
+SELECT cell.*, {", ".join(f"tps.{name}" for name in metrics.FIELDS)}, machine.name AS machine
 FROM runs_cell cell JOIN runs_campaign campaign ON campaign.id = campaign_id
+LEFT JOIN runs_installation installation ON installation.id = cell.installation_id
+LEFT JOIN runs_server machine ON machine.id = installation.server_id
 LEFT JOIN runs_cellsummary tps ON cell_id = cell.id
     AND metric_id = (SELECT id FROM runs_metric WHERE name = %(metric)s AND project_id IS NULL)
 WHERE campaign_id = ANY(%(campaigns)s)

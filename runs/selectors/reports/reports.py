@@ -223,7 +223,7 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
                 *report_conditions.settings(campaign),
             ],
         ),
-        (_("Method"), [report_conditions.kept(campaign), Paragraph(_order(campaign))]),
+        (_("Method"), [report_conditions.kept(campaign), Paragraph(order(campaign))]),
         (_("Results"), report_results.results(campaign)),
         (_("Verdicts"), report_results.verdicts(campaign)),
     ]
@@ -247,7 +247,8 @@ def _purpose(campaign: Campaign) -> list[Block]:
     return [*([Paragraph(question)] if question else []), Facts((scenario,))]
 
 
-def _order(campaign: Campaign) -> str:
+def order(campaign: Campaign) -> str:
+    """In which order the runs were executed, and what of the repeats is told."""
     text = _("Of the repeats the median is taken.")
     if campaign.seed:
         text += " " + _("The runs were executed in a random order; its seed is %(seed)s.") % {

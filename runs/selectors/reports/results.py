@@ -30,10 +30,10 @@ MOST_METRICS = 8
 MOST_BRANCHES = 60
 
 
-def results(campaign: Campaign) -> list[Block]:
+def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Block]:
     """A chart of the primary metric, and a table for each metric. Four queries per metric."""
     blocks: list[Block] = []
-    for metric in _metrics(campaign):
+    for metric in _metrics(campaign)[:most_metrics]:
         grid = campaigns.grid(campaign, metric)
         figure = None if blocks else _figure(campaign, metric, grid)
         if figure:
@@ -42,10 +42,13 @@ def results(campaign: Campaign) -> list[Block]:
     return blocks or [Paragraph(_("No run has finished yet."))]
 
 
-def verdicts(campaign: Campaign) -> list[Block]:
-    """Ratios of the primary metric with intervals and verdicts: a table and a forest."""
+def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
+    """Ratios of the primary metric with intervals and verdicts: a table and a forest.
+
+    Of what its ratio table asks first, or of `subject`.
+    """
     metric = metrics.primary(campaign)
-    rows = campaigns.ratios(campaign, metric.name) if metric else []
+    rows = campaigns.ratios(campaign, metric.name, subject=subject) if metric else []
     if not metric or not rows:
         return []
     words = designs.words(campaign).among(row.levels for row in rows)
@@ -77,7 +80,7 @@ def verdicts(campaign: Campaign) -> list[Block]:
 def _metrics(campaign: Campaign) -> list[Metric]:
     """The metrics that have values, the primary one first."""
     first = metrics.primary(campaign)
-    return sorted(metrics.of_campaign(campaign), key=lambda each: each != first)[:MOST_METRICS]
+    return sorted(metrics.of_campaign(campaign), key=lambda each: each != first)
 
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:

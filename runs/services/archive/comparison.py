@@ -48,7 +48,7 @@ class Archive:
 
 def read() -> Archive:
     """The data files. Raises PublishedFileError."""
-    return Archive([reading.read(path) for path in reading.files()])
+    return Archive([reading.read(path) for path in publications.files()])
 
 
 def findings(archive: Archive) -> Iterator[Finding]:

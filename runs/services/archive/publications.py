@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.db import DataError, transaction
 
 from runs.models import Measurement, Metric, Source
@@ -24,6 +25,22 @@ class Loaded:
     stored: tuple[str, ...]
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+def files() -> list[Path]:
+    """The data files of the repository, and those of this instance.
+
+    Raises PublishedFileError for a file of the instance that has the name of another one.
+    """
+    ours, own = reading.files(), reading.files(settings.PUBLICATIONS_DIR)
+    names = {each.stem for each in ours}
+    for path in own:
+        if path.stem in names:
+            raise PublishedFileError(
+                f"{path}: BenchLab has a publication of this name; give the file and its slug "
+                "another one."
+            )
+    return [*ours, *own]
 
 
 def load(*, files: Sequence[Path], again: bool = False) -> Loaded:

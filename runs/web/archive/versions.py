@@ -74,7 +74,7 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "clients": line.clients,
         "bases": lines.MAJORS,
         "base": base,
-        "figure": _figure(line, base),
+        "figure": figure(line, base),
         "steps": steps,
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
@@ -106,20 +106,21 @@ def _base(pairs: Sequence[Pair]) -> str:
     return next((major for major in lines.MAJORS if major in known), lines.MAJORS[0])
 
 
-def _figure(line: Line, base: str) -> Figure | None:
+def figure(line: Line, base: str) -> Figure | None:
+    """The chart of a line; None where it has no pair."""
     notes = {name: provenance.hover(found) for name, found in line.records.items()}
     pairs = line.pairs
     drawn = [
         drawing.Origin(
-            str(origin.label),
-            line.trend(origin, base).chains,
-            _urls(pairs, origin),
+            f"{origin.label} · {machine}" if machine else str(origin.label),
+            line.trend(origin, base, machine=machine).chains,
+            _urls([each for each in pairs if each.base.machine == machine], origin),
             dash,
-            doubtful=_doubtful(pairs, origin),
+            doubtful=_doubtful([each for each in pairs if each.base.machine == machine], origin),
             notes=notes if origin == Origin.PUBLISHED else {},
         )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
-        if any(pair.campaign.origin == origin for pair in pairs)
+        for machine in line.machines(origin)
     ]
     if not drawn:
         return None

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -311,21 +312,26 @@ def _complaints(form: CampaignForm) -> list[str]:
 
 
 def chosen_servers(given: QueryDict) -> list[Server]:
-    """The chosen server, and the further ones; without a choice the first ready, else the first.
-
-    None where there is no server.
-    """
-    targets = Server.objects.exclude(base_dir="")  # the others are only hops
-    targets = targets.select_related("hardware", "environment")
-    first = (
-        targets.filter(slug=given.get("server", "")).first()
-        or targets.filter(state=Server.State.READY).first()
-        or targets.first()
-    )
+    """The chosen server, and the further ones. None where there is no server."""
+    first = chosen_server(given)
     if first is None:
         return []
-    more = targets.filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
+    more = targets().filter(slug__in=given.getlist("more_servers")).exclude(pk=first.pk)
     return [first, *more.order_by("name", "pk")]
+
+
+def chosen_server(given: QueryDict) -> Server | None:
+    """The chosen server; without a choice the first ready one, else the first."""
+    return (
+        targets().filter(slug=given.get("server", "")).first()
+        or targets().filter(state=Server.State.READY).first()
+        or targets().first()
+    )
+
+
+def targets() -> QuerySet[Server]:
+    """The servers that runs are executed on; the others are only hops."""
+    return Server.objects.exclude(base_dir="").select_related("hardware", "environment")
 
 
 def _scenario(given: Mapping[str, Any]) -> Scenario:

@@ -18,7 +18,16 @@ from django.utils import timezone
 
 from runs.checks import addresses
 from runs.execution.reporter import ArtifactData
-from runs.models import Annotation, Bisection, Change, Membership, Schedule, Webhook
+from runs.models import (
+    Annotation,
+    Bisection,
+    Change,
+    Edition,
+    Membership,
+    Observation,
+    Schedule,
+    Webhook,
+)
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 from runs.services.access import projects, tokens
@@ -70,6 +79,7 @@ def names(of):
             weekdays=[1],
             next_at=timezone.now(),
         ),
+        "observation": observation(of, run.server),
         "webhook": Webhook.objects.create(project=of.project, url="https://example.org/"),
         "configuration": configurations.create(
             name=f"of-{of.slug}", description="", content=Content(), project=of.project
@@ -84,10 +94,25 @@ def names(of):
         "configuration": {"slug": f"of-{of.slug}"},
         "workload": {"slug": f"of-{of.slug}"},
         "artifact": {"run_id": run.pk, "name": "stdout"},
+        "observation": {"slug": f"of-{of.slug}"},
         "server": {"slug": run.server.slug},
         "project": {"slug": of.project.slug, "name": factories.own_metric(of.project).name},
         "hardware": {"pk": 1, "hardware_id": 1},
     }
+
+
+def observation(of, server):
+    """One of its project, with an edition."""
+    made = Observation.objects.create(
+        slug=f"of-{of.slug}",
+        title="Autumn",
+        server=server,
+        project=of.project,
+        designs=[],
+        anchor="16",
+    )
+    Edition.objects.create(observation=made, label="2026")
+    return made
 
 
 AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})

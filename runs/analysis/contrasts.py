@@ -1,0 +1,48 @@
+"""Contrasts: products of cells' means with powers, such as a ratio of two ratios."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from runs.analysis.summary import Summary
+from runs.analysis.trend import margin
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A product of geometric means, and its 95 % interval; null where repeats are too few."""
+
+    ratio: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the interval excludes 1."""
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+
+def contrast(parts: Iterable[tuple[float, Summary]]) -> Contrast | None:
+    """The product of each mean to the power of its weight; None if a mean has no logarithm.
+
+    The interval is that of the repeats alone, by Welch and Satterthwaite: what makes all repeats of
+    one day differ from those of another is in the ratio and not in the interval.
+    """
+    logs: list[float] = []
+    errors: list[tuple[float, float]] = []
+    is_known = True
+    for weight, each in parts:
+        if each.log_mean is None:
+            return None
+        logs.append(weight * each.log_mean)
+        if each.log_variance is None or not each.n or each.n < 2:
+            is_known = False
+        else:
+            errors.append((weight**2 * each.log_variance / each.n, each.n - 1))
+    if not logs:
+        return None
+    log = math.fsum(logs)
+    if not is_known:
+        return Contrast(math.exp(log))
+    half = margin(errors)
+    return Contrast(math.exp(log), math.exp(log - half), math.exp(log + half))

@@ -1,0 +1,61 @@
+"""Makes an edition of an observation a publication of this instance's archive."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from runs.models import Edition
+from runs.published.errors import PublishedFileError
+from runs.selectors.observations import publication
+from runs.services.access import audit
+from runs.services.archive import publications
+
+
+class Command(BaseCommand):
+    """Its data file is written to the folder of the instance's publications, and loaded."""
+
+    help = __doc__
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Which edition, who publishes it, and whether it is only to be written."""
+        parser.add_argument("observation", help="Its slug: the last part of its address.")
+        parser.add_argument("edition", help="Such as 2026.")
+        parser.add_argument("--publisher", default="BenchLab", help="Who measured it.")
+        parser.add_argument("--to", help="Write the file to this folder, and load nothing.")
+
+    @audit.commanded
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write, and load."""
+        found = Edition.objects.select_related("observation__server", "observation__project")
+        edition = found.filter(
+            observation__slug=options["observation"], label=options["edition"]
+        ).first()
+        if edition is None:
+            raise CommandError("There is no such edition: see the page of observations.")
+        project = edition.observation.project
+        if project is not None and not project.is_public and not options["to"]:
+            raise CommandError(
+                f"It is of the private project {project.slug}, and everybody reads the archive. "
+                "Write it to a folder by --to."
+            )
+        folder = Path(options["to"] or settings.PUBLICATIONS_DIR)
+        path = folder / f"{publication.slug(edition)}.yaml"
+        try:
+            text = publication.of_edition(
+                edition,
+                publisher=options["publisher"],
+                today=timezone.localdate().isoformat(),
+            )
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            if not options["to"]:
+                publications.load(files=publications.files())
+        except (OSError, ValueError, PublishedFileError) as error:
+            raise CommandError(str(error)) from error
+        audit.record("edition_published", f"observation {edition.observation.slug}",
+                     after={"edition": edition.label, "file": str(path)})  # fmt: skip
+        self.stdout.write(str(path))

@@ -1,0 +1,62 @@
+"""Observations: a design that comes back, such as each autumn, and its editions."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Observation(models.Model):
+    """What is measured again and again on one server, so that its editions can be compared.
+
+    Each of `designs` becomes a campaign of each edition: its scenario, levels, parameters and
+    repeats, as a Draft has them. `versions` are major versions; empty for all that are installed.
+    `anchor` is the major version that every edition measures: its own change from one edition to
+    the next is that of the machine. From `night_from` to `night_until` in `time_zone` it is
+    measured; both are null for day and night.
+    """
+
+    slug = models.SlugField(max_length=120, unique=True)
+    title = models.CharField(_("title"), max_length=150)
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="observations")
+    server = models.ForeignKey("Server", models.CASCADE, related_name="observations")
+    designs = models.JSONField()
+    versions = models.JSONField(default=list)
+    anchor = models.CharField(_("anchor"), max_length=10)
+    configuration = models.ForeignKey("Configuration", models.SET_NULL, null=True)
+    night_from = models.TimeField(null=True)
+    night_until = models.TimeField(null=True)
+    time_zone = models.CharField(_("time zone"), max_length=60, default="UTC")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Edition(models.Model):
+    """One time that an observation is measured: a campaign of each design, and people's words.
+
+    `purpose`, `discussion` and `conclusion` are what people write for the report; they stay when
+    figures change.
+    """
+
+    observation = models.ForeignKey("Observation", models.CASCADE, related_name="editions")
+    # Such as 2026.
+    label = models.CharField(_("edition"), max_length=40)
+    campaigns = models.ManyToManyField("Campaign", related_name="editions")  # type: ignore[var-annotated]
+    purpose = models.TextField(_("purpose"), blank=True)
+    discussion = models.TextField(_("discussion"), blank=True)
+    conclusion = models.TextField(_("conclusion"), blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["observation", "pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["observation", "label"], name="edition_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.observation_id}: {self.label}"

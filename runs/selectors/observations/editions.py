@@ -1,0 +1,201 @@
+"""Editions of observations: what the newest says, and what the anchor says of the machine."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from runs.analysis.contrasts import Contrast, contrast
+from runs.analysis.inference.verdicts import Direction
+from runs.analysis.summary import Summary
+from runs.models import Campaign, Cell, Edition, Metric, Observation
+from runs.selectors.access.projects import Reader, visible
+from runs.selectors.archive import version_line, versions
+from runs.selectors.archive.version_line import Line
+from runs.selectors.campaigns import campaigns, factor_names, metrics
+from runs.selectors.campaigns.campaigns import Progress
+from runs.selectors.compare import summary
+from runs.selectors.compare.ratio_pairs import STEPS
+from runs.selectors.compare.series_cells import VERSION
+from runs.selectors.compare.verdict_words import printed_size
+
+# The summaries of a campaign's cells: by major version, then by the other levels.
+ByVersion = Mapping[str, Mapping[str, Summary]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one campaign of an edition says: the steps between versions, and its line.
+
+    `total` is the sentence of the newest version against the oldest. `decided` are the sentences of
+    the steps that have a verdict of a difference, `others` those of the rest.
+    """
+
+    campaign: Campaign
+    metric: Metric | None
+    progress: Progress
+    total: str
+    decided: Sequence[str]
+    others: Sequence[str]
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of them."""
+        return [*([self.total] if self.total else []), *self.decided, *self.others]
+
+    @cached_property
+    def line(self) -> Line:
+        """The chain through its versions."""
+        return version_line.of_campaign(self.campaign)
+
+
+@dataclass(frozen=True)
+class VersionAgain:
+    """A version against the anchor in two editions, and the ratio of both ratios."""
+
+    version: str
+    before: Contrast
+    now: Contrast
+    change: Contrast
+
+
+@dataclass(frozen=True)
+class Again:
+    """A design measured in two editions: the anchor's own change, and each other version's.
+
+    `is_same_machine`: both have the same record of hardware and system.
+    """
+
+    campaign: Campaign
+    before: Edition
+    anchor: str
+    conditions: int
+    drift: Contrast
+    others: Sequence[VersionAgain]
+    is_same_machine: bool
+    direction: Direction
+
+    @property
+    def sentence(self) -> str:
+        """What the anchor says of the machine, in the reader's language."""
+        told: dict[str, object] = {"anchor": self.anchor, "edition": self.before.label}
+        drift = self.drift
+        if drift.low is None or drift.high is None:
+            told["size"] = printed_size([drift.ratio], self.direction)
+            text = _(
+                "The anchor %(anchor)s against %(edition)s: %(size)s; without repeats, no interval."
+            )
+            return text % told
+        told["size"] = printed_size([drift.low, drift.high], self.direction)
+        if not drift.is_apart:
+            return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % told
+        text = _(
+            "The anchor %(anchor)s is %(size)s than in %(edition)s: the machine has changed. "
+            "Compare versions by their ratios within an edition."
+        )
+        return text % told
+
+
+def listed(*, to: Reader) -> QuerySet[Observation]:
+    """The observations that a reader may see, the newest first."""
+    found = visible(Observation.objects.all(), to=to)
+    return found.select_related("server", "project").prefetch_related("editions")
+
+
+def parts(edition: Edition) -> list[Part]:
+    """Each campaign of an edition. Some ten queries a campaign."""
+    return [_part(each) for each in _campaigns(edition)]
+
+
+def again(edition: Edition) -> list[Again]:
+    """What each design says against the edition before; nothing for the first. Six queries each."""
+    earlier = edition.observation.editions.filter(pk__lt=edition.pk).order_by("-pk")
+    before = earlier.first()
+    if before is None:
+        return []
+    of_before = {each.scenario_id: each for each in _campaigns(before)}
+    found = (
+        _again(before, of_before[each.scenario_id], each, edition.observation.anchor)
+        for each in _campaigns(edition)
+        if each.scenario_id in of_before
+    )
+    return [each for each in found if each is not None]
+
+
+def _campaigns(edition: Edition) -> QuerySet[Campaign]:
+    return edition.campaigns.select_related("scenario", "topology").order_by("pk")
+
+
+def _part(campaign: Campaign) -> Part:
+    metric = metrics.primary(campaign)
+    steps = campaigns.ratios(campaign, metric.name, subject=STEPS) if metric else []
+    every = campaigns.ratios(campaign, metric.name, subject=VERSION) if metric else []
+    words = factor_names.words(campaign).among(row.levels for row in steps)
+    pairs = summary.by_pair(steps, words)
+    told = {names: summary.of_pair(*names, rows) for names, rows in pairs.items()}
+    decided = {names for names, rows in pairs.items() if any(r.comparison.is_proven for r in rows)}
+    return Part(
+        campaign,
+        metric,
+        campaigns.progress(campaign),
+        next(reversed(summary.of_table(every, words).values()), "") if len(pairs) > 1 else "",
+        [sentence for names, sentence in told.items() if names in decided],
+        [sentence for names, sentence in told.items() if names not in decided],
+    )
+
+
+def _again(before: Edition, old: Campaign, new: Campaign, anchor: str) -> Again | None:
+    """None where they share no condition of the anchor."""
+    metric = metrics.primary(new)
+    if metric is None:
+        return None
+    was, now = (_by_version(each, metric.name) for each in (old, new))
+    shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
+    drift = _mean([(1, now[anchor][each]), (-1, was[anchor][each])] for each in shared)
+    if drift is None:
+        return None
+    others = (
+        _version(was, now, anchor, each)
+        for each in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
+    )
+    same = campaigns.machine_keys(old) == campaigns.machine_keys(new)
+    found = [each for each in others if each is not None]
+    direction = cast(Direction, metric.direction)
+    return Again(new, before, anchor, len(shared), drift, found, same, direction)
+
+
+def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
+    shared = set.intersection(*(set(of[each]) for of in (was, now) for each in (anchor, version)))
+
+    def ratio(of: ByVersion, condition: str, way: int = 1) -> list[tuple[int, Summary]]:
+        return [(way, of[version][condition]), (-way, of[anchor][condition])]
+
+    in_order = sorted(shared)
+    before = _mean(ratio(was, each) for each in in_order)
+    after = _mean(ratio(now, each) for each in in_order)
+    change = _mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
+    if before is None or after is None or change is None:
+        return None
+    return VersionAgain(version, before, after, change)
+
+
+def _mean(conditions: Iterable[Sequence[tuple[int, Summary]]]) -> Contrast | None:
+    """The geometric mean of a contrast over conditions; None without one."""
+    found = list(conditions)
+    weight = 1 / len(found) if found else math.nan
+    return contrast((weight * sign, each) for of in found for sign, each in of)
+
+
+def _by_version(campaign: Campaign, metric: str) -> dict[str, dict[str, Summary]]:
+    found: dict[str, dict[str, Summary]] = {}
+    summaries = metrics.summaries(campaign, metric)
+    for cell in Cell.objects.filter(campaign=campaign):
+        if cell.pk in summaries and cell.version:
+            others = {name: level for name, level in cell.levels.items() if name != VERSION}
+            of_version = found.setdefault(versions.major(cell.version), {})
+            of_version[repr(sorted(others.items()))] = summaries[cell.pk]
+    return found

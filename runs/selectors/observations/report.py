@@ -1,0 +1,178 @@
+"""The report of an edition, in the form of the yearly reports: purpose, environment, procedure,
+results, discussion, conclusion. Figures and tables are numbered; sentences are those of the pages.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import date
+
+from django.db.models import Count
+from django.utils.translation import gettext as _
+from django.utils.translation import override, pgettext
+
+from runs.charts.figure import Figure
+from runs.models import Campaign, Edition, Run
+from runs.models.runs import RunValidity
+from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
+from runs.selectors.compare.ratio_pairs import STEPS
+from runs.selectors.observations import editions
+from runs.selectors.observations.editions import Again, Part
+from runs.selectors.reports import conditions, reports, results
+from runs.templatetags.formats import factor
+
+# Draws the line of a part; charts of pages and reports are the same.
+Draw = Callable[[Part], Figure | None]
+
+
+def of_edition(edition: Edition, *, draw: Draw, language: str, address: str, today: date) -> Report:
+    """The report of an edition. `address` is that of the observation's page."""
+    with override(language):
+        found, again = editions.parts(edition), editions.again(edition)
+        sections = [
+            (_("Purpose"), _purpose(edition, found)),
+            (pgettext("section of a report", "Environment"), _environment(found)),
+            (_("Procedure"), _procedure(edition, found)),
+            *((_scenario(each), _results(each, draw)) for each in found),
+            (_("Against the edition before"), list(_against(again, edition))),
+            (_("Doubtful runs"), _doubts(found)),
+            (_("Discussion"), _written(edition.discussion)),
+            (pgettext("section of a report", "Conclusion"), _conclusion(edition, found)),
+            (_("Data"), _data(found, address)),
+        ]
+        kept = [(title, blocks) for title, blocks in sections if blocks]
+        return Report(
+            name=f"{edition.observation.slug}-{edition.label}-{language}",
+            language=language,
+            title=f"{edition.observation.title} {edition.label}",
+            subtitle=_("%(server)s · report of %(day)s")
+            % {"server": edition.observation.server.name, "day": today},
+            sections=tuple(_numbered(kept)),
+        )
+
+
+def _purpose(edition: Edition, found: Sequence[Part]) -> list[Block]:
+    text = _(
+        "How fast is each version of PostgreSQL on one machine, from the oldest to the newest, and "
+        "between which two does it change?"
+    )
+    return [Paragraph(edition.purpose or text), Bullets(tuple(_scenario(each) for each in found))]
+
+
+def _environment(found: Sequence[Part]) -> list[Block]:
+    if not found:
+        return []
+    first = found[0].campaign
+    return [
+        *conditions.machines(first), *conditions.programs(first), *conditions.settings(first),
+    ]  # fmt: skip
+
+
+def _procedure(edition: Edition, found: Sequence[Part]) -> list[Block]:
+    text = _(
+        "All versions are measured in each round, so that what disturbs the machine disturbs all "
+        "of them alike. %(anchor)s is the anchor: each edition measures it, and what it gains or "
+        "loses from one edition to the next is the machine's."
+    )
+    blocks: list[Block] = [Paragraph(text % {"anchor": edition.observation.anchor})]
+    for each in found:
+        blocks += [
+            Paragraph(f"{_scenario(each)}. {_(each.campaign.scenario.description)}"),
+            conditions.kept(each.campaign),
+            Paragraph(reports.order(each.campaign)),
+        ]
+    return blocks
+
+
+def _results(part: Part, draw: Draw) -> list[Block]:
+    figure = draw(part)
+    caption = _("The line through versions, with its interval (95 %)")
+    line = [Picture(f"line-{part.campaign.pk}", caption, figure)] if figure else []
+    found = results.results(part.campaign, most_metrics=2)
+    # Each campaign has a picture of its own file.
+    named = [
+        replace(each, name=f"{each.name}-{part.campaign.pk}") if isinstance(each, Picture) else each
+        for each in (*found, *results.verdicts(part.campaign, subject=STEPS))
+    ]
+    return [*line, *named]
+
+
+def _against(again: Iterable[Again], edition: Edition) -> Iterator[Block]:
+    for each in again:
+        yield Paragraph(each.sentence)
+        if not each.is_same_machine:
+            yield Paragraph(_("The record of the machine or of its system is another one."))
+        heads = (_("Version"), each.before.label, edition.label, _("Change"), _("interval (95 %)"))
+        rows = tuple(
+            (
+                f"{other.version} : {each.anchor}",
+                factor(other.before.ratio),
+                factor(other.now.ratio),
+                factor(other.change.ratio),
+                f"{factor(other.change.low)} – {factor(other.change.high)}"
+                if other.change.low
+                else "–",
+            )
+            for other in each.others
+        )
+        if rows:
+            caption = _("Versions against the anchor in both editions")
+            yield Table(caption, heads, rows, frozenset((1, 2, 3, 4)))
+
+
+def _doubts(found: Sequence[Part]) -> list[Block]:
+    """Each run that its certificate doubts, and those that were left out, with their numbers."""
+    rows = [
+        (f"{run.pk}", run.cell.key, str(RunValidity(run.validity).label))
+        for each in found
+        for run in _doubted(each.campaign)
+    ]
+    total = sum(each.progress.total for each in found)
+    text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
+    blocks: list[Block] = [Paragraph(text % {"count": len(rows), "total": total})]
+    heads = (_("Run"), _("Condition"), _("Judgement"))
+    return [*blocks, *([Table(_("Doubtful runs"), heads, tuple(rows))] if rows else [])]
+
+
+def _doubted(campaign: Campaign) -> Iterable[Run]:
+    ended = campaign.runs.filter(state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
+    return ended.filter(validity__in=Run.DOUBTED).select_related("cell").order_by("pk")
+
+
+def _conclusion(edition: Edition, found: Sequence[Part]) -> list[Block]:
+    """People's words; before they write, the sentences of each step."""
+    sentences = [Bullets(tuple(each.sentences)) for each in found if each.sentences]
+    return _written(edition.conclusion) or [*sentences]
+
+
+def _written(text: str) -> list[Block]:
+    return [Paragraph(text)] if text else []
+
+
+def _data(found: Sequence[Part], address: str) -> list[Block]:
+    counts = Run.objects.filter(campaign__in=[each.campaign for each in found], state="finished")
+    number = counts.aggregate(number=Count("pk"))["number"]
+    text = _("Each of the %(number)d runs with its certificate and commands: %(address)s")
+    return [Paragraph(text % {"number": number, "address": address})]
+
+
+def _scenario(part: Part) -> str:
+    return str(_(part.campaign.scenario.title))
+
+
+def _numbered(sections: Sequence[tuple[str, Sequence[Block]]]) -> Iterator[Section]:
+    """Sections, figures and tables with their numbers."""
+    figures = tables = 0
+    for number, (title, blocks) in enumerate(sections, start=1):
+        made: list[Block] = []
+        for block in blocks:
+            if isinstance(block, Picture):
+                figures += 1
+                name = _("Figure %(number)d") % {"number": figures}
+                made.append(replace(block, caption=f"{name}: {block.caption}"))
+            elif isinstance(block, Table):
+                tables += 1
+                name = _("Table %(number)d") % {"number": tables}
+                made.append(replace(block, caption=f"{name}: {block.caption}".removesuffix(": ")))
+            else:
+                made.append(block)
+        yield Section(f"{number}. {title}", tuple(made))

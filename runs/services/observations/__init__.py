@@ -1,0 +1,1 @@
+"""Observations: a design that comes back, and its editions."""

@@ -1,0 +1,212 @@
+"""Observations: what is measured again each year, queueing an edition, and people's words on it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import time
+from typing import Any
+from zoneinfo import available_timezones
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from runs.models import Configuration, Edition, Installation, Observation, Project, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Level
+from runs.selectors.archive import versions as releases
+from runs.services import slugs
+from runs.services.access import audit
+from runs.services.campaigns import campaigns
+from runs.services.campaigns.drafts import MOST_REPEATS, Draft
+from runs.services.campaigns.estimates import Estimate, estimate
+from runs.services.errors import ServiceError
+from runs.services.servers.tools import installed
+
+NOT_SLUGS = ("new",)
+LEAST_ROUNDS = 2
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True)
+class Design:
+    """What one scenario measures in each edition."""
+
+    scenario: str
+    levels: Mapping[str, Sequence[Level]]
+    parameters: Mapping[str, int]
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a person asks for. `versions` are majors, empty for all that are installed.
+
+    `hours`, if given, decides the repeats of each design in place of its own: as many as fit.
+    `night` is (from, until).
+    """
+
+    title: str
+    server: Server
+    designs: Sequence[Design]
+    versions: Sequence[str] = ()
+    anchor: str = ""
+    configuration: Configuration | None = None
+    hours: float | None = None
+    night: tuple[time, time] | None = None
+    time_zone: str = "UTC"
+
+
+@transaction.atomic
+def create(*, plan: Plan, by: User | None = None, project: Project | None = None) -> Observation:
+    """Store what is observed; nothing is queued yet. Raises what `planned` raises."""
+    found = planned(plan)
+    if plan.time_zone not in available_timezones():
+        message, remedy = _("There is no such time zone."), _("Give one such as Asia/Tokyo.")
+        raise ServiceError("no_such_time", message, remedy=remedy, field="time_zone")
+    observation = Observation(
+        title=plan.title.strip(),
+        server=plan.server,
+        project=project,
+        designs=[vars(each) for each in found.designs],
+        versions=list(plan.versions),
+        anchor=found.anchor,
+        configuration=plan.configuration,
+        night_from=plan.night[0] if plan.night else None,
+        night_until=plan.night[1] if plan.night else None,
+        time_zone=plan.time_zone,
+        created_by=by,
+    )
+    slugs.store(observation, called=observation.title, otherwise="observation", taken=NOT_SLUGS)
+    _record("observation_made", observation, {"versions": plan.versions, "anchor": found.anchor})
+    return observation
+
+
+@transaction.atomic
+def begin(*, observation: Observation, label: str = "", by: User | None = None) -> Edition:
+    """Queue an edition: a campaign of each design, over what is installed now.
+
+    Raises ServiceError `edition_exists`, and what `campaigns.queue` raises.
+    """
+    name = label.strip() or str(timezone.localdate().year)
+    try:
+        with transaction.atomic():
+            edition = Edition.objects.create(observation=observation, label=name)
+    except IntegrityError as error:
+        message = _("There is an edition %(label)s already.") % {"label": name}
+        remedy = _("Give the new one another name, such as “%(label)s, again”.") % {"label": name}
+        raise ServiceError("edition_exists", message, remedy=remedy, field="label") from error
+    for draft in drafts(plan_of(observation), label=name):
+        edition.campaigns.add(campaigns.create(draft=draft, by=by, project=observation.project))
+    _record("edition_begun", observation, {"edition": name})
+    return edition
+
+
+def write(*, edition: Edition, **texts: str) -> Edition:
+    """Keep what people write: `purpose`, `discussion`, `conclusion`."""
+    for name, text in texts.items():
+        setattr(edition, name, text.strip())
+    edition.save(update_fields=list(texts))
+    _record("edition_written", edition.observation, {"edition": edition.label, **texts})
+    return edition
+
+
+def planned(plan: Plan) -> Plan:
+    """The plan with its anchor and its repeats. Two queries.
+
+    Without an anchor given it is the newest version but one: next year it is still installed.
+    Raises ServiceError `nothing_installed`, `no_scenario`, `anchor_missing`, or `budget_too_small`.
+    """
+    majors = [each.major for each in installations(plan)]
+    if len(majors) < 2:
+        message = _("Two versions at least are needed, and the server has %(count)d of these.")
+        remedy = _("Install others, or add their folders on the server's page.")
+        raise ServiceError(
+            "nothing_installed", message % {"count": len(majors)}, remedy=remedy, field="versions"
+        )
+    if not plan.designs:
+        raise ServiceError("no_scenario", _("Choose what is observed."), field="scenarios")
+    anchor = plan.anchor or majors[-2]
+    if anchor not in majors:
+        message = _("The anchor %(version)s is not among the versions.") % {"version": anchor}
+        remedy = _("Choose one of %(versions)s.") % {"versions": ", ".join(majors)}
+        raise ServiceError("anchor_missing", message, remedy=remedy, field="anchor")
+    chosen = replace(plan, anchor=anchor)
+    if plan.hours is None:
+        return chosen
+    rounds = rounds_within(chosen)
+    return replace(chosen, designs=[replace(each, repeats=rounds) for each in plan.designs])
+
+
+def rounds_within(plan: Plan) -> int:
+    """How many rounds of all designs fit into the hours. Raises ServiceError `budget_too_small`."""
+    one, two = (
+        sum(each.seconds for each in estimates(replace(plan, hours=None, designs=designs)))
+        for designs in (
+            [replace(each, repeats=number) for each in plan.designs] for number in (1, 2)
+        )
+    )
+    room = (plan.hours or 0) * SECONDS_AN_HOUR
+    rounds = min(MOST_REPEATS, int((room - one) / (two - one)) + 1) if two > one else MOST_REPEATS
+    if room < one or rounds < LEAST_ROUNDS:
+        message = _("Two rounds take %(hours).1f hours, which is more than there are.")
+        remedy = _("Allow more time, or measure fewer versions, levels or seconds.")
+        raise ServiceError(
+            "budget_too_small",
+            message % {"hours": two / SECONDS_AN_HOUR},
+            remedy=remedy,
+            field="hours",
+        )
+    return rounds
+
+
+def estimates(plan: Plan) -> list[Estimate]:
+    """What each campaign of an edition takes, and what is wrong with it."""
+    return [estimate(draft) for draft in drafts(plan, label="")]
+
+
+def plan_of(observation: Observation) -> Plan:
+    """The plan of an observation that is stored."""
+    return Plan(
+        title=observation.title,
+        server=observation.server,
+        designs=[Design(**each) for each in observation.designs],
+        versions=observation.versions,
+        anchor=observation.anchor,
+        configuration=observation.configuration,
+    )
+
+
+def drafts(plan: Plan, *, label: str) -> list[Draft]:
+    """The draft of each design: all versions in each round, so that they share what disturbs it."""
+    chosen = installations(plan)
+    return [
+        Draft(
+            title=_("%(title)s %(edition)s: %(scenario)s")
+            % {
+                "title": plan.title,
+                "edition": label,
+                "scenario": _(registry.get(each.scenario).title),
+            },
+            scenario=each.scenario,
+            server=plan.server,
+            installations=chosen,
+            levels=each.levels,
+            parameters=each.parameters,
+            repeats=each.repeats,
+            configuration=plan.configuration,
+        )
+        for each in plan.designs
+    ]
+
+
+def installations(plan: Plan) -> list[Installation]:
+    """The newest release of each version that is observed, the oldest version first. One query."""
+    present = sorted(installed([plan.server])[plan.server.pk], key=lambda each: each.version_num)
+    wanted = set(plan.versions)
+    return [each for each in releases.one_a_major(present) if not wanted or each.major in wanted]
+
+
+def _record(action: str, observation: Observation, after: Mapping[str, Any]) -> None:
+    project = audit.of_project(observation.project_id)
+    audit.record(action, f"observation {observation.slug}", project=project, after=after)

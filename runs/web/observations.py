@@ -1,0 +1,395 @@
+"""Observations: the list, a new one with what it will take, its page, and its next edition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from runs.charts.figure import Figure
+from runs.models import Configuration, Edition, Observation, Server
+from runs.reports import formats
+from runs.scenarios import registry
+from runs.scenarios.definition import Factor, Scenario
+from runs.selectors.access import permissions, projects
+from runs.selectors.access.rights import Right
+from runs.selectors.archive import version_line, versions
+from runs.selectors.campaigns import noise
+from runs.selectors.observations import editions, publication
+from runs.selectors.observations import report as reports
+from runs.selectors.observations.editions import Part
+from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.campaigns.estimates import Estimate
+from runs.services.errors import ServiceError
+from runs.services.observations import observations
+from runs.services.observations.observations import Design, Plan
+from runs.web import pages
+from runs.web.archive.versions import figure
+from runs.web.campaigns.campaigns import chosen_server
+from runs.web.campaigns.forms import REPEATS, project_of
+from runs.web.campaigns.treatment_fields import LevelsField
+from runs.web.reports import file, language
+
+CLIENTS, SCALE, DURATION = "clients", "scale", "duration"
+FIRST_CHOICE = (version_line.READ, version_line.UPDATE)
+
+
+def observed() -> list[Scenario]:
+    """The scenarios of which the numbers of clients, the scale and the seconds say enough."""
+    return [
+        each
+        for each in registry.every()
+        if {factor.name for factor in each.factors} == {CLIENTS}
+        and {SCALE, DURATION} == {parameter.name for parameter in each.parameters}
+    ]
+
+
+class ObservationForm(forms.Form):
+    """What is observed on `server`, and how often. `plan()` is what it asks for."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=150)
+    server = forms.ModelChoiceField(
+        Server.objects.none(), label=gettext_lazy("Server"), to_field_name="slug", empty_label=None
+    )
+    scenarios = forms.MultipleChoiceField(
+        label=gettext_lazy("Observed"), widget=forms.CheckboxSelectMultiple
+    )
+    versions = forms.MultipleChoiceField(
+        label=gettext_lazy("Versions"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=gettext_lazy("None chosen: each edition measures all that are installed then."),
+    )
+    anchor = forms.ChoiceField(
+        label=gettext_lazy("Anchor"),
+        help_text=gettext_lazy(
+            "Every edition measures this version: what it gains or loses is the machine's doing."
+        ),
+    )
+    clients = LevelsField(
+        factor=Factor(CLIENTS, "", default=(1, 2, 4), minimum=1, maximum=10_000),
+        label=gettext_lazy("Clients"),
+        max_length=500,
+    )
+    scale = forms.IntegerField(label=gettext_lazy("Scale factor"), min_value=1, max_value=100_000)
+    duration = forms.IntegerField(
+        label=gettext_lazy("Seconds a run"), min_value=1, max_value=604_800
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
+    )
+    hours = forms.FloatField(
+        label=gettext_lazy("Or as many rounds as fit into hours"),
+        min_value=0.01,
+        max_value=10_000,
+        required=False,
+    )
+    configuration = forms.ModelChoiceField(
+        Configuration.objects.none(),
+        label=gettext_lazy("PostgreSQL configuration"),
+        to_field_name="slug",
+        required=False,
+        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+    )
+    night_from = forms.TimeField(
+        label=gettext_lazy("Only from"),
+        required=False,
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        help_text=gettext_lazy("Outside of these hours it pauses, and goes on the next night."),
+    )
+    night_until = forms.TimeField(
+        label=gettext_lazy("Until"),
+        required=False,
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+    )
+    time_zone = forms.CharField(label=gettext_lazy("Time zone"), max_length=60)
+
+    def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
+        super().__init__(data, initial=dict(_initial(server)))
+        majors = _majors(server)
+        self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
+        self._choice("scenarios").choices = [(each.slug, _(each.title)) for each in observed()]
+        self._choice("versions").choices = [(each, f"PostgreSQL {each}") for each in majors]
+        self._choice("anchor").choices = [(each, f"PostgreSQL {each}") for each in majors]
+        self._choice("configuration").queryset = projects.usable(
+            Configuration.objects.all(), in_project=project
+        )
+
+    def _choice(self, name: str) -> Any:
+        return self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Rounds or hours, and both ends of the night or neither."""
+        given = super().clean() or {}
+        if not given.get("repeats") and not given.get("hours"):
+            self.add_error("repeats", _("Give the rounds, or the hours that they may take."))
+        if (given.get("night_from") is None) != (given.get("night_until") is None):
+            self.add_error("night_until", _("Give both ends of the night, or neither."))
+        return given
+
+    def plan(self) -> Plan:
+        """Only of a valid form."""
+        given = self.cleaned_data
+        night = (given["night_from"], given["night_until"])
+        return Plan(
+            title=given["title"],
+            server=given["server"],
+            designs=[
+                Design(
+                    slug,
+                    {CLIENTS: given["clients"]},
+                    {SCALE: given["scale"], DURATION: given["duration"]},
+                    given["repeats"] or REPEATS,
+                )
+                for slug in given["scenarios"]
+            ],
+            versions=given["versions"],
+            anchor=given["anchor"],
+            configuration=given["configuration"],
+            hours=given["hours"],
+            night=night if None not in night else None,
+            time_zone=given["time_zone"],
+        )
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A campaign of an edition before it is queued. `can_show` is a fraction, or unknown."""
+
+    title: str
+    estimate: Estimate
+    repeats: int
+    can_show: float | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A campaign of an edition on the page."""
+
+    part: Part
+    figure: Figure | None
+
+
+@require_safe
+def observation_list(request: HttpRequest) -> HttpResponse:
+    """All observations, and their editions."""
+    context = {"section": "versions", "observations": editions.listed(to=request.user)}
+    return render(request, "observations/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def observation_new(request: HttpRequest) -> HttpResponse:
+    """The form with what it will take; posted, the first edition is queued at once."""
+    given = request.POST if request.method == "POST" else request.GET
+    server, project = chosen_server(given), project_of(request)
+    if server is None:
+        return render(request, "observations/form.html", {"section": "versions"})
+    form = ObservationForm(_filled(given, server), server=server, project=project)
+    wanted = request.method == "POST" and "estimate" not in given
+    if wanted and form.is_valid() and (made := _begun(request, form)):
+        return redirect("observation-detail", slug=made.slug)
+    context = {"section": "versions", "form": form, **_previewed(form)}
+    return render(request, "observations/form.html", context)
+
+
+@require_safe
+def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
+    """An edition, by default the newest: what it says, the anchor, people's words."""
+    observation = _observation(request, slug)
+    all_editions = list(observation.editions.order_by("-pk"))
+    wanted = request.GET.get("edition")
+    edition = next((each for each in all_editions if each.label == wanted), None)
+    edition = edition or next(iter(all_editions), None)
+    found = editions.parts(edition) if edition else []
+    context = {
+        "section": "versions",
+        "observation": observation,
+        "editions": all_editions,
+        "edition": edition,
+        "parts": [Shown(each, _figure(each)) for each in found],
+        "again": editions.again(edition) if edition else [],
+        "installed": ", ".join(_majors(observation.server)),
+        "proposed_label": _proposed(all_editions),
+        "languages": [(code, str(name)) for code, name in settings.LANGUAGES],
+        "formats": list(formats.FORMATS),
+        "texts": _texts(edition) if edition else [],
+    }
+    return render(request, "observations/detail.html", context)
+
+
+@require_POST
+def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue the next edition."""
+    observation = _observation(request, slug)
+    try:
+        observations.begin(
+            observation=observation,
+            label=request.POST.get("label", "")[:40],
+            by=cast(User, request.user),
+        )
+    except ServiceError as error:
+        pages.refused(request, error)
+    else:
+        messages.success(request, _("The edition is queued."))
+    return redirect("observation-detail", slug=slug)
+
+
+@require_POST
+def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep people's words on an edition."""
+    observation = _observation(request, slug)
+    label = request.POST.get("edition", "")
+    edition = get_object_or_404(Edition, observation=observation, label=label)
+    texts = ("purpose", "discussion", "conclusion")
+    observations.write(edition=edition, **{name: request.POST.get(name, "") for name in texts})
+    messages.success(request, _("The texts are saved."))
+    return redirect(f"{request.path.removesuffix('write/')}?edition={label}")
+
+
+@require_safe
+def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
+    """The report of an edition as a file: `format` is html, md or rst, `lang` en or ja."""
+    edition = _edition(request, slug)
+    made = formats.FORMATS.get(request.GET.get("format", "html"))
+    if made is None:
+        raise Http404
+    report = reports.of_edition(
+        edition,
+        draw=_figure,
+        language=language(request.GET.get("lang", "")),
+        address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
+        today=timezone.localdate(),
+    )
+    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+
+
+@require_safe
+def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
+    """The data file that makes the edition a source of an archive."""
+    edition = _edition(request, slug)
+    try:
+        text = publication.of_edition(
+            edition, publisher=request.get_host(), today=timezone.localdate().isoformat()
+        )
+    except ValueError as error:
+        raise Http404(_("Nothing of this edition has finished.")) from error
+    return file(text.encode(), f"{publication.slug(edition)}.yaml", "application/yaml")
+
+
+def _edition(request: HttpRequest, slug: str) -> Edition:
+    found = _observation(request, slug).editions.select_related("observation__server")
+    return get_object_or_404(found, label=request.GET.get("edition", ""))
+
+
+def _observation(request: HttpRequest, slug: str) -> Observation:
+    return get_object_or_404(editions.listed(to=request.user), slug=slug)
+
+
+def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
+    user = cast(User, request.user)
+    try:
+        made = observations.create(
+            plan=form.plan(), by=user, project=permissions.project_for(user, Right.QUEUE)
+        )
+        observations.begin(observation=made, by=user)
+    except ServiceError as error:
+        pages.into_form(form, error)
+        return None
+    return made
+
+
+def _previewed(form: ObservationForm) -> dict[str, Any]:
+    """What an edition would take and could show, or why it cannot be queued."""
+    if not form.is_valid():
+        return {}
+    try:
+        plan = observations.planned(form.plan())
+    except ServiceError as error:
+        return {"problem": error}
+    found = observations.estimates(plan)
+    return {
+        "previews": [
+            Preview(
+                _(registry.get(design.scenario).title), each, design.repeats, _shows(plan, design)
+            )
+            for design, each in zip(plan.designs, found, strict=True)
+        ],
+        "seconds": sum(each.seconds for each in found),
+        "problems": [problem for each in found for problem in each.problems],
+    }
+
+
+def _shows(plan: Plan, design: Design) -> float | None:
+    """The smallest difference of two versions that the repeats show in 4 of 5 cases."""
+    floor = noise.of_servers([plan.server], registry.get(design.scenario).primary_metric)
+    steps = max(1, len(observations.installations(plan)) - 1)
+    rows = steps * len(design.levels[CLIENTS])
+    return floor.can_show(design.repeats, rows) if floor else None
+
+
+def _figure(part: Part) -> Figure | None:
+    ends = {end for pair in part.line.pairs for end in pair.ends}
+    return figure(part.line, min(ends, key=versions.order)) if ends else None
+
+
+def _filled(given: QueryDict, server: Server) -> QueryDict:
+    """What was sent, and the form's own proposals where nothing was sent yet."""
+    if "title" in given:
+        return given
+    data = QueryDict(mutable=True)
+    for name, value in _initial(server).items():
+        data.setlist(name, value if isinstance(value, list) else [str(value)])
+    for name in given:
+        data.setlist(name, given.getlist(name))
+    return data
+
+
+def _initial(server: Server) -> Mapping[str, Any]:
+    majors = _majors(server)
+    return {
+        "title": _("Fixed-point observation on %(server)s") % {"server": server.name},
+        "server": server.slug,
+        "scenarios": [each.slug for each in observed() if each.slug in FIRST_CHOICE],
+        "versions": [],
+        "anchor": majors[-2] if len(majors) > 1 else "",
+        "clients": "1, 4",
+        "scale": 10,
+        "duration": version_line.LEAST_SECONDS,
+        "repeats": REPEATS,
+        "time_zone": timezone.get_current_timezone_name(),
+    }
+
+
+def _majors(server: Server) -> list[str]:
+    plan = Plan("", server, ())
+    return [each.major for each in observations.installations(plan)]
+
+
+def _texts(edition: Edition) -> list[tuple[str, str, str]]:
+    """The texts that people write: name, title, and what there is."""
+    return [
+        ("purpose", _("Purpose"), edition.purpose),
+        ("discussion", _("Discussion"), edition.discussion),
+        ("conclusion", _("Conclusion"), edition.conclusion),
+    ]
+
+
+def _proposed(found: list[Edition]) -> str:
+    """A name for the next edition: the year, numbered from the second of a year on."""
+    year, labels = str(timezone.localdate().year), {each.label for each in found}
+    return next(
+        label
+        for number in range(1, len(found) + 2)
+        for label in [year if number == 1 else f"{year}-{number}"]
+        if label not in labels
+    )

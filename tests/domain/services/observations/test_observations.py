@@ -1,0 +1,222 @@
+"""Observations: making one, its editions, nights, and what the anchor says of the machine."""
+
+from datetime import UTC, datetime, time
+
+import pytest
+import yaml
+from django.core.management import CommandError, call_command
+
+from runs.models import AuditEntry, Campaign, Project, Source
+from runs.published import reading, schema
+from runs.selectors.observations import editions, publication
+from runs.services.archive import publications
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.errors import ServiceError
+from runs.services.observations import nights, observations
+from runs.services.observations.observations import Design, Plan
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+READ, UPDATE = "fixed-point-read", "fixed-point-update"
+
+
+@pytest.fixture
+def server():
+    scenarios.sync()
+    on = {"hardware": factories.hardware(), "environment": factories.environment()}
+    made = factories.server("db1", **on)
+    for version, number in (
+        ("9.6.24", 90624),
+        ("17.6", 170006),
+        ("18.3", 180003),
+        ("18.4", 180004),
+    ):
+        factories.installation(made, version, has_psql=True, pgbench_version_num=number)
+    return made
+
+
+def design(slug=READ, repeats=3):
+    return Design(slug, {"clients": [1, 2]}, {"scale": 1, "duration": 5}, repeats)
+
+
+def plan(server, **changed):
+    given = {"title": "Autumn", "server": server, "designs": [design(), design(UPDATE)]}
+    return Plan(**{**given, **changed})
+
+
+def finish(edition, gains, noise=0.002):
+    for campaign in edition.campaigns.all():
+        on = {"hardware": factories.hardware(), "environment": factories.environment()}
+        factories.finish_all(campaign, gain=gains, noise=noise)
+        campaign.runs.update(**on)
+        Campaign.objects.filter(pk=campaign.pk).update(state="finished")
+
+
+def test_an_edition_is_a_campaign_of_each_design_over_all_versions(server):
+    made = observations.create(plan=plan(server))
+    edition = observations.begin(observation=made, label="2026")
+    found = edition.campaigns.order_by("pk")
+    assert [each.scenario.slug for each in found] == [READ, UPDATE]
+    # Of two releases of 18 the newest.
+    assert {tuple(each.factors["version"]) for each in found} == {("9.6.24", "17.6", "18.4")}
+    assert (made.anchor, made.slug) == ("17", "autumn")
+
+
+def test_the_next_edition_measures_what_is_installed_then(server):
+    made = observations.create(plan=plan(server, versions=[]))
+    factories.installation(server, "19.0", has_psql=True, pgbench_version_num=190000)
+    edition = observations.begin(observation=made)
+    assert "19.0" in edition.campaigns.first().factors["version"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"versions": ["18"]}, "nothing_installed"),
+        ({"anchor": "9.3"}, "anchor_missing"),
+        ({"designs": []}, "no_scenario"),
+        ({"time_zone": "Mars/Olympus"}, "no_such_time"),
+        ({"hours": 0.01}, "budget_too_small"),
+    ],
+)
+def test_what_cannot_be_observed_is_said_before_anything_is_queued(server, changed, code):
+    with pytest.raises(ServiceError) as refused:
+        observations.create(plan=plan(server, **changed))
+    assert refused.value.code == code
+    assert Campaign.objects.count() == 0
+
+
+def test_hours_decide_the_rounds(server):
+    made = observations.planned(plan(server, hours=1))
+    (rounds,) = {each.repeats for each in made.designs}
+    seconds = sum(each.seconds for each in observations.estimates(made))
+    assert rounds > 3
+    assert seconds <= 3600
+    more = plan(server, designs=[design(READ, rounds + 1), design(UPDATE, rounds + 1)])
+    assert sum(each.seconds for each in observations.estimates(more)) > 3600
+
+
+def test_an_edition_is_there_once(server):
+    made = observations.create(plan=plan(server))
+    observations.begin(observation=made, label="2026")
+    with pytest.raises(ServiceError) as refused:
+        observations.begin(observation=made, label="2026")
+    assert refused.value.code == "edition_exists"
+    assert Campaign.objects.count() == 2
+
+
+NIGHT = (time(22), time(6))
+
+
+@pytest.mark.parametrize(
+    ("hour", "is_night"), [(21, False), (22, True), (3, True), (6, False), (12, False)]
+)
+def test_a_night_passes_midnight_by_the_clock_of_its_zone(server, hour, is_night):
+    made = observations.create(plan=plan(server, night=NIGHT, time_zone="Asia/Tokyo"))
+    at = datetime(2026, 11, 25, (hour - 9) % 24, 30, tzinfo=UTC)
+    assert nights.is_night(made, at) == is_night
+
+
+def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
+    made = observations.create(plan=plan(server, night=NIGHT))
+    edition = observations.begin(observation=made)
+    for hour, are_paused in ((12, True), (23, False), (13, True)):
+        now = datetime(2026, 11, 25, hour, tzinfo=UTC)
+        monkeypatch.setattr("django.utils.timezone.now", lambda now=now: now)
+        nights.keep()
+        assert {each.paused_at is not None for each in edition.campaigns.all()} == {are_paused}
+
+
+def test_what_a_person_pauses_at_night_stays_paused(server, monkeypatch):
+    made = observations.create(plan=plan(server, night=NIGHT))
+    first, _second = observations.begin(observation=made).campaigns.order_by("pk")
+    now = datetime(2026, 11, 25, 23, tzinfo=UTC)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: now)
+    campaigns.pause(campaign=first)
+    nights.keep()
+    first.refresh_from_db()
+    assert first.paused_at is not None
+
+
+def test_the_anchor_tells_the_machine_from_the_versions(server):
+    made = observations.create(plan=plan(server))
+    gains = {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.1}
+    finish(observations.begin(observation=made, label="2025"), gains)
+    # The machine is 20 % slower, and 18 gained 5 % more.
+    slower = {"9.6.24": 0.64, "17.6": 0.8, "18.4": 0.8 * 1.155}
+    now = observations.begin(observation=made, label="2026")
+    finish(now, slower)
+    reading_again = editions.again(now)[0]
+    assert reading_again.drift.ratio == pytest.approx(0.8, rel=0.01)
+    assert "20 % slower than in 2025" in reading_again.sentence
+    changes = {each.version: each.change for each in reading_again.others}
+    assert changes["18"].ratio == pytest.approx(1.05, rel=0.01)
+    assert changes["18"].is_apart
+    assert changes["9.6"].ratio == pytest.approx(1, rel=0.01)
+    assert not changes["9.6"].is_apart
+
+
+def test_the_first_edition_is_against_none(server):
+    made = observations.create(plan=plan(server))
+    assert editions.again(observations.begin(observation=made)) == []
+
+
+@pytest.fixture
+def edition(server):
+    made = observations.begin(observation=observations.create(plan=plan(server)), label="2026")
+    finish(made, {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.1})
+    return made
+
+
+def test_an_edition_becomes_a_publication_that_the_archive_checks_and_loads(
+    edition, settings, tmp_path
+):
+    settings.PUBLICATIONS_DIR = tmp_path
+    call_command("publish_observation", "autumn", "2026", "--publisher", "We")
+    source = Source.objects.get(slug="autumn-2026")
+    assert source.publisher == "We"
+    table = source.tables.get(number=READ)
+    # Three versions at two numbers of clients, three repeats each.
+    assert table.printed.exclude(measurement=None).count() == 18
+    assert table.campaign.repeats == 3
+    assert AuditEntry.objects.filter(action="edition_published").exists()
+    call_command("load_published", "--check")
+
+
+def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
+    text = publication.of_edition(edition, publisher="We", today="2026-11-25")
+    path = tmp_path / "autumn-2026.yaml"
+    path.write_text(text)
+    document = reading.read(path)
+    schema.check(document, schema.known([document]))
+    said = yaml.safe_load(text)["campaigns"][0]
+    assert any("18.4 is" in each["en"] for each in said["findings"])
+    assert any("18.4 は" in each["ja"] for each in said["findings"])
+    first = said["rows"].splitlines()[0].split(" | ")
+    cell = edition.campaigns.order_by("pk")[0].cells.get(version="9.6.24", levels__clients=1)
+    values = [each.measurements.get(metric__name="tps").value for each in cell.runs.order_by("pk")]
+    assert [float(each) for each in first[2:]] == pytest.approx(values, rel=1e-6)
+
+
+def test_what_nobody_else_may_see_is_not_published(server, settings, tmp_path):
+    settings.PUBLICATIONS_DIR = tmp_path
+    private = Project.objects.create(slug="secret", name="Secret", is_public=False)
+    made = observations.create(plan=plan(server), project=private)
+    finish(observations.begin(observation=made, label="2026"), {})
+    with pytest.raises(CommandError, match="private project secret"):
+        call_command("publish_observation", made.slug, "2026")
+    assert not Source.objects.filter(slug__startswith="autumn").exists()
+
+
+def test_nothing_finished_is_nothing_to_publish(server, settings, tmp_path):
+    settings.PUBLICATIONS_DIR = tmp_path
+    observations.begin(observation=observations.create(plan=plan(server)), label="2026")
+    with pytest.raises(CommandError, match="nothing of this edition has finished"):
+        call_command("publish_observation", "autumn", "2026")
+
+
+def test_a_file_of_the_instance_hides_none_of_the_repository(settings, tmp_path):
+    settings.PUBLICATIONS_DIR = tmp_path
+    (tmp_path / "wg1-2021.yaml").write_text("source: {}")
+    with pytest.raises(Exception, match="BenchLab has a publication of this name"):
+        publications.files()

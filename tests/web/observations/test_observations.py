@@ -1,0 +1,140 @@
+"""The pages of observations: what the form says before it queues, what an edition's page shows."""
+
+from io import BytesIO
+from zipfile import ZipFile
+
+import pytest
+from django.urls import reverse
+
+from runs.models import Campaign, Observation, Project
+from runs.services.campaigns import scenarios
+from runs.services.observations import observations
+from runs.services.observations.observations import Design, Plan
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def server():
+    scenarios.sync()
+    on = {"hardware": factories.hardware(), "environment": factories.environment()}
+    made = factories.server("db1", **on)
+    for version, number in (("16.14", 160014), ("17.6", 170006), ("18.4", 180004)):
+        factories.installation(made, version, has_psql=True, pgbench_version_num=number)
+    return made
+
+
+@pytest.fixture
+def edition(server):
+    design = Design("fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3)
+    made = observations.create(plan=Plan("秋の定点観測", server, [design]))
+    begun = observations.begin(observation=made, label="2026")
+    for campaign in begun.campaigns.all():
+        on = {"hardware": server.hardware, "environment": server.environment}
+        factories.finish_all(campaign, gain={"18.4": 1.1})
+        campaign.runs.update(**on)
+    Campaign.objects.update(state="finished")
+    return begun
+
+
+FORM = {
+    "title": "Autumn", "server": "db1", "scenarios": ["fixed-point-read"], "anchor": "17",
+    "clients": "1, 2", "scale": "1", "duration": "5", "repeats": "3", "time_zone": "UTC",
+}  # fmt: skip
+
+
+def test_the_form_says_what_an_edition_takes(admin_client, server):
+    page = admin_client.get(reverse("observation-new")).content.decode()
+    assert "Fixed-point read" in page
+    assert "An edition takes about" in page
+    assert Observation.objects.count() == 0
+
+
+def test_estimating_again_queues_nothing(admin_client, server):
+    page = admin_client.post(reverse("observation-new"), FORM | {"estimate": "true"})
+    assert page.status_code == 200
+    assert Campaign.objects.count() == 0
+
+
+def test_one_button_queues_the_line(admin_client, server):
+    answer = admin_client.post(reverse("observation-new"), FORM)
+    assert answer.url == reverse("observation-detail", args=["autumn"])
+    assert Campaign.objects.get().runs.count() == 3 * 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"hours": "0.02", "repeats": ""}, "which is more than there are"),
+        ({"repeats": ""}, "Give the rounds, or the hours"),
+        ({"night_from": "22:00"}, "Give both ends of the night"),
+        ({"versions": ["18"], "anchor": "18"}, "Two versions at least"),
+        ({"time_zone": "Mars"}, "no such time zone"),
+        ({"clients": "many"}, "many"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_queued(admin_client, server, changed, said):
+    page = admin_client.post(reverse("observation-new"), FORM | changed).content.decode()
+    assert said in page
+    assert Observation.objects.count() == 0
+
+
+def test_who_may_not_queue_is_sent_to_log_in(client, server):
+    assert client.post(reverse("observation-new"), FORM).status_code in (302, 403)
+    assert Observation.objects.count() == 0
+
+
+def test_the_page_says_each_step_in_a_sentence(client, edition):
+    page = client.get(reverse("observation-detail", args=[edition.observation.slug]))
+    text = page.content.decode()
+    assert "PostgreSQL 18.4 is" in text
+    assert "<svg" in text
+
+
+def test_the_report_has_the_sections_of_the_yearly_reports(client, edition):
+    address = reverse("observation-report", args=[edition.observation.slug])
+    answer = client.get(address, {"edition": "2026", "lang": "ja", "format": "md"})
+    archive = ZipFile(BytesIO(answer.content))
+    (name,) = (each for each in archive.namelist() if each.endswith(".md"))
+    text = archive.read(name).decode()
+    heads = [line for line in text.splitlines() if line.startswith("## ")]
+    names = ["目的", "検証環境", "検証手順", "定点観測(参照系)", "要確認の実行", "まとめ", "データ"]
+    assert heads == [rf"## {number}\. {name}" for number, name in enumerate(names, start=1)]
+    assert "表 1" in text
+    assert "図 1" in text
+
+
+def test_peoples_words_stay_when_figures_change(admin_client, client, edition):
+    slug = edition.observation.slug
+    words = {"edition": "2026", "discussion": "<b>18</b> は速い。", "conclusion": "", "purpose": ""}
+    admin_client.post(reverse("observation-write", args=[slug]), words)
+    report = client.get(reverse("observation-report", args=[slug]), {"edition": "2026"})
+    text = report.content.decode()
+    assert "&lt;b&gt;18&lt;/b&gt; は速い。" in text
+
+
+def test_its_data_file_is_offered(client, edition):
+    address = reverse("observation-publication", args=[edition.observation.slug])
+    answer = client.get(address, {"edition": "2026"})
+    assert answer.headers["Content-Disposition"].endswith('.yaml"')
+    assert "fixed-point-read" in answer.content.decode()
+
+
+def test_the_next_edition_is_one_button(admin_client, edition):
+    address = reverse("observation-begin", args=[edition.observation.slug])
+    admin_client.post(address, {"label": "2027"})
+    assert edition.observation.editions.count() == 2
+    page = admin_client.post(address, {"label": "2027"}, follow=True).content.decode()
+    assert "There is an edition 2027 already" in page
+
+
+def test_a_private_observation_is_not_there(client, server):
+    private = Project.objects.create(slug="secret", name="Secret", is_public=False)
+    design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)
+    made = observations.create(plan=Plan("Secret", server, [design]), project=private)
+    observations.begin(observation=made)
+    for name in ("detail", "report", "publication"):
+        address = reverse(f"observation-{name}", args=[made.slug])
+        assert client.get(address, {"edition": "2026"}).status_code == 404
+    assert "Secret" not in client.get(reverse("observation-list")).content.decode()
