@@ -86,7 +86,7 @@ API = (
     *("audit/{audit}/", "bisections/{bisection}/", "campaigns/lab-00000/", "campaigns/ci-00000/"),
     *("campaigns/lab-00000/annotations/", "campaigns/lab-00000/report/?format=md"),
     *("campaigns/lab-00000/plan/", "campaigns/{published}/reproduction/?server=lab-1&quick=true"),
-    "campaigns/{published}/reproduction/?server=lab-1&generators=lab-2&cluster_servers=lab-2",
+    "campaigns/{published}/reproduction/?server=lab-1&generators=lab-1&cluster_servers=lab-1",
     *("changes/{change}/", "configurations/own-0/", "hardware/{hardware}/"),
     *("measurements/{measurement}/", "runs/{run}/", "runs/{uploaded}/", "scenarios/ci/"),
     *(
