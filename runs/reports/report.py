@@ -83,13 +83,17 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """`name` is that of the file without its ending; `language` is en or ja."""
+    """`name` is that of the file without its ending; `language` is en or ja.
+
+    `is_numbered`: the titles of its sections begin with their numbers.
+    """
 
     name: str
     language: str
     title: str
     subtitle: str
     sections: tuple[Section, ...] = field(default_factory=tuple)
+    is_numbered: bool = False
 
     def pictures(self) -> Iterator[Picture]:
         """Every figure in order."""

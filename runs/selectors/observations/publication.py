@@ -96,9 +96,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
             *(_repeat(number, metric.name) for number in range(1, repeats + 1)),
         ],
         "rows": "\n".join(rows) + "\n",
-        "chart": {
-            "kind": "lines", "metric": metric.name, "x": next(iter(levels)), "series": VERSION,
-        },
+        "chart": _chart(metric.name, levels),
         "findings": [
             {**sentences, "by": "benchlab"} for sentences in _findings(edition, theme)
         ],
@@ -107,6 +105,14 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
             "versions": used,
         },
     }  # fmt: skip
+
+
+def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Lines over the first factor that varies; bars of the versions where none does."""
+    over = next((name for name, found in levels.items() if len(found) > 1), None)
+    if over is None:
+        return {"kind": "bars", "metric": metric, "x": VERSION, "series": next(iter(levels))}
+    return {"kind": "lines", "metric": metric, "x": over, "series": VERSION}
 
 
 def _values(campaign: Campaign, metric: int) -> tuple[Sequence[Cell], Mapping[int, list[float]]]:
@@ -150,7 +156,8 @@ def _hardware(profile: HardwareProfile | None) -> dict[str, Any]:
         "sockets": profile.sockets,
         "cores": profile.cores,
         "threads": profile.threads,
-        "memory": f"{profile.memory_bytes // 2**20} MiB" if profile.memory_bytes else "",
+        # Exact: a rounded size would be another machine's.
+        "memory": f"{profile.memory_bytes // 2**10} KiB" if profile.memory_bytes else "",
         "virtualization": profile.virtualization,
     }
     return {name: value for name, value in found.items() if value}

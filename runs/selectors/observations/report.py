@@ -47,6 +47,7 @@ def of_edition(edition: Edition, *, draw: Draw, language: str, address: str, tod
             subtitle=_("%(server)s · report of %(day)s")
             % {"server": edition.observation.server.name, "day": today},
             sections=tuple(_numbered(kept)),
+            is_numbered=True,
         )
 
 
@@ -87,7 +88,7 @@ def _results(part: Part, draw: Draw) -> list[Block]:
     figure = draw(part)
     caption = _("The line through versions, with its interval (95 %)")
     line = [Picture(f"line-{part.campaign.pk}", caption, figure)] if figure else []
-    found = results.results(part.campaign, most_metrics=2)
+    found = results.results(part.campaign, most_metrics=1)
     # Each campaign has a picture of its own file.
     named = [
         replace(each, name=f"{each.name}-{part.campaign.pk}") if isinstance(each, Picture) else each

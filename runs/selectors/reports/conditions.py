@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, Environment, HardwareProfile, Run
 from runs.reports.report import Block, Facts, Table
 from runs.selectors import configurations
+from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
 from runs.selectors.servers import servers
@@ -39,9 +40,10 @@ def programs(campaign: Campaign) -> list[Block]:
     """The versions of server and tool, as the runs found them."""
     columns = ("server_version", "tool_name", "tool_version")
     used = campaign.runs.filter(state=Run.State.FINISHED).values_list(*columns)
+    in_order = sorted(used.order_by(*columns).distinct(), key=lambda each: versions.order(each[0]))
     rows = tuple(
         (server or "–", f"{tool} {version}".strip() or "–")
-        for server, tool, version in used.order_by(*columns).distinct()
+        for server, tool, version in in_order
         if server or tool
     )
     found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
