@@ -25,6 +25,7 @@ from runs.models import (
 )
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
+from runs.selectors.campaigns import metrics
 from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
@@ -88,7 +89,7 @@ def _without(
     metric: Metric,
     jobs: Mapping[str, float],
 ) -> tuple[tuple[float, ...], ...]:
-    if not jobs or not suites.is_speed(metric):
+    if not jobs or not metrics.is_speed(metric):
         return values
     factors = [math.exp(-suites.sign(metric) * jobs.get(point.sha, 0.0)) for point in points]
     return tuple(

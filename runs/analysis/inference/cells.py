@@ -5,6 +5,8 @@ import statistics
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
+from runs.analysis.inference import resolution
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -16,8 +18,9 @@ class Cell:
     a cell is known, `n`, `mean` and `variance` (of the logs) are given without `logs`; a `mean` of
     None is a value that is not positive, a `variance` of None an unknown spread.
 
-    `campaign` is the cell's campaign: each campaign has its own model. `counted` has the counts of
-    the runs if the metric is a number of events. `repeats_known` is false for a published value
+    `campaign` is the cell's campaign: each campaign has its own model. `counted` has the values of
+    the runs where they are numbers of events, or one has no logarithm. `unit` is that of the last
+    decimal of the values, 0 where they are exact. `repeats_known` is false for a published value
     without a number of repeats: `n` is 1 then, as it has no spread.
     """
 
@@ -30,6 +33,19 @@ class Cell:
     counted: tuple[float, ...] = ()
     repeats_known: bool = True
     jobs: tuple[str, ...] = ()
+    unit: float = 0.0
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values of the runs, as far as they are known."""
+        return self.counted or tuple(math.exp(log) for log in self.logs)
+
+    @property
+    def rounding(self) -> float:
+        """What rounding adds to the variance of the mean."""
+        if not self.unit or not self.logs:
+            return 0.0
+        return resolution.rounding(self.values, self.unit)
 
     def of_jobs(self, jobs: Collection[str]) -> "Cell":
         """The runs of these jobs alone."""
@@ -47,6 +63,7 @@ class Cell:
             tuple(self.blocks[place] for place in at if self.blocks),
             tuple(self.counted[place] for place in at if self.counted),
             jobs=tuple(self.jobs[place] for place in at if self.jobs),
+            unit=self.unit,
         )
 
 

@@ -19,12 +19,12 @@ from scipy.special import fdtrc, stdtr, stdtrit
 from runs.analysis import change_points
 from runs.analysis.inference import critical
 from runs.analysis.inference.blocks import Fit
-from runs.analysis.inference.kernel import of_table
 from runs.analysis.inference.variances import DISAGREES, Moderated, moderate
 from runs.analysis.inference.verdicts import (
     SIGNIFICANCE,
     Direction,
     Inference,
+    of_table,
     word,
 )
 
@@ -36,11 +36,15 @@ POINTS, BASELINE = 30, 10
 
 @dataclass(frozen=True)
 class Point:
-    """The runs of a commit under a condition: how many, mean and variance of their logs."""
+    """The runs of a commit under a condition: how many, mean and variance of their logs.
+
+    `rounding` is what the last decimal of their values adds to the variance of the mean.
+    """
 
     n: int
     mean: float
     variance: float = 0.0
+    rounding: float = 0.0
 
 
 History = Mapping[int, Point]
@@ -215,6 +219,10 @@ def _error(base: Sequence[Point], head: Point, scatter: JobScatter) -> tuple[flo
     usual = scatter.of(head) + sum(map(scatter.of, base)) / len(base) ** 2
     parts = [(usual, scatter.freedom), (scatter.excess(head), max(head.n - 1.0, 1.0))]
     parts += [(scatter.excess(each) / len(base) ** 2, max(each.n - 1.0, 1.0)) for each in base]
+    # What all points are rounded to may be off by the same.
+    is_same = len({point.mean for point in base}) == 1
+    of_base = sum(point.rounding for point in base) / len(base) ** (1 if is_same else 2)
+    parts.append((head.rounding + of_base, scatter.freedom))
     variance = sum(part for part, _freedom in parts)
     inverse = sum(part**2 / freedom for part, freedom in parts)
     return math.sqrt(variance), variance**2 / inverse if inverse else scatter.freedom

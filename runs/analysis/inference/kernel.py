@@ -23,9 +23,11 @@ from runs.analysis.inference.verdicts import (
     Direction,
     Inference,
     Reason,
+    of_table,
     rounds_missing,
     word,
 )
+from runs.analysis.inference.zeros import judge_zeros
 
 
 def judge_counts(
@@ -122,11 +124,6 @@ def _logit(share: float) -> float:
     return math.inf if share >= 1 else math.log(share) - math.log1p(-share)
 
 
-def of_table(p_value: float, tables: float) -> float:
-    """A row's p-value in a table that weighs as much as `tables` rows by themselves."""
-    return float(-np.expm1(tables * np.log1p(-min(p_value, 1 - 1e-16))))
-
-
 # Beyond e to this power a ratio is useless, and not a float.
 LARGEST_LOG = 300.0
 
@@ -161,26 +158,34 @@ def judge(
             level=level,
             tables=tables * max(other_metrics, 1),
         )
+    model = model.for_table(family or pairs)
     level = model.level(pairs, significance)
     if family and family != pairs:
         level = min(level, model.level(family, significance))
-    without = [_without_ratio(model, pair) for pair in pairs]
-    tested = [pair for pair, reasons in zip(pairs, without, strict=True) if not reasons]
+    level_of_zeros = min(level, significance / max(len(family or pairs), 1))
+    without = [_without_log(model, pair, direction, effect, level_of_zeros) for pair in pairs]
+    tested = [pair for pair, answer in zip(pairs, without, strict=True) if answer is None]
     told: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
         told = iter(judged(model, tested, contrasts, direction, effect, level))
-    return [
-        Inference("not_comparable", reasons=reasons) if reasons else next(told)
-        for reasons in without
-    ]
+    return [next(told) if answer is None else answer for answer in without]
 
 
-def _without_ratio(model: Model, pair: Pair) -> tuple[Reason, ...]:
+def _without_log(
+    model: Model, pair: Pair, direction: Direction, effect: float, level: float
+) -> Inference | None:
+    """The answer for a pair that has no logs; None for the others."""
     if pair.base is None or pair.head is None:
-        return ("not_measured",)
-    sides = _sides(model, pair)
-    return ("not_positive",) if any(side.mean is None for side in sides) else ()
+        return Inference("not_comparable", reasons=("not_measured",))
+    base, head = model.cells[pair.base], model.cells[pair.head]
+    if base.mean is not None and head.mean is not None:
+        return None
+    values = base.values, head.values
+    if not all(values) or min(map(min, values)) < 0:
+        return Inference("not_comparable", reasons=("not_positive",))
+    tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
+    return judge_zeros(*values, direction=direction, effect=effect, level=level, tables=tables)
 
 
 def judged(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from scipy.special import fdtrc
 from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit, Floats, Places
 from runs.analysis.inference.cells import Cell, Noise, Pair
-from runs.analysis.inference.variances import Moderated, moderate
+from runs.analysis.inference.variances import Moderated, are_unlike, moderate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,17 +51,36 @@ class _Fits:
     def __init__(self, own: tuple[Cell, ...], noise: Noise | None, rounds_from: float) -> None:
         self._own, self._noise, self._rounds_from = own, noise, rounds_from
         self.plain = blocks.plain(own)
-        self.of_plain = moderate(self.plain, noise)
+        # Of the mean of n runs, in the variance of one.
+        self._rounding = np.array([cell.n * cell.rounding for cell in own])
+        self.of_plain = self._moderated(self.plain)
 
     @cached_property
     def by_rounds(self) -> tuple[Fit, Moderated] | None:
         """None where rounds are not told. Asked for by pairs within a campaign only."""
         if (fit := blocks.blocked(self._own)) is None:
             return None
-        moderated = moderate(fit, self._noise)
+        moderated = self._moderated(fit)
         if moderated.freedom.max() < self._rounds_from and not _rounds_show(fit):
             return None
         return fit, moderated
+
+    def apart(self, sides: Floats) -> _Fits:
+        """The same with bases and heads moderated apart unless they scatter alike."""
+        found = copy(self)
+        unlike = are_unlike(self.plain, sides)
+        if unlike is not False:
+            found.of_plain = self._moderated(self.plain, sides)
+        if self.by_rounds is not None:
+            fit, _alike = self.by_rounds
+            # Of two cells in rounds the residuals mirror each other, and say nothing of sides.
+            if unlike or are_unlike(fit, sides):
+                found.by_rounds = fit, self._moderated(fit, sides)
+        return found
+
+    def _moderated(self, fit: Fit, sides: Floats | None = None) -> Moderated:
+        found = moderate(fit, self._noise, sides)
+        return replace(found, variances=found.variances + self._rounding)
 
 
 @dataclass(frozen=True)
@@ -94,11 +114,33 @@ class Model:
         self._parts: list[_Part] = []
         # A table is asked for its level, and then for its rows.
         self._contrasts: dict[tuple[Pair, ...], Contrasts] = {}
+        self._for_tables: dict[tuple[float, ...], Model] = {}
         for campaign, places in groups.items():
             self._part_of[places] = len(self._parts)
             known = noise.get(campaign) if isinstance(noise, dict) else noise
             least = FREEDOM_OF_TURNS if campaign in turns else FEW_FREEDOM
             self._parts.append(_part(cells, np.array(places), known, least))
+
+    def for_table(self, rows: Sequence[Pair]) -> Model:
+        """The model in which the bases and heads of these rows share no scatter that is unlike."""
+        bases = {pair.base for pair in rows if pair.base is not None}
+        heads = {pair.head for pair in rows if pair.head is not None}
+        if not bases or not heads or bases & heads:
+            return self
+        sides = np.zeros(self.count)
+        sides[list(bases)], sides[list(heads)] = -1, 1
+        key = tuple(sides.tolist())
+        if key not in self._for_tables:
+            found = copy(self)
+            found._contrasts = {}
+            found._parts = [
+                replace(part, fits=part.fits.apart(sides[part.places]))
+                if len(set(sides[part.places]) - {0.0}) > 1
+                else part
+                for part in self._parts
+            ]
+            self._for_tables[key] = found
+        return self._for_tables[key]
 
     def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
         """The contrasts of pairs whose sides were both measured; nobody may change them."""

@@ -35,6 +35,7 @@ def judge_together(
     """
     if len(pairs) < 2 or not all(model.is_tested(pair) for pair in pairs):
         return None
+    model = model.for_table(pairs)
     groups: dict[Hashable, list[Pair]] = defaultdict(list)
     for pair, machine in zip(pairs, machines, strict=True):
         groups[machine].append(pair)

@@ -29,6 +29,8 @@ DISAGREES = 0.05
 LEAST_CELLS = 4
 # Cells with so many times the runs of others are a group of their own.
 UNLIKE = 2.0
+# Sides scatter alike where a test with so many degrees of freedom each does not say otherwise.
+LEAST_OF_SIDE, UNLIKE_SIDES = 6.0, 0.1
 LEAST_SHARE = 1e-3
 MOST_PRIOR = 1e6
 
@@ -49,21 +51,38 @@ class Moderated:
     group: Floats
 
 
-def moderate(fit: Fit, noise: Noise | None) -> Moderated:
+def moderate(fit: Fit, noise: Noise | None, sides: Floats | None = None) -> Moderated:
     """Moderate the variances of fitted cells. If no spread is known, the freedom is 0.
 
     Cells of which some have twice the runs of others were not measured alike (a quiet night, and a
-    job in between): each such group is moderated apart.
+    job in between): each such group is moderated apart. So are those of base (-1) and head (1)
+    where `sides` are given.
     """
     count = len(fit.n)
     variances, own, prior, pooled, freedom = (np.zeros(count) for _name in range(5))
-    group = _groups(fit.n)
+    group = _groups(fit.n) * 10 + (0 if sides is None else sides)
     for number in np.unique(group):
         at = np.flatnonzero(group == number)
         variances[at], own[at], prior[at], pooled[at], freedom[at] = _moderated(
             fit.variances[at], fit.freedom[at], noise
         )
     return Moderated(variances, own, prior, pooled, freedom, group)
+
+
+def are_unlike(fit: Fit, sides: Floats) -> bool | None:
+    """Whether base (-1) and head (1) scatter otherwise; None where too little is known to tell."""
+    pools = []
+    for side in (-1, 1):
+        at = (sides == side) & (fit.freedom > 0)
+        pools.append(_pool(fit.variances[at], fit.freedom[at])[:2])
+    (one, of_one), (other, of_other) = pools
+    if min(of_one, of_other) < LEAST_OF_SIDE:
+        return None
+    if min(one, other) <= 0:
+        return one != other
+    ratio = one / other
+    chance = min(fdtrc(of_one, of_other, ratio), fdtrc(of_other, of_one, 1 / ratio))
+    return bool(2 * chance < UNLIKE_SIDES)
 
 
 def _groups(n: Floats) -> Floats:

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
 from runs.analysis.judgements import NOT_JUDGED, Judged
 
-RULES = 3
-"""The version of the rules, stored with every answer. Version 1 was Welch and Holm, and 2 knew
-nothing of jobs."""
+RULES = 4
+"""The version of the rules, stored with every answer. Version 1 was Welch and Holm, 2 knew nothing
+of jobs, and 3 nothing of rounding and of sides that scatter unlike."""
 
 Direction = Literal["higher", "lower", "neutral"]
 Verdict = Literal[
@@ -101,6 +101,11 @@ def rounds_missing(difference: float, half_width: float, runs: float, effect: fl
         return MOST_ROUNDS
     needed = math.ceil(runs * min((half_width / wanted) ** 2, MOST_ROUNDS)) - runs
     return int(min(max(needed, 1), MOST_ROUNDS))
+
+
+def of_table(p_value: float, tables: float) -> float:
+    """A row's p-value in a table that weighs as much as `tables` rows by themselves."""
+    return -math.expm1(tables * math.log1p(-min(p_value, 1 - 1e-16)))
 
 
 PRECEDENCE: tuple[Verdict, ...] = (

@@ -9,10 +9,8 @@ from django.utils.translation import gettext as _
 
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.templatetags.formats import named, quantity
-
-# From here on a ratio is told as times, not as a percentage.
-TIMES = 2.0
+from runs.selectors.compare.verdict_words import printed_size
+from runs.templatetags.formats import named
 
 
 @dataclass(frozen=True)
@@ -38,11 +36,11 @@ class Answer:
 
     @property
     def told(self) -> str:
-        """The answer itself: "Yes, as printed: 2.0 to 5.6 % fewer tps".
+        """The answer itself: "Yes, as printed: 2.0 to 5.6 % slower".
 
         Without each run nothing is tested: then it is what is printed, and says so.
         """
-        size = tps_range(self.ratios)
+        size = printed_size(self.ratios, "higher") if self.ratios else "–"
         if not (word := self._word):
             return size
         if self.has_spread:
@@ -94,32 +92,6 @@ def answer_of(table: PublishedTable) -> Answer | None:
         return None
     slug = table.campaign.slug
     return next((each for each in answers() if each.campaign == slug), None)
-
-
-def tps_range(ratios: Sequence[float]) -> str:
-    """The least and the greatest ratio of throughput in words: "2.0 to 5.6 % fewer tps"."""
-    if not ratios:
-        return "–"
-    least, greatest = min(ratios), max(ratios)
-    if greatest >= TIMES:
-        ends = {"low": f"{least:.3g}", "high": quantity(float(f"{greatest:.3g}"))}
-        return _("%(low)s to %(high)s times the tps") % ends
-    if least < 1 < greatest:
-        ends = {"low": _percent(least), "high": _percent(greatest)}
-        return _("%(low)s %% fewer to %(high)s %% more tps") % ends
-    low, high = sorted((least, greatest), key=_distance)
-    ends = {"low": _percent(low), "high": _percent(high)}
-    if greatest <= 1:
-        return _("%(low)s to %(high)s %% fewer tps") % ends
-    return _("%(low)s to %(high)s %% more tps") % ends
-
-
-def _distance(ratio: float) -> float:
-    return abs(ratio - 1)
-
-
-def _percent(ratio: float) -> str:
-    return f"{_distance(ratio) * 100:.1f}"
 
 
 def _asked() -> QuerySet[PublishedTable, Any]:

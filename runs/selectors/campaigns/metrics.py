@@ -28,6 +28,8 @@ COUNT_UNITS = frozenset(
     {"transactions", "retries", "deadlocks", "conflicts", "errors", "failures", "events", "count"}
 )
 
+TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
+
 # In PostgreSQL's words: to write it from a query set takes as long as to answer it. Summaries are
 # read by the list of cells: to look them up cell by cell takes half as long again.
 _OF_CAMPAIGN = """
@@ -262,3 +264,10 @@ def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySe
 def is_count(metric: Metric) -> bool:
     """Whether a metric counts unwanted events."""
     return metric.direction == Metric.Direction.LOWER and metric.unit in COUNT_UNITS
+
+
+def is_speed(metric: Metric) -> bool:
+    """Whether a metric is a time or a rate, which a slower machine makes worse."""
+    return metric.unit in TIMES or (
+        metric.direction == Metric.Direction.HIGHER and not is_count(metric)
+    )

@@ -7,9 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.db.models import Q
+
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
 from runs.analysis.inference import Cell as Counted
 from runs.analysis.inference.jobs import Point, judge_jobs
+from runs.analysis.inference.resolution import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
@@ -35,6 +38,11 @@ class _Known:
     runs: Mapping[int, CellRuns]
     under: Comparability
     asked: Asked
+
+    @property
+    def counted(self) -> set[int]:
+        """The metrics that are compared by their values, and not by logs."""
+        return {metric for metric, _cell in self.counts}
 
 
 def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
@@ -83,7 +91,7 @@ def _row(
     ignore = [f"{name}_differs" for name in known.asked.ignore]
     base, cells = known.history.baseline(metric.pk, head.series_key)
     values = [math.exp(point.mean) for point in base]
-    if metrics.is_count(metric):
+    if metric.pk in known.counted:
         alike = [
             cell.pk
             for cell in points
@@ -122,12 +130,14 @@ def _answer(
     tables: tuple[int, int],
 ) -> Inference:
     effect, (rows, share) = known.asked.effect / 100, tables
-    if metrics.is_count(metric):
+    if metric.pk in known.counted:
         level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
         return _of_counts(metric, cells, head, known, effect, level)
-    of_head = _point(known.summaries[metric, head.pk])
+    unit = _unit(metric, known.summaries)
+    of_head = _point(known.summaries[metric, head.pk], unit)
     if of_head is None:
         return Inference("not_comparable", reasons=("not_positive",))
+    base = [replace(point, rounding=rounding([math.exp(point.mean)], unit)) for point in base]
     scatter = known.history.jobs(metric.pk)
     return judge_jobs(
         base,
@@ -142,7 +152,7 @@ def _answer(
 def _of_counts(
     metric: Metric, points: Sequence[int], head: Cell, known: _Known, effect: float, level: float
 ) -> Inference:
-    """Counts of all points together: they are compared as counts."""
+    """The values of all points together, where logs say nothing."""
     base = [value for cell in points for value in known.counts.get((metric.pk, cell), ())]
     of_head = known.counts.get((metric.pk, head.pk), [])
     cells = [Counted(len(each), None, None, counted=tuple(each)) for each in (base, of_head)]
@@ -152,16 +162,24 @@ def _of_counts(
         direction=metric.direction,  # type: ignore[arg-type]
         effect=effect,
         significance=level,
-        as_counts=True,
+        as_counts=metrics.is_count(metric),
     )
     return found
 
 
-def _point(found: Summary) -> Point | None:
+def _point(found: Summary, unit: float) -> Point | None:
     if found.log_mean is None:
         return None
     n = found.n or 1
-    return Point(n, found.log_mean, found.log_variance or 0.0)
+    own = rounding([found.minimum, *[found.maximum] * (n - 1)], unit)
+    return Point(n, found.log_mean, found.log_variance or 0.0, own)
+
+
+def _unit(metric: Metric, summaries: Summaries) -> float:
+    """That of the last decimal of the head's values."""
+    own = [found for (of, _cell), found in summaries.items() if of == metric]
+    values = (value for found in own for value in (found.minimum, found.maximum))
+    return resolution(values, is_whole_exact=not metrics.is_speed(metric))
 
 
 def _summaries(cells: Sequence[int], names: Sequence[str]) -> dict[tuple[Metric, int], Summary]:
@@ -190,13 +208,16 @@ def _without(head: Side, summaries: Summaries, machines: Collection[Machine]) ->
 def _counts(
     cells: Collection[int], found: Sequence[Metric], until: int
 ) -> dict[tuple[int, int], list[float]]:
-    """The runs' values of metrics that are counts, by (metric, cell)."""
-    rows = Measurement.objects.filter(
+    """The runs' values of metrics that are counts, or 0 in a run, by (metric, cell)."""
+    own = Measurement.objects.filter(
         run__cell__in=cells,
         run__lte=until,
         run__state=Run.State.FINISHED,
-        metric__in=[metric.pk for metric in found if metrics.is_count(metric)],
+        metric__in=[metric.pk for metric in found],
     )
+    counts_of = [metric.pk for metric in found if metrics.is_count(metric)]
+    zeros = Q(metric__in=own.filter(value=0).values("metric"))
+    rows = own.filter(Q(metric__in=counts_of) | zeros)
     counts: dict[tuple[int, int], list[float]] = defaultdict(list)
     for metric, cell, value in rows.order_by().values_list("metric_id", "run__cell_id", "value"):
         counts[metric, cell].append(value)

@@ -103,7 +103,7 @@ class Judge:
             if answer.ratio is not None and self._jobs.are_two(pair):
                 if own is not None:
                     answer = self._by_turns(own, metric, pair, effect)
-                elif not is_count(metric):
+                elif not is_count(metric) and self._has_logs(metric, pair):
                     share = self._share(metric, self._campaign_of(pair), pair)
                     answer = self._jobs.judge(metric, pair, effect, ignore, share)
             answers.append(self._under_conditions(answer, pair, ignore, is_shared=own is not None))
@@ -127,6 +127,10 @@ class Judge:
             runs = self._jobs.conditions(pair).runs
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
+
+    def _has_logs(self, metric: Metric, pair: CellPair) -> bool:
+        """Whether all values of both sides are positive."""
+        return all(self.stored[side, metric.pk].mean is not None for side in pair if side)
 
     def _on_shared_machines(self, pair: CellPair, ignore: Collection[str] = ()) -> "Judge | None":
         """A judge of the runs of machines that both sides have; None where no run is another's."""

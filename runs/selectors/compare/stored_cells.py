@@ -3,17 +3,19 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from django.db import connection
 
 from runs.analysis.inference import Cell
+from runs.analysis.inference.resolution import resolution
 from runs.analysis.summary import Summary
 from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
-from runs.selectors.campaigns.metrics import is_count, joined
+from runs.selectors.campaigns.metrics import is_count, is_speed, joined
 from runs.selectors.compare.cell_runs import Machine
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
@@ -127,7 +129,18 @@ def of_model(
         kept = [at for at, run in enumerate(values[key]) if run.machine not in without]
         if found[key].logs or found[key].counted:
             found[key] = found[key].of_runs(kept)
-    return {key: cell for key, cell in found.items() if cell.n}
+    units = {key: _unit(metric, values) for key, metric in metrics.items()}
+    return {
+        key: replace(cell, unit=units[key[1]]) if units[key[1]] else cell
+        for key, cell in found.items()
+        if cell.n
+    }
+
+
+def _unit(metric: Metric, values: Mapping[tuple[int, int], Sequence["Value"]]) -> float:
+    """That of the last decimal of a metric's values; whole bytes and counts are exact."""
+    own = (run.value for (_cell, of), runs in values.items() if of == metric.pk for run in runs)
+    return resolution(own, is_whole_exact=not is_speed(metric))
 
 
 def _of_row(
@@ -151,7 +164,7 @@ def _of_row(
         log_mean,
         log_variance,
         runs,
-        counted if is_count(metrics[metric]) else (),
+        counted if is_count(metrics[metric]) or log_mean is None else (),
         repeats_known=printed is not None,
     )
 

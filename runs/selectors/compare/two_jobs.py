@@ -5,7 +5,6 @@ the runs of these jobs alone are compared, by their own conditions; else the sca
 them is part of the error.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,7 +44,7 @@ class SharedRuns:
 
 def summary_of(cell: Cell) -> Summary:
     """What is told of the runs of a cell."""
-    return summarise(cell.counted or [math.exp(log) for log in cell.logs])
+    return summarise(cell.values)
 
 
 def _jobs_of(base: Collection[str], head: Collection[str]) -> frozenset[str]:
@@ -220,4 +219,6 @@ def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[t
 
 def _point(cell: Cell) -> Point | None:
     """None for a value that is not positive."""
-    return None if cell.mean is None else Point(cell.n, cell.mean, cell.variance or 0.0)
+    if cell.mean is None:
+        return None
+    return Point(cell.n, cell.mean, cell.variance or 0.0, cell.rounding)

@@ -97,11 +97,11 @@ def size(found: Inference) -> str:
         told = {"size": printed_size([found.ratio], "neutral")}
         return gettext("%(size)s as printed") % told
     if found.low is None:
-        return ""
+        return _of_nothing(found) if found.is_proven else ""
     if found.high is None:
         if found.low <= 1:
-            return gettext("%(low)s times and more") % {"low": f"{found.low:.3g}"}
-        return gettext("at least %(times)s times") % {"times": f"{found.low:.3g}"}
+            return gettext("%(low)s times and more") % {"low": _times(found.low)}
+        return gettext("at least %(times)s times") % {"times": _times(found.low)}
     if found.verdict == "same":
         most = max(found.high - 1, 1 - found.low)
         return gettext("within %(most)s %%") % {"most": _percent(most)}
@@ -109,6 +109,11 @@ def size(found: Inference) -> str:
         parts = {"less": _percent(1 - found.low), "more": _percent(found.high - 1)}
         return gettext("between %(less)s %% less and %(more)s %% more") % parts
     return _sized(found, found.low, found.high)
+
+
+def _of_nothing(found: Inference) -> str:
+    """For what was nothing on one side, and never on the other."""
+    return gettext("from nothing to some") if found.head_value else gettext("from some to nothing")
 
 
 def printed_size(ratios: Sequence[float], direction: Direction) -> str:
@@ -157,7 +162,7 @@ def missing(found: Inference) -> str:
 def _sized(found: Inference, low: float, high: float) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""
     if high >= TIMES or low <= 1 / TIMES:
-        ends = (f"{low:.3g}", f"{high:.3g}")
+        ends = (_times(low), _times(high))
         if ends[0] == ends[1]:
             return gettext("%(size)s times") % {"size": ends[0]}
         return gettext("%(low)s to %(high)s times") % {"low": ends[0], "high": ends[1]}
@@ -177,9 +182,17 @@ def _sized(found: Inference, low: float, high: float) -> str:
 
 
 def _percent(part: float) -> str:
-    """Two digits are enough for the end of an interval."""
+    """Two digits are enough for the end of an interval; what is not nothing does not become it."""
     number = 100 * part
-    return f"{number:.0f}" if number >= 9.95 else f"{number:.1f}"
+    if number >= 9.95:
+        return f"{number:.0f}"
+    return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"
+
+
+def _times(ratio: float) -> str:
+    """Three digits, and none of them an exponent below a million."""
+    rounded = float(f"{ratio:.3g}")
+    return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"
 
 
 def sentence(codes: Iterable[str]) -> str:

@@ -14,17 +14,9 @@ from runs.selectors.histories import revisions
 
 # More say nothing further of a machine.
 MOST_SERIES = 100
-TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
 
 Series = tuple[str, int]
 """The key of a condition, and a metric."""
-
-
-def is_speed(metric: Metric) -> bool:
-    """Whether a metric is a time or a rate, which a slower machine makes worse."""
-    return metric.unit in TIMES or (
-        metric.direction == Metric.Direction.HIGHER and not metrics.is_count(metric)
-    )
 
 
 def sign(metric: Metric) -> int:
@@ -86,7 +78,7 @@ def _series(campaign: Campaign, among: Sequence[int]) -> dict[Series, int]:
     listed = {
         (key, metric): sign(known[metric])
         for key, metric in found
-        if is_speed(known[metric])
+        if metrics.is_speed(known[metric])
         and (known[metric].project_id is not None or known[metric].name == primary)
     }
     return dict(list(listed.items())[:MOST_SERIES])

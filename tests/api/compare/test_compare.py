@@ -50,7 +50,7 @@ def sides(base, head, **fields):
         ({"tps": [1000.0]}, {"tps": [500.0]}, "too_few_runs", 2),
         ({"tps": STEADY}, {"tps": [500.0]}, "too_few_runs", 2),
         ({"tps": STEADY}, {"latency": STEADY}, "not_comparable", 3),
-        ({"tps": [0.0, 0.0]}, {"tps": STEADY}, "not_comparable", 3),
+        ({"tps": [0.0, 0.0]}, {"tps": STEADY}, "faster", 0),
         ({"size": STEADY}, {"size": scaled(2)}, "not_comparable", 3),
         # One slower metric outweighs one that cannot be decided, and one that is faster.
         ({"tps": STEADY, "latency": [1.0]}, {"tps": scaled(0.9), "latency": [1.0]}, "slower", 1),
@@ -462,3 +462,27 @@ def test_the_example_of_the_description_has_the_fields_of_an_answer(compare):
     assert set(body["rows"][0]["base"]) == set(example["rows"][0]["base"])
     assert set(body["head"]) == set(example["head"])
     assert set(body["head"]["revision"]) == set(example["head"]["revision"])
+
+
+NOTHING = [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "word", "code"),
+    [
+        (NOTHING, NOTHING, "same", 0),
+        (NOTHING, [5.0, 6.0, 5.0], "slower", 1),
+        ([5.0, 6.0, 5.0], NOTHING, "faster", 0),
+        ([0.0, 4.0, 5.0], [3.0, 2.0, 5.0], "undecided", 2),
+    ],
+)
+@pytest.mark.parametrize("is_history", [True, False])
+def test_nothing_is_a_value_at_the_gate(get, base, head, word, code, is_history):
+    for number in range(8):
+        store(repeats(commit(number), latency=base, job=f"job {number}"))
+    store(repeats(commit(20, "pr"), latency=head, job="pr"))
+    query = {"campaign": "nightly", "head": f"revision:{sha(20)}", "metric": "latency"}
+
+    found = get("compare/", base="history:main" if is_history else f"revision:{sha(7)}", **query)
+
+    assert (found["overall"], found["exit_code"]) == (word, code)

@@ -218,3 +218,21 @@ def test_a_row_with_one_side_not_measured_does_not_disturb_the_others():
 
     assert alone.reasons == missing.reasons == ("not_measured",)
     assert found.verdict == "faster"
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8])
+@pytest.mark.parametrize("sides", [((3, 0.01), (3, 0.05)), ((5, 0.01), (3, 0.05))])
+def test_sides_that_scatter_unlike_break_no_promise(rows, sides):
+    random = np.random.default_rng(7)
+    wrong = 0
+    for _table in range(300):
+        cells = [
+            cell_of(np.exp(random.normal(0, sd, n)).tolist(), blocks=range(n))
+            for n, sd in sides
+            for _row in range(rows)
+        ]
+        pairs = [Pair(row, rows + row) for row in range(rows)]
+        found = judge(Model(cells), pairs, direction="higher")
+        wrong += any(each.verdict in ("faster", "slower") for each in found)
+
+    assert wrong <= 27

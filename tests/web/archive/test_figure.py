@@ -349,25 +349,25 @@ def _the_first_page_answers_in_one_tap(client):
     for question, answer, basis, slug in [
         (
             "Is 14 slower than 13 for reads?",
-            "Yes, as printed: 2.0 to 5.6 % fewer tps",
+            "Yes, as printed: 2.0 to 5.6 % slower",
             f"AWS m5a.8xlarge (DB server) · WG1 2021 · medians of 3, {spread}",
             "wg1-2021-read",
         ),
         (
             "What do page checksums cost?",
-            "17.0 % fewer to 3.9 % more tps",
+            "between 17 % less and 3.9 % more",
             f" · WG1 2013 · medians of 3, {spread}",
             "wg1-2013-2-3",
         ),
         (
             "What does a synchronous standby cost?",
-            "49.6 to 60.2 % fewer tps",
+            "0.398 to 0.504 times",
             f" · WG1 2017 · means of 3, {spread}",
             "wg1-2017-8-8",
         ),
         (
             "What does an SSD bring?",
-            "1.42 to 111 times the tps",
+            "1.42 to 111 times",
             " · WG1 2013 · medians of 3, each run printed",
             "wg1-2013-4-5",
         ),
