@@ -101,6 +101,7 @@ API = (
     "compare/?base=campaign:lab-00000&head=campaign:lab-00001&metric=tps&level=clients=8&effect=2",
     "compare/?base=campaign:lab-00000&head=campaign:lab-00001&ignore=hardware",
     "compare/?campaign=ci-00000&head=revision:{sha}&base=revision:{sha_before}",
+    "compare/why/?a={cell}&b={next_cell}",
     *(
         "history/?campaign=ci-00000&level=clients=8",
         "history/?campaign=ci-00000&metric=m1&ref=main",
@@ -142,6 +143,7 @@ PAGES = (
     *("/topologies/{topology}/", "/compare/", "/compare/?q=lab-00000", "/compare/?q=nothing"),
     *("/compare/?q=16.11", "/compare/?q=&in_version=9.4&in_os=Debian", "/compare/?s=lab-00000"),
     *("/compare/?s=lab-00000&s=lab-00001", "/compare/report/?s=lab-00000&s=lab-00001"),
+    *("/compare/why/?a={cell}&b={next_cell}",),
     *("/compare/cells/?a={cell}&b={next_cell}", "/compare/saved/", "/compare/saved/{saved}/"),
     *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
     *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),

@@ -13,6 +13,7 @@ from runs.api.campaigns.trials import TrialCheckDoor, TrialDoor
 from runs.api.changes import ChangeDoor, WebhookDoor
 from runs.api.compare.bisections import BisectionDoor
 from runs.api.compare.compare import CompareDoor
+from runs.api.compare.why import WhyDoor
 from runs.api.configurations import ConfigurationDoor
 from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
@@ -47,6 +48,7 @@ urlpatterns = [
     path("v1/uploads/batch/", BatchDoor.as_view(), name="upload-batch"),
     path("v1/", include(router.urls)),
     path("v1/compare/", CompareDoor.as_view(), name="compare"),
+    path("v1/compare/why/", WhyDoor.as_view(), name="compare-why"),
     path("v1/projects/<slug:slug>/export/", ExportDoor.as_view(), name="project-export"),
     path("v1/projects/<slug:slug>/import/", ImportDoor.as_view(), name="project-import"),
     path("v1/history/", HistoryDoor.as_view(), name="history"),

@@ -1,5 +1,6 @@
 """What is stored. One module per noun; the same noun names the module in every layer."""
 
+from runs.models.ablations import Ablation
 from runs.models.bisections import Bisection, BisectionStep
 from runs.models.builds import Build
 from runs.models.cache_versions import CacheVersion
@@ -49,6 +50,7 @@ from runs.models.sources import (
 from runs.models.workloads import Scenario, Workload, WorkloadVersion
 
 __all__ = [
+    "Ablation",
     "Annotation",
     "Artifact",
     "AuditEntry",

@@ -15,7 +15,7 @@ from runs.web import (
 from runs.web.access import audit, metrics, people, tokens
 from runs.web.archive import archive, versions
 from runs.web.campaigns import annotations, campaigns, scenarios, topologies, workloads
-from runs.web.compare import bisections, compare
+from runs.web.compare import bisections, compare, why
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.runs import plans, profiles, queue, runs, series
@@ -139,6 +139,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", compare.compare, name="compare"),
     path("compare/report/", compare_report.compare_report, name="compare-report"),
     path("compare/cells/", compare.compare_cells, name="compare-cells"),
+    path("compare/why/", why.compare_why, name="compare-why"),
     path("bisections/new/", bisections.bisection_new, name="bisection-new"),
     path("bisections/<int:bisection_id>/", bisections.bisection_detail, name="bisection-detail"),
     path(

@@ -58,6 +58,7 @@ def test_every_address_is_described(schema):
         "/api/v1/changes/{id}/",
         "/api/v1/changes/{id}/decision/",
         "/api/v1/compare/",
+        "/api/v1/compare/why/",
         "/api/v1/configurations/",
         "/api/v1/configurations/{slug}/",
         "/api/v1/configurations/check/",

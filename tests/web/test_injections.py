@@ -175,7 +175,7 @@ def everything(ready_server, known, monkeypatch, settings, client, django_user_m
 WITHOUT_TEXT = re.compile(
     r"annotation-delete|.*-(cancel|pause|resume|retry|rounds|priority|restore|remove|revoke|ping|role"
     r"|switch|delete|inspect|preflight|release|confirm|accept|take-back)|campaign-watch|logout"
-    r"|configuration-check|server-replace-host-key|set_language"
+    r"|configuration-check|compare-why|server-replace-host-key|set_language"
 )
 # Of django-allauth; who is asked for a code, or to add a key, has to have more than a password.
 OF_ACCOUNTS = ("mfa_", "socialaccount_", "openid_", "usersessions_", "account_")

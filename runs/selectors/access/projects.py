@@ -6,6 +6,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model, Q, QuerySet
 
 from runs.models import (
+    Ablation,
     Artifact,
     Bisection,
     Campaign,
@@ -33,6 +34,7 @@ DEFAULT = "default"
 
 # The path from each model to its campaign's project. Other models belong to no project.
 PATHS: dict[type[Model], str] = {
+    Ablation: "campaign__project",
     Bisection: "project",
     Campaign: "project",
     Cell: "campaign__project",

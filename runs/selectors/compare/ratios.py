@@ -10,7 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from runs.analysis.inference import Inference
+from runs.analysis.inference import PROVEN, Inference
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
@@ -40,6 +40,14 @@ class RatioRow:
     base: Summary
     head: Summary
     together: Inference | None = None
+    # The keys of both cells.
+    cells: tuple[int, int] = (0, 0)
+    is_executed: bool = False
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether there is something to explain: a proven difference of runs executed here."""
+        return self.is_executed and self.comparison.verdict in PROVEN
 
 
 def ratios(
@@ -150,6 +158,8 @@ def _rows(
             summaries[pair.base.pk, name],
             summaries[pair.head.pk, name],
             together[pair.subject, pair.labels],
+            (pair.base.pk, pair.head.pk),
+            judge.campaigns[pair.base.campaign_id].origin == Origin.EXECUTED,
         )
         for pair, comparison in zip(pairs, judge.judge(asked, metric), strict=True)
     ]

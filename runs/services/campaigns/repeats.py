@@ -27,6 +27,7 @@ from runs.scenarios import registry
 from runs.selectors import validity
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import bisections
+from runs.selectors.why import ablations
 from runs.services import seals
 from runs.services.access import audit
 from runs.services.campaigns import summaries
@@ -78,18 +79,25 @@ def add_round(*, campaign: Campaign) -> int:
     reason = _why(campaign, latest, wanted)
     try:
         with transaction.atomic():
-            return len(_queue(campaign, latest, 1, reason)) if reason else 0
+            return len(_queue(campaign, latest, _rounds(campaign, made), reason)) if reason else 0
     except ServiceError as error:
         # The runs that there are stay; the campaign ends as it would without the wish for more.
         logger.warning("campaign %s gets no further round: %s", campaign.slug, error.message)
         return 0
 
 
+def _rounds(campaign: Campaign, made: int) -> int:
+    """One; an ablation has two looks only, and gets all rounds up to the second."""
+    is_ablation = ablations.of_campaign(campaign.pk) is not None
+    return (campaign.most_repeats or 0) - made if is_ablation else 1
+
+
 def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
     """Why another round is needed; empty if it is not.
 
-    The step of a bisection that goes on needs one while its verdict is undecided, unless a run has
-    failed, which ends the bisection; other campaigns while a cell scatters more than they allow.
+    An ablation needs some if its first look did not decide. The step of a bisection that goes on
+    needs one while its verdict is undecided, unless a run has failed, which ends the bisection;
+    other campaigns while a cell scatters more than they allow.
     """
     step = bisections.step_of(campaign.pk)
     if step is not None:
@@ -97,6 +105,11 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
         is_complete = not campaign.runs.filter(state__in=Run.UNSUCCESSFUL).exists()
         is_needed = is_going_on and is_complete and step.is_open
         return _("Added: the verdict is undecided.") if is_needed else ""
+    ablation = ablations.of_campaign(campaign.pk)
+    if ablation is not None:
+        return (
+            _("Added: the first six rounds did not decide.") if ablations.is_open(ablation) else ""
+        )
     metric = registry.get(campaign.scenario.slug).headline(campaign.reproduces)
     # On a machine that others use further rounds decide nothing.
     taken = {cell for cell, each in validity.of_cells(latest).items() if each.was_machine_taken}

@@ -7,10 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
+from runs.models.campaigns import Origin
 from runs.selectors import validity
 from runs.selectors.compare import fact_words, gate_answers, summary
 from runs.selectors.compare import state as compare_state
@@ -81,6 +83,7 @@ class RatioLine:
     verdict: str
     notes: str
     url: str
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -270,7 +273,16 @@ def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) 
             )
         ),
         url=url,
+        why=_why(row),
     )
+
+
+def _why(row: ComparedRow) -> str:
+    """The address that explains a proven difference of runs executed here."""
+    origins = {row.head.campaign.origin, row.base.campaign.origin}
+    if not row.matters or origins != {Origin.EXECUTED}:
+        return ""
+    return f"{reverse('compare-why')}?a={row.base_cell.id}&b={row.head_cell.id}"
 
 
 def _closed_loop(page: ComparedPage) -> str:

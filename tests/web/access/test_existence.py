@@ -109,6 +109,7 @@ NAMED = (
     ("GET", "/compare/?s={campaign}", None),
     ("GET", "/compare/?q={campaign}", None),
     ("GET", "/compare/cells/?a={cell}&b={cell}", None),
+    ("GET", "/compare/why/?a={cell}&b={cell}", None),
     ("GET", "/configurations/diff/?a=run:{run}&b=campaign:{campaign}", None),
     ("GET", "/configurations/diff/?a=configuration:of-{campaign}&b=cell:{cell}", None),
     ("GET", "/configurations/new/?from=of-{campaign}", None),

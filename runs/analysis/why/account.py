@@ -1,0 +1,157 @@
+"""What one run recorded of where its time went (`runs.execution.accounting`), read back."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+FORM = 1
+BACKEND, WORKER = "client backend", "parallel worker"
+# A backend that lives shorter than this many samples is not seen well enough.
+SAMPLE_SECONDS = 0.2
+Moved = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class Queued:
+    """Seconds on a processor and in the queue for one, as sampled, of `number` processes.
+
+    `seconds` is how long they were seen, all together.
+    """
+
+    run: float = 0.0
+    wait: float = 0.0
+    number: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """One run: transactions at `clients`, and who used processors; None is unknown.
+
+    `server`, `server_in_kernel` and `client` are seconds of processor time during the load;
+    `backends`, `workers`, `others` and `threads` what was sampled of the server's processes and of
+    the load's threads. `reconnects`, `is_paced`, `has_pooler`, `is_elsewhere` (the load comes from
+    another machine) and `clients_a_thread` say where the parts cannot be told apart. `duration` is
+    that of the load, in seconds.
+    """
+
+    transactions: float
+    tps: float
+    clients: int
+    server: float | None = None
+    server_in_kernel: float = 0.0
+    client: float | None = None
+    backends: Queued | None = None
+    workers: Queued = Queued()
+    others: Queued = Queued()
+    threads: Queued | None = None
+    reconnects: bool = False
+    is_paced: bool = False
+    has_pooler: bool = False
+    is_elsewhere: bool = False
+    clients_a_thread: float = 1.0
+    duration: float = 0.0
+    round: int | None = None
+    counters: Moved = field(default_factory=dict)
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    built: str = ""
+    jit: bool | None = None
+    relations: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    plans: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def is_parallel(self) -> bool:
+        """Whether workers were seen, or a plan has some: they may live too short to be seen."""
+        return self.workers.run > 0 or any(_has_workers(each) for each in self.plans)
+
+    @property
+    def seconds(self) -> float:
+        """The mean time of a transaction, as a client sees it."""
+        return self.clients / self.tps
+
+
+def _has_workers(plan: Mapping[str, Any]) -> bool:
+    nodes = [plan.get("Plan", {})]
+    while nodes:
+        node = nodes.pop()
+        if node.get("Workers Planned"):
+            return True
+        nodes += node.get("Plans", ())
+    return False
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the design and the tool say about a run's load; `threads` None is unknown."""
+
+    clients: int
+    tps: float
+    transactions: float | None = None
+    threads: int | None = None
+    reconnects: bool = False
+    is_paced: bool = False
+    has_pooler: bool = False
+    is_elsewhere: bool = False
+    round: int | None = None
+
+
+def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | None:
+    """The account of a run, of which `machine` is the database's.
+
+    None if its document is of another form, or the load has no rate. Raises KeyError, TypeError,
+    ValueError for one that was changed.
+    """
+    if document.get("form") != FORM or not load.tps > 0 or load.clients < 1:
+        return None
+    used = document.get("usage", {}).get(machine, {})
+    seconds = float(used.get("seconds") or 0)
+    transactions = load.transactions or load.tps * seconds
+    spans = [(float(begin), float(end)) for begin, end in document.get("spans", ())]
+    processes = [each for each in document.get("processes", ()) if _is_within(each, spans)]
+    servers = [each for each in processes if each["kind"] == "server"]
+    threads = [each for each in processes if each["kind"] == "load"]
+    if not transactions > 0:
+        return None
+    return Account(
+        transactions=transactions,
+        tps=load.tps,
+        clients=load.clients,
+        server=used.get("servers"),
+        server_in_kernel=float(used.get("servers_in_kernel") or 0.0),
+        client=None if load.is_elsewhere else used.get("generator"),
+        backends=_sum(each for each in servers if each["title"] == BACKEND) if servers else None,
+        workers=_sum(each for each in servers if each["title"] == WORKER),
+        others=_sum(each for each in servers if each["title"] not in {BACKEND, WORKER}),
+        threads=_sum(threads) if threads else None,
+        reconnects=load.reconnects,
+        is_paced=load.is_paced,
+        has_pooler=load.has_pooler,
+        is_elsewhere=load.is_elsewhere,
+        clients_a_thread=load.clients / max(1, load.threads or len(threads) or load.clients),
+        duration=math.fsum(end - begin for begin, end in spans),
+        round=load.round,
+        counters=document.get("counters", {}),
+        configuration=document.get("configuration", {}),
+        built=str(document.get("built", "")),
+        jit=document.get("jit"),
+        relations=document.get("relations", {}),
+        plans=document.get("plans", ()),
+    )
+
+
+def _is_within(process: Mapping[str, Any], spans: Sequence[tuple[float, float]]) -> bool:
+    """Whether it lived during the load; sessions that end right before or after it are others."""
+    first, last = float(process["first"]), float(process["last"])
+    longest = max((min(last, end) - max(first, begin) for begin, end in spans), default=0.0)
+    return longest > max(SAMPLE_SECONDS, (last - first) / 2)
+
+
+def _sum(processes: Iterable[Mapping[str, Any]]) -> Queued:
+    found = list(processes)
+    return Queued(
+        math.fsum(each["run"] for each in found),
+        math.fsum(each["wait"] for each in found),
+        len(found),
+        math.fsum(each["last"] - each["first"] for each in found),
+    )

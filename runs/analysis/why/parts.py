@@ -1,0 +1,273 @@
+"""The time of a transaction in parts that add up to it, and how two sides differ in each.
+
+T = clients x seconds / transactions = server on a processor + server in the queue for one + client
+on a processor + client in the queue + blocked. Blocked is the rest: locks, disk, the wire. Times
+on processors are what the kernel charges; queues are sampled, and scaled by the share of the
+processor time that the samples have seen. Wait events are no part of it: a process that was woken
+keeps its event while it waits for a processor.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from scipy.stats import t as student
+
+from runs.analysis.why.account import Account, Queued
+
+PARTS = ("server", "server_queue", "client", "client_queue", "blocked")
+# What the kernel counts in, for each process that ends.
+TICK_SECONDS = 0.01
+# Spread of the rest of a single run around 0 where nothing can block, as a share of its time:
+# measured on 92 runs that only used processors.
+REST_ERROR = 0.036
+CROWDED = 0.10
+LEAST_EFFECT = 0.03
+# Samples that have seen less, or "more", than this of the processor time say nothing of the queue.
+SEEN = (0.6, 1.25)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Seconds per transaction; None where a part cannot be told from `blocked`, which then has it.
+
+    `cpu` is all processor time of the server, also that of processes that work beside the backends:
+    `workers` (parallel) and `others` (checkpointer, WAL writer). `server` is that of the backends,
+    `kernel_share` the part of it in the kernel. `errors` are standard errors. `limits` say by codes
+    what cannot be split.
+    """
+
+    seconds: float
+    cpu: float | None
+    server: float | None
+    server_queue: float | None
+    client: float | None
+    client_queue: float | None
+    blocked: float
+    workers: float = 0.0
+    others: float = 0.0
+    kernel_share: float | None = None
+    errors: Mapping[str, float] = None  # type: ignore[assignment]
+    limits: tuple[str, ...] = ()
+    round: int | None = None
+
+    @property
+    def queue_share(self) -> float:
+        """The share of the time that was spent in the queue for a processor."""
+        return ((self.server_queue or 0.0) + (self.client_queue or 0.0)) / self.seconds
+
+
+def split(account: Account) -> Parts:
+    """The parts of one run."""
+    n = account.transactions
+    limits = list(_limits(account))
+    cpu = None if account.server is None else account.server / n
+    server, server_queue, scale = cpu, None, 1.0
+    sampled = _backends(account)
+    if sampled is not None and cpu is not None:
+        backends, scale = sampled
+        server, server_queue = backends.run * scale / n, backends.wait * scale / n
+    elif account.backends is not None:
+        limits.append("backends_unseen")
+    client, client_queue = _client(account)
+    known = (server, server_queue, client, client_queue)
+    errors = {
+        "server": TICK_SECONDS * math.sqrt(account.clients + 3) / n,
+        "server_queue": abs(scale - 1) * (server_queue or 0.0),
+        "client": TICK_SECONDS / n,
+        "client_queue": 0.0,
+        "blocked": REST_ERROR * account.seconds,
+    }
+    return Parts(
+        seconds=account.seconds,
+        cpu=cpu,
+        server=server,
+        server_queue=server_queue,
+        client=client,
+        client_queue=client_queue,
+        blocked=account.seconds - math.fsum(each for each in known if each is not None),
+        workers=_workers(account, server),
+        others=account.others.run / n,
+        kernel_share=account.server_in_kernel / account.server if account.server else None,
+        errors=errors,
+        limits=tuple(limits),
+        round=account.round,
+    )
+
+
+def _backends(account: Account) -> tuple[Queued, float] | None:
+    """What was sampled of the backends, and the factor that makes it all of their time.
+
+    Processes that go on have lost nothing; those that ended have lost what came after the last
+    sample.
+    """
+    backends = account.backends
+    if backends is None or account.server is None or account.reconnects:
+        return None
+    if account.is_parallel:
+        # Workers live shorter than the sampling, and the session that they work for does not.
+        scale = account.duration * backends.number / max(backends.seconds, 1e-9)
+        return (backends, max(scale, 1.0)) if scale <= 1 / SEEN[0] else None
+    seen = backends.run
+    charged = account.server - account.others.run
+    if seen <= 0 or not SEEN[0] <= seen / max(charged, 1e-9) <= SEEN[1]:
+        return None
+    return backends, charged / seen
+
+
+def _workers(account: Account, server: float | None) -> float:
+    """What the server was charged beside its sessions and the processes that are always there."""
+    if server is None or account.server is None or not account.is_parallel:
+        return 0.0
+    return max(0.0, (account.server - account.others.run) / account.transactions - server)
+
+
+def _client(account: Account) -> tuple[float | None, float | None]:
+    if account.client is None:
+        return None, None
+    threads, n = account.threads, account.transactions
+    if threads is None or threads.run <= 0:
+        return account.client / n, None
+    scale = account.client / threads.run
+    if not SEEN[0] <= 1 / max(scale, 1e-9) <= SEEN[1]:
+        return account.client / n, None
+    return account.client / n, threads.wait * scale / n
+
+
+def _limits(account: Account) -> list[str]:
+    found = {
+        "no_usage": account.server is None,
+        "no_queue": account.backends is None,
+        "reconnects": account.reconnects,
+        "paced": account.is_paced,
+        "pooler": account.has_pooler,
+        "client_elsewhere": account.is_elsewhere,
+        "threads_shared": account.clients_a_thread > 1,
+        "parallel": account.is_parallel,
+    }
+    return [code for code, holds in found.items() if holds]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % interval over rounds; no interval from a single round."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How the time of a transaction differs between two sides: `b` less `a`, by part.
+
+    `a` and `b` are the mean parts of each side. `by_part` has the parts that both sides know, in
+    seconds; `seconds` is the whole, `cpu` the server's processor time. `is_crowded`: the machine
+    was not this experiment's alone, so `cpu` is compared, not the time. `rounds` is the number of
+    pairs, or of the smaller side where runs have no common rounds.
+    """
+
+    a: Parts
+    b: Parts
+    seconds: Estimate
+    cpu: Estimate | None
+    by_part: Mapping[str, Estimate]
+    rounds: int
+    limits: tuple[str, ...]
+    is_crowded: bool
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Parts that differ surely by more than 3 % of the time, the greatest first."""
+        least = LEAST_EFFECT * self.a.seconds
+        found = [
+            name
+            for name, each in self.by_part.items()
+            if abs(each.value) > least and (each.is_apart or self.rounds < 2)
+        ]
+        return tuple(sorted(found, key=lambda name: -abs(self.by_part[name].value)))
+
+
+def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
+    """The difference of two sides, by pairs of a round where both have the same rounds."""
+    means = _mean(a), _mean(b)
+    names = [
+        name
+        for name in PARTS
+        if all(getattr(each, name) is not None for each in (*a, *b)) and a and b
+    ]
+    has_cpu = all(each.cpu is not None for each in (*a, *b))
+    limits = tuple(dict.fromkeys(code for each in (*a, *b) for code in each.limits))
+    crowded = max(_median_queue(a), _median_queue(b)) > CROWDED
+    return Difference(
+        *means,
+        seconds=_difference(a, b, "seconds"),
+        cpu=_difference(a, b, "cpu") if has_cpu else None,
+        by_part={name: _difference(a, b, name) for name in names},
+        rounds=min(len(a), len(b)),
+        limits=limits,
+        is_crowded=crowded,
+    )
+
+
+def _median_queue(parts: Sequence[Parts]) -> float:
+    return sorted(each.queue_share for each in parts)[len(parts) // 2]
+
+
+def _mean(parts: Sequence[Parts]) -> Parts:
+    def mean(name: str) -> float | None:
+        values = [getattr(each, name) for each in parts]
+        return None if None in values else math.fsum(values) / len(values)
+
+    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others")}
+    errors = {
+        name: math.sqrt(math.fsum(each.errors[name] ** 2 for each in parts)) / len(parts)
+        for name in PARTS
+    }
+    return replace(parts[0], **named, kernel_share=mean("kernel_share"), errors=errors, round=None)  # type: ignore[arg-type]
+
+
+def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
+    of_a = [(each.round, float(getattr(each, name))) for each in a]
+    of_b = [(each.round, float(getattr(each, name))) for each in b]
+    rounds_a, rounds_b = dict(of_a), dict(of_b)
+    is_paired = None not in rounds_a and rounds_a.keys() == rounds_b.keys()
+    if is_paired and len(rounds_a) == len(a) == len(b):
+        return interval([rounds_b[each] - rounds_a[each] for each in rounds_a])
+    return _two_means([value for _, value in of_a], [value for _, value in of_b])
+
+
+def interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    """The mean with its t interval."""
+    mean, error, freedom = _moments(values)
+    if freedom < 1:
+        return Estimate(mean)
+    width = float(student.ppf((1 + confidence) / 2, freedom)) * error
+    return Estimate(mean, mean - width, mean + width)
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float, int]:
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return mean, 0.0, 0
+    variance = math.fsum((each - mean) ** 2 for each in values) / (n - 1)
+    return mean, math.sqrt(variance / n), n - 1
+
+
+def _two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
+    """Welch's interval of the difference of two means."""
+    (mean_a, error_a, of_a), (mean_b, error_b, of_b) = _moments(a), _moments(b)
+    if of_a < 1 or of_b < 1:
+        return Estimate(mean_b - mean_a)
+    error = math.hypot(error_a, error_b)
+    if error == 0:
+        return Estimate(mean_b - mean_a, mean_b - mean_a, mean_b - mean_a)
+    freedom = error**4 / (error_a**4 / of_a + error_b**4 / of_b)
+    width = float(student.ppf(0.975, freedom)) * error
+    return Estimate(mean_b - mean_a, mean_b - mean_a - width, mean_b - mean_a + width)

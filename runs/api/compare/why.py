@@ -1,0 +1,259 @@
+"""Why two cells differ, as JSON or Markdown, and the ablation that proves it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
+from rest_framework import serializers, status
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from runs.analysis.why.parts import PARTS
+from runs.analysis.why.proof import Proof, Share
+from runs.analysis.why.suspects import Suspect
+from runs.api import doors
+from runs.api.authentication import reader
+from runs.api.compare.compare import MarkdownRenderer
+from runs.api.doors import QueryDoor
+from runs.models import Cell
+from runs.services.why import ablations, words
+from runs.services.why.explanations import Explanation, explain
+
+Shape = serializers.Serializer[Any]
+
+
+class EstimateSerializer(Shape):
+    """Seconds per transaction with a 95 % interval; null from a single round."""
+
+    value = serializers.FloatField()
+    low = serializers.FloatField(allow_null=True)
+    high = serializers.FloatField(allow_null=True)
+
+
+class PartSerializer(Shape):
+    """A part of the time of a transaction, in seconds, on both sides; `difference` is b less a."""
+
+    name = serializers.ChoiceField(choices=[(each, each) for each in (*PARTS, "all", "cpu")])
+    a = serializers.FloatField()
+    b = serializers.FloatField()
+    difference = EstimateSerializer()
+    moved = serializers.BooleanField()
+
+
+class RatioSerializer(Shape):
+    """A ratio, or a share of the difference, with a 95 % interval."""
+
+    value = serializers.FloatField()
+    low = serializers.FloatField()
+    high = serializers.FloatField()
+
+
+class ShareSerializer(Shape):
+    """What putting a suspect back gives: B with it put back to B, and the share that it explains.
+
+    `least_seen` is the smallest change that would have been seen (0.06 is 6 %).
+    """
+
+    name = serializers.CharField()
+    answer = serializers.ChoiceField(
+        choices=[(each, each) for each in ("proven", "refuted", "open", "no_verdict")]
+    )
+    ratio = RatioSerializer()
+    share = RatioSerializer(allow_null=True)
+    p_value = serializers.FloatField()
+    least_seen = serializers.FloatField()
+
+
+class ProofSerializer(Shape):
+    """An ablation's answer for the time of a transaction or for processor time.
+
+    `effect` is B to A, `control` B again to B; without `is_controlled` there is no verdict.
+    """
+
+    rounds = serializers.IntegerField()
+    is_final = serializers.BooleanField()
+    is_controlled = serializers.BooleanField()
+    has_effect = serializers.BooleanField()
+    interacts = serializers.BooleanField()
+    effect = RatioSerializer()
+    control = RatioSerializer()
+    suspects = ShareSerializer(many=True)
+    all = ShareSerializer(allow_null=True)
+
+
+class SuspectSerializer(Shape):
+    """What differs. `put_back` are the settings that an ablation tries; `reason` is why not."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    a = serializers.CharField()
+    b = serializers.CharField()
+    put_back = serializers.DictField(child=serializers.CharField())
+    evidence = serializers.ListField(child=serializers.CharField())
+    code = serializers.CharField(source="reason")
+    reason = serializers.SerializerMethodField()
+
+    def get_reason(self, each: Suspect) -> str:
+        """In words; empty for what is tried."""
+        return words.reason(each)
+
+
+class WhySerializer(Shape):
+    """Why cell `b` differs from cell `a`. `summary` is the answer.
+
+    `obstacle` is the code of why nothing can be told. `limits` are codes of what cannot be split.
+    `time` and `cpu` are null before an ablation's first look, `campaign` without one.
+    """
+
+    a = serializers.IntegerField(source="a.pk")
+    b = serializers.IntegerField(source="b.pk")
+    summary = serializers.SerializerMethodField()
+    obstacle = serializers.CharField()
+    is_crowded = serializers.SerializerMethodField()
+    rounds = serializers.SerializerMethodField()
+    parts = serializers.SerializerMethodField()
+    limits = serializers.SerializerMethodField()
+    suspects = SuspectSerializer(many=True)
+    time = ProofSerializer(source="answers.time", default=None)
+    cpu = ProofSerializer(source="answers.cpu", default=None)
+    campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
+    seconds = serializers.SerializerMethodField()
+
+    def get_summary(self, found: Explanation) -> str:
+        """The sentence that the page begins with."""
+        return words.sentence(found)
+
+    def get_is_crowded(self, found: Explanation) -> bool:
+        """Whether more than a tenth of the time was spent waiting for a processor."""
+        return bool(found.difference and found.difference.is_crowded)
+
+    def get_rounds(self, found: Explanation) -> int:
+        """Rounds of both sides."""
+        return found.difference.rounds if found.difference else 0
+
+    @extend_schema_field(PartSerializer(many=True))
+    def get_parts(self, found: Explanation) -> Any:
+        """The parts that both sides know, the whole, and the server's processor time."""
+        return PartSerializer(list(_parts(found)), many=True).data
+
+    def get_limits(self, found: Explanation) -> list[str]:
+        """Codes of what cannot be split."""
+        return list(found.difference.limits) if found.difference else []
+
+    def get_seconds(self, found: Explanation) -> list[float]:
+        """How long an ablation takes up to its two looks; empty if nothing can be tried."""
+        return [round(each, 1) for each in found.length.seconds] if found.length else []
+
+
+def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
+    difference = found.difference
+    if difference is None:
+        return
+    whole = {"all": ("seconds", difference.seconds), "cpu": ("cpu", difference.cpu)}
+    own = {name: (name, each) for name, each in difference.by_part.items()}
+    for title, (name, estimate) in {**own, **whole}.items():
+        if estimate is not None:
+            yield {
+                "name": title,
+                "a": getattr(difference.a, name),
+                "b": getattr(difference.b, name),
+                "difference": estimate,
+                "moved": name in difference.moved or (title in whole and estimate.is_apart),
+            }
+
+
+class WhyDoor(QueryDoor):
+    """Why one cell differs from another, and an ablation that puts suspects back."""
+
+    parameters = ("a", "b")
+    PARAMETERS = (
+        OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
+        OpenApiParameter("b", OpenApiTypes.INT64, required=True, description="Key of a cell."),
+    )
+
+    def get_renderers(self) -> list[BaseRenderer]:
+        """Markdown besides JSON."""
+        return [*super().get_renderers(), MarkdownRenderer()]
+
+    @extend_schema(
+        operation_id="compare_why_retrieve",
+        parameters=[*PARAMETERS, OpenApiParameter("format", enum=["json", "md"])],
+        responses={
+            (200, "application/json"): WhySerializer,
+            (200, "text/markdown"): OpenApiTypes.STR,
+        },
+    )
+    def get(self, request: Request) -> HttpResponseBase:
+        """Where the time went, what may have made the difference, and what is proven."""
+        found = self._found(request)
+        if isinstance(request.accepted_renderer, MarkdownRenderer):
+            text = markdown(found, request.build_absolute_uri)
+            return HttpResponse(text, content_type="text/markdown; charset=utf-8")
+        return Response(WhySerializer(found).data)
+
+    @extend_schema(
+        operation_id="compare_why_create",
+        parameters=list(PARAMETERS),
+        request=None,
+        responses={201: WhySerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Queue the ablation: A, B, B again, B with each suspect put back, and with all."""
+        found = self._found(request)
+        ablations.check(found, reader=reader(request))
+        by = request.user if isinstance(request.user, User) else None
+        ablations.start(found=found, by=by)
+        return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
+
+    def _found(self, request: Request) -> Explanation:
+        keys = []
+        for name in ("a", "b"):
+            text = request.query_params.get(name, "")
+            if not (text.isdecimal() and text.isascii() and len(text) < 19):
+                raise doors.refuse(name, "invalid", _("Give the key of a cell, a number."))
+            keys.append(int(text))
+        try:
+            return explain(keys[0], keys[1], reader=reader(request))
+        except Cell.DoesNotExist as missing:
+            message = _("There are no two cells of these keys.")
+            raise doors.refuse("b", "unknown_cell", message) from missing
+
+
+def markdown(found: Explanation, absolute: Callable[[str], str]) -> str:
+    """The answer for a pull request: the sentence, the suspects that were tried, the page."""
+    address = absolute(f"{reverse('compare-why')}?a={found.a.pk}&b={found.b.pk}")
+    lines = [f"### {words.sentence(found)}", ""]
+    lines += list(_table(found))
+    lines.append(f"[{_('Why %(b)s differs from %(a)s') % _labels(found)}]({address})")
+    return "\n".join(lines) + "\n"
+
+
+def _labels(found: Explanation) -> dict[str, str]:
+    return {"a": _plain(found.labels[0]), "b": _plain(found.labels[1])}
+
+
+def _table(found: Explanation) -> Iterator[str]:
+    proofs: list[Proof | None] = [found.answers.time, found.answers.cpu] if found.answers else []
+    shares: list[dict[str, Share]] = [
+        {each.name: each for each in proof.suspects} if proof else {} for proof in proofs
+    ]
+    if not any(shares):
+        return
+    yield f"| {_('Suspect')} | {_('Time')} | {_('Processor time')} |"
+    yield "| --- | --- | --- |"
+    for each in found.candidates:
+        told = [words.answer(of[each.name]) if each.name in of else "" for of in shares]
+        if any(told):
+            yield f"| `{_plain(each.name)}` | {' | '.join(told)} |"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Without what Markdown or a table would read as its own."""
+    return "".join(" " if each in "|`[]<>\n\r" else each for each in text)

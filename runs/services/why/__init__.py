@@ -1,0 +1,1 @@
+"""Why two cells differ: what their runs recorded, explained, and campaigns that prove it."""

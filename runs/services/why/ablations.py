@@ -1,0 +1,203 @@
+"""Ablations: queue the campaign that puts suspects back, and add its second six rounds.
+
+An arm repeats a run of A or of B by its own plan, with other settings: the same machine, binaries,
+tools, load and treatment. Each arm has a cluster of its own, so that B again is a second one, made
+in the same way: what differs between two such clusters is no effect.
+"""
+
+import hashlib
+import json
+import random
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from runs import dispatch
+from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
+from runs.execution.plan import RunPlan, UnreadablePlan
+from runs.models import Ablation, Campaign, Cell, Project, Run
+from runs.selectors.access import permissions
+from runs.selectors.access.projects import Reader
+from runs.selectors.access.rights import Right
+from runs.selectors.why.ablations import ARM
+from runs.services import slugs
+from runs.services.access import audit
+from runs.services.errors import ServiceError
+from runs.services.runs import plans
+from runs.services.why.explanations import Explanation, arm_names
+
+
+@dataclass(frozen=True)
+class _Arm:
+    """An arm: the cell that it repeats, and the settings that are put back in it."""
+
+    name: str
+    of: Cell
+    settings: Mapping[str, str]
+
+
+def check(found: Explanation, *, reader: Reader) -> None:
+    """Raise what prevents an ablation: PermissionDenied, or ServiceError with a code."""
+    permissions.require(reader, Right.QUEUE, found.b.campaign.project)
+    if found.obstacle not in {"", "no_evidence"}:
+        raise ServiceError("cannot_be_tried", _("No ablation can explain these two."))
+    if not found.candidates:
+        raise ServiceError(
+            "no_suspects", _("Nothing that differs between the two can be put back.")
+        )
+    if found.ablation is not None and found.ablation.campaign.state in Campaign.LIVE:
+        raise ServiceError("already_measured", _("The suspects are being tried already."))
+    project = found.a.campaign.project
+    if project is not None and not project.is_public and project != found.b.campaign.project:
+        raise ServiceError("private_base", _("A belongs to a private project of others."))
+
+
+@transaction.atomic
+def start(*, found: Explanation, by: User | None = None) -> Ablation:
+    """Queue it. The caller has checked. Raises `plan_of_other_version`, `nothing_to_repeat`."""
+    suspects = found.candidates
+    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
+    names = arm_names([each.name for each in suspects])
+    back = {each.name: dict(each.put_back) for each in suspects}
+    back[ALL] = {name: value for each in suspects for name, value in each.put_back.items()}
+    arms = [
+        _Arm(A, found.a, {}),
+        _Arm(B, found.b, {}),
+        _Arm(AGAIN, found.b, {}),
+        *(_Arm(name, found.b, back[name]) for name in names),
+    ]
+    campaign = _campaign(found, arms, by)
+    _queue(campaign, arms, plan_of)
+    made = Ablation.objects.create(
+        campaign=campaign,
+        base=found.a,
+        head=found.b,
+        suspects=[asdict(each) for each in suspects],
+    )
+    told = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
+    _record("ablation_queued", campaign, told)
+    return made
+
+
+def _plan(cell: Cell) -> tuple[Run, RunPlan]:
+    """The newest finished run of a cell, and its plan."""
+    runs = cell.runs.filter(state=Run.State.FINISHED, plan__isnull=False, server__isnull=False)
+    run = runs.select_related("server").order_by("-repeat").first()
+    if run is None:
+        raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
+    try:
+        return run, RunPlan.from_json(run.plan or {})
+    except UnreadablePlan as unreadable:
+        raise plans.other_version(unreadable) from unreadable
+
+
+def _campaign(found: Explanation, arms: Sequence[_Arm], by: User | None) -> Campaign:
+    of = found.b.campaign
+    project: Project | None = of.project
+    factors = {name: [level] for name, level in found.b.levels.items()}
+    versions = dict.fromkeys((found.a.version, found.b.version))
+    campaign = Campaign(
+        title=f"Why {found.labels[1]} differs from {found.labels[0]}"[:200],
+        scenario=of.scenario,
+        topology=of.topology,
+        configuration=of.configuration,
+        configuration_revision=of.configuration_revision,
+        factors={**factors, "version": list(versions), ARM: [each.name for each in arms]},
+        parameters=of.parameters,
+        treatment=of.treatment,
+        repeats=LOOKS[0],
+        # What decides on the second six rounds is the proof (`repeats.add_round`).
+        wanted_half_width=0.01,
+        most_repeats=LOOKS[1],
+        remeasures=0,
+        most_attempts=of.most_attempts,
+        seed=secrets.randbelow(2**31),
+        project=project,
+        created_by=by,
+    )
+    return slugs.store(campaign, called=campaign.title, otherwise="why", taken=("new",))
+
+
+def _queue(
+    campaign: Campaign, arms: Sequence[_Arm], plan_of: Mapping[int, tuple[Run, RunPlan]]
+) -> None:
+    cells = [_cell(campaign, place, arm) for place, arm in enumerate(arms, start=1)]
+    Cell.objects.bulk_create(cells)
+    order = _turns(len(arms), LOOKS[0], campaign.seed)
+    queued = [
+        _run(campaign, cells[place], plan_of[arms[place].of.pk][0], repeat, position)
+        for position, (repeat, place) in enumerate(order, start=1)
+    ]
+    Run.objects.bulk_create(queued)
+    for run, (_repeat, place) in zip(queued, order, strict=True):
+        arm = arms[place]
+        run.plan = _of_arm(plan_of[arm.of.pk][1], run, campaign, arm).as_json()
+    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
+    for server in {run.server_id for run in queued} - {None}:
+        dispatch.wake(server)  # type: ignore[arg-type]
+
+
+def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
+    levels = {**arm.of.levels, ARM: arm.name}
+    return Cell(
+        campaign=campaign,
+        ordinal=ordinal,
+        levels=levels,
+        key=json.dumps(levels, sort_keys=True),
+        installation=arm.of.installation,
+        version=arm.of.version,
+        version_num=arm.of.version_num,
+        workload_version=arm.of.workload_version,
+    )
+
+
+def _run(campaign: Campaign, cell: Cell, like: Run, repeat: int, position: int) -> Run:
+    return Run(
+        campaign=campaign,
+        cell=cell,
+        repeat=repeat,
+        position=position,
+        server=like.server,
+        hardware_id=like.hardware_id,
+        environment_id=like.environment_id,
+    )
+
+
+def _of_arm(plan: RunPlan, run: Run, campaign: Campaign, arm: _Arm) -> RunPlan:
+    """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
+    settings = {**plan.settings, **arm.settings}
+    made_of = [plan.cluster_key or plan.template_key, plan.bindir, settings, arm.name]
+    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
+    key = f"{campaign.pk}-{digest}"
+    is_shared = bool(plan.cluster_key)
+    return replace(
+        plan,
+        run_id=run.pk,
+        campaign=campaign.slug,
+        settings=settings,
+        cluster_key=key if is_shared else "",
+        template_key="" if is_shared else key,
+    )
+
+
+def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
+    """(round, arm) in the order of execution: whole rounds, each beginning with another arm.
+
+    Each second round goes backwards, so that no arm always follows the same other one.
+    """
+    order = list(range(arms))
+    random.Random(seed).shuffle(order)  # noqa: S311 -- repeatable on purpose
+    found = []
+    for each in range(rounds):
+        turned = order[each % arms :] + order[: each % arms]
+        found += [(each + 1, place) for place in (turned if each % 2 == 0 else turned[::-1])]
+    return found
+
+
+def _record(action: str, campaign: Campaign, told: Mapping[str, object]) -> None:
+    project = audit.of_project(campaign.project_id)
+    audit.record(action, f"campaign {campaign.slug}", project=project, after=told)

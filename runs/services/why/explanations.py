@@ -1,0 +1,212 @@
+"""The explanation of a difference between two cells: one value for page, API and Markdown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from runs.analysis.why import parts, suspects
+from runs.analysis.why.counters import Moved
+from runs.analysis.why.parts import Difference
+from runs.analysis.why.proof import ALL, LOOKS, Proof
+from runs.analysis.why.suspects import Side, Suspect
+from runs.models import Ablation, Cell, Run
+from runs.models.campaigns import Origin
+from runs.postgresql_settings.catalogue import all_names
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.compare.series_cells import CONFIGURATION, SUBJECTS, level_text
+from runs.selectors.why import ablations
+from runs.selectors.why.ablations import Answers
+from runs.services.why import sides
+
+# Codes of why a difference cannot be explained; the first that holds is told.
+OBSTACLES = ("same_cell", "published", "uploaded", "other_load", "other_machine", "no_evidence")
+
+
+@dataclass(frozen=True)
+class Length:
+    """What an ablation takes: arms, rounds up to both looks, and seconds up to both."""
+
+    arms: int
+    rounds: tuple[int, int]
+    seconds: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why `b` differs from `a`.
+
+    `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
+    without evidence, `answers` before an ablation. `suspects` are those of the ablation as they
+    were when it was queued, followed by what was left out. `length` is that of the ablation that
+    could be queued; None if nothing can be tried.
+    """
+
+    a: Cell
+    b: Cell
+    labels: tuple[str, str]
+    obstacle: str
+    difference: Difference | None
+    suspects: tuple[Suspect, ...]
+    moved: tuple[Moved, ...]
+    ablation: Ablation | None
+    answers: Answers | None
+    length: Length | None
+
+    @property
+    def proof(self) -> Proof | None:
+        """The proof of what is compared: the time, or processor time on a crowded machine."""
+        if self.answers is None:
+            return None
+        first, second = self.answers.time, self.answers.cpu
+        if self.is_of_cpu:
+            first, second = second, first
+        return first or second
+
+    @property
+    def is_of_cpu(self) -> bool:
+        """Whether processor time is compared, since the machine was not the experiment's alone."""
+        is_crowded = self.difference is not None and self.difference.is_crowded
+        has_no_time = self.answers is not None and self.answers.time is None
+        return is_crowded or (has_no_time and self.answers.cpu is not None)  # type: ignore[union-attr]
+
+    @property
+    def candidates(self) -> tuple[Suspect, ...]:
+        """What an ablation can try, or has tried."""
+        return tuple(each for each in self.suspects if each.is_candidate)
+
+
+def explain(a: int, b: int, *, reader: Reader) -> Explanation:
+    """Why cell `b` differs from cell `a`, by their keys. Raises Cell.DoesNotExist.
+
+    At most twelve queries, and a file for each of the newest runs.
+    """
+    cells = _cells(a, b, reader)
+    obstacle = _obstacle(cells[a], cells[b])
+    has_records = obstacle in {"", "other_machine"}
+    found = sides.of_cells([cells[a], cells[b]]) if has_records else {}
+    of_a, of_b = found.get(a), found.get(b)
+    difference = None
+    if of_a and of_b and of_a.accounts and of_b.accounts:
+        difference = parts.compare(*(list(map(parts.split, s.accounts)) for s in (of_a, of_b)))
+    elif not obstacle:
+        obstacle = "no_evidence"
+    listed = _suspects(of_a, of_b, difference)
+    earlier = ablations.of_pair(a, b, to=reader)
+    ablation = earlier[0] if earlier else None
+    if ablation is not None:
+        listed = _as_queued(ablation, listed)
+    candidates = [each for each in listed if each.is_candidate]
+    return Explanation(
+        a=cells[a],
+        b=cells[b],
+        labels=_labels(cells[a], cells[b]),
+        obstacle=obstacle,
+        difference=difference,
+        suspects=tuple(listed),
+        moved=tuple(_moved(of_a, of_b)),
+        ablation=ablation,
+        answers=ablations.answers(ablation) if ablation else None,
+        length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
+    )
+
+
+def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:
+    shown = projects.visible(Cell.objects.filter(pk__in={a, b}), to=reader)
+    related = shown.select_related("campaign__scenario", "campaign__topology", "campaign__project")
+    cells = {cell.pk: cell for cell in related.select_related("installation")}
+    if a not in cells or b not in cells:
+        raise Cell.DoesNotExist
+    return cells
+
+
+def _obstacle(a: Cell, b: Cell) -> str:
+    origins = {a.campaign.origin, b.campaign.origin}
+    servers = {cell.installation and cell.installation.server_id for cell in (a, b)}
+    found = {
+        "same_cell": a == b,
+        "published": Origin.PUBLISHED in origins,
+        "uploaded": Origin.UPLOADED in origins,
+        "other_load": _load(a) != _load(b),
+        "other_machine": len(servers) > 1,
+    }
+    return next((code for code in OBSTACLES if found.get(code)), "")
+
+
+def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any]]:
+    """What is measured, whatever PostgreSQL and settings it is measured with."""
+    apart = {*SUBJECTS, CONFIGURATION, ablations.ARM, *all_names()}
+    levels = {name: level_text(level) for name, level in cell.levels.items() if name not in apart}
+    return cell.campaign.scenario_id, levels, cell.campaign.parameters
+
+
+def _labels(a: Cell, b: Cell) -> tuple[str, str]:
+    """What tells the two apart: versions, or the levels in which they differ."""
+    names = [
+        name
+        for name in b.levels
+        if level_text(a.levels.get(name, "")) != level_text(b.levels[name])
+    ]
+    if not names:
+        return a.campaign.title, b.campaign.title
+    shown = [
+        " · ".join(
+            level_text(cell.levels.get(name, ""))
+            if name == "version"
+            else f"{name} {level_text(cell.levels.get(name, ''))}"
+            for name in names
+        )
+        for cell in (a, b)
+    ]
+    return shown[0], shown[1]
+
+
+def _suspects(a: Side | None, b: Side | None, difference: Difference | None) -> list[Suspect]:
+    if a is None or b is None or not (a.settings and b.settings):
+        return []
+    return suspects.find(a, b, difference)
+
+
+def _moved(a: Side | None, b: Side | None) -> Sequence[Moved]:
+    if a is None or b is None or not (a.accounts and b.accounts):
+        return ()
+    return suspects.facts_of(a, b).moved
+
+
+def _as_queued(ablation: Ablation, found: Sequence[Suspect]) -> list[Suspect]:
+    """The suspects that it tries, and the others as they are now, none of them to be tried."""
+    tried = [
+        Suspect(**{**each, "evidence": tuple(each["evidence"]), "parts": tuple(each["parts"])})
+        for each in ablation.suspects
+    ]
+    names = {each.name for each in tried}
+    return tried + [
+        suspects.without(each, "rank") if each.is_candidate else each
+        for each in found
+        if each.name not in names
+    ]
+
+
+def _length(a: Cell, b: Cell, number: int) -> Length | None:
+    """By the mean time that the runs of both cells took, clusters included."""
+    runs = Run.objects.filter(cell__in=(a, b), state=Run.State.FINISHED)
+    times = [
+        (end - begin).total_seconds()
+        for begin, end in runs.values_list("started_at", "finished_at")
+        if begin is not None and end is not None
+    ]
+    if not times:
+        return None
+    arms = arms_of(number)
+    mean = arms * sum(times) / len(times)
+    return Length(arms, LOOKS, (LOOKS[0] * mean, LOOKS[1] * mean))
+
+
+def arms_of(number: int) -> int:
+    """A, B, B again, each suspect, and all of them where there are several."""
+    return 3 + number + (number > 1)
+
+
+def arm_names(names: Sequence[str]) -> list[str]:
+    """The last arms: those of suspects, and of all together."""
+    return [*names, *([ALL] if len(names) > 1 else [])]

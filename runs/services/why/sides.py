@@ -1,0 +1,107 @@
+"""What the runs of two cells recorded, as sides of an explanation."""
+
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchlab.bucket import StoreError
+from runs import foreign_json
+from runs.analysis.why import account
+from runs.analysis.why.account import Account, Load
+from runs.analysis.why.suspects import Side
+from runs.execution.accounting import FILE
+from runs.execution.nodes import DATABASE_NODE
+from runs.models import Artifact, Cell, Measurement, Run
+from runs.postgresql_settings import comparing
+from runs.postgresql_settings.catalogue import known_major
+from runs.scenarios import arrangements, pgbench_load, registry
+from runs.scenarios.metrics import TRANSACTIONS
+from runs.services.runs import artifacts
+
+MOST_ROUNDS = 12
+# Units of metrics that are the time of what is measured, which then is one transaction.
+SECONDS = {"s": 1.0, "ms": 1e-3}
+MOST_BYTES = 4 * 1024 * 1024
+
+
+def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
+    """The sides of cells by key, from their newest runs. Four queries, and a file a run."""
+    runs = _runs([cell.pk for cell in cells])
+    every = [run.pk for of_cell in runs.values() for run in of_cell]
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    measured = Measurement.objects.filter(run__in=every).values_list("run", "metric__name", "value")
+    for run, name, value in measured:
+        values[run][name] = value
+    documents = {
+        each.run_id: _document(each) for each in Artifact.objects.filter(run__in=every, name=FILE)
+    }
+    return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
+
+
+def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
+    found: dict[int, list[Run]] = defaultdict(list)
+    listed = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED)
+    for run in listed.select_related("settings").order_by("-repeat"):
+        if len(found[run.cell_id]) < MOST_ROUNDS:
+            found[run.cell_id].append(run)
+    return {cell: of_cell[::-1] for cell, of_cell in found.items()}
+
+
+def _document(artifact: Artifact) -> Mapping[str, Any]:
+    """What a run recorded; empty if it was pruned, or is none of ours."""
+    try:
+        with artifacts.open_artifact(artifact) as content:
+            found = foreign_json.loads(content.read(MOST_BYTES).decode())
+    except (OSError, ValueError, EOFError, zlib.error, StoreError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _side(
+    cell: Cell,
+    runs: Sequence[Run],
+    values: Mapping[int, Mapping[str, float]],
+    documents: Mapping[int, Mapping[str, Any]],
+) -> Side:
+    found = [_account(cell, run, values.get(run.pk, {}), documents.get(run.pk, {})) for run in runs]
+    major = known_major(cell.version) or ""
+    known = [run.settings.settings for run in runs if run.settings]
+    settings = known[-1] if known else {}
+    return Side(
+        major=major,
+        version_num=cell.version_num or 0,
+        settings=comparing.of_server(settings, major) if major else {},
+        accounts=[each for each in found if each is not None],
+        query_mode=str(cell.levels.get("query_mode", "simple")),
+    )
+
+
+def _account(
+    cell: Cell, run: Run, values: Mapping[str, float], document: Mapping[str, Any]
+) -> Account | None:
+    """None for a run without evidence, or whose evidence is not in its form."""
+    scenario = registry.get(cell.campaign.scenario.slug)
+    value, metric = (
+        values.get(scenario.primary_metric, 0.0),
+        scenario.metric(scenario.primary_metric),
+    )
+    is_rate = metric.unit == "tps"
+    if not document or value <= 0 or not (is_rate or metric.unit in SECONDS):
+        return None
+    parameters = cell.campaign.parameters
+    levels = cell.levels
+    load = Load(
+        clients=int(levels.get("clients") or parameters.get("clients") or 1),
+        tps=value if is_rate else 1 / (value * SECONDS[metric.unit]),
+        transactions=values.get(TRANSACTIONS.name) if is_rate else 1,
+        reconnects=levels.get("connection") == pgbench_load.RECONNECTING,
+        is_paced=bool(parameters.get("rate")),
+        has_pooler=levels.get(arrangements.NAME) == arrangements.POOLED,
+        is_elsewhere=bool((run.plan or {}).get("generators")),
+        round=run.round or run.repeat,
+    )
+    try:
+        return account.read(document, load, DATABASE_NODE)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,266 @@
+"""What an explanation says, in the reader's language: page, API and Markdown say the same."""
+
+from collections.abc import Iterator, Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from runs.analysis.why.parts import Difference, Estimate
+from runs.analysis.why.proof import Proof, Ratio, Share
+from runs.analysis.why.suspects import Suspect
+from runs.services.why.explanations import Explanation
+from runs.templatetags.formats import duration
+
+OBSTACLES = {
+    "same_cell": gettext_lazy("This is one cell, and no difference."),
+    "published": gettext_lazy("Nobody recorded where the time of a published figure went."),
+    "uploaded": gettext_lazy("Nobody recorded where the time of an uploaded run went."),
+    "other_load": gettext_lazy("The two measured another load: that is the difference."),
+    "other_machine": gettext_lazy(
+        "The two were measured on other machines: no ablation can take that back."
+    ),
+    "no_evidence": gettext_lazy(
+        "These runs kept no record of where their time went; measure them again to explain them."
+    ),
+}
+PARTS = {
+    "server": gettext_lazy("server on a processor"),
+    "server_queue": gettext_lazy("server waiting for a processor"),
+    "client": gettext_lazy("client on a processor"),
+    "client_queue": gettext_lazy("client waiting for a processor"),
+    "blocked": gettext_lazy("blocked"),
+}
+LIMITS = {
+    "no_usage": gettext_lazy("The load was too short to know who used the processors."),
+    "no_queue": gettext_lazy(
+        "The kernel of the server counts no run queue: waiting for a processor is in “blocked”."
+    ),
+    "backends_unseen": gettext_lazy(
+        "Sessions were sampled too seldom: waiting for a processor is in “blocked”."
+    ),
+    "reconnects": gettext_lazy(
+        "Each transaction has a connection of its own, which lives shorter than the sampling: "
+        "waiting for a processor is in “blocked”."
+    ),
+    "paced": gettext_lazy("The load has a rate: “blocked” has the pauses between transactions."),
+    "pooler": gettext_lazy("A pooler stands between: its time is in “blocked”."),
+    "client_elsewhere": gettext_lazy(
+        "The load came from another machine: the client and the network are in “blocked”."
+    ),
+    "threads_shared": gettext_lazy(
+        "A thread of the load serves several clients: waiting for it is in “blocked”."
+    ),
+    "parallel": gettext_lazy(
+        "Parallel workers work beside the session that is timed: they are shown apart."
+    ),
+}
+REASONS = {
+    "plans_same": gettext_lazy("cannot act: the plans are the same on both sides"),
+    "no_jit": gettext_lazy("cannot act: the server was built without LLVM"),
+    "jit_not_used": gettext_lazy("cannot act: no plan uses JIT"),
+    "not_prepared": gettext_lazy("cannot act: statements are not prepared"),
+    "nothing_written": gettext_lazy("cannot act: the load writes nothing"),
+    "no_checkpoint": gettext_lazy("cannot act: no checkpoint fell into the load"),
+    "no_vacuum": gettext_lazy("cannot act: no autovacuum fell into the load"),
+    "nothing_read": gettext_lazy("cannot act: the load reads nothing from disk"),
+    "no_memory_used": gettext_lazy("cannot act: no plan sorts or hashes"),
+    "not_in_load": gettext_lazy("does not act while a load is measured"),
+    "part_not_moved": gettext_lazy("the part of the time that it can change did not move"),
+    "rank": gettext_lazy("untried: others come first"),
+}
+KINDS = {
+    "plan": gettext_lazy("Query plan"),
+    "index": gettext_lazy("Indexes"),
+    "bloat": gettext_lazy("Size of a relation"),
+    "checksums": gettext_lazy("Page checksums"),
+    "build": gettext_lazy("Build"),
+    "vacuum": gettext_lazy("Autovacuum in the load"),
+    "checkpoints": gettext_lazy("Checkpoints in the load"),
+}
+EVIDENCE = {
+    "parallel_differs": gettext_lazy("one plan is parallel"),
+    "jit_used": gettext_lazy("a plan uses JIT"),
+    "plans_differ": gettext_lazy("the plans differ"),
+    "counters_moved": gettext_lazy("counters of it moved"),
+    "relations_differ": gettext_lazy("the relations differ"),
+}
+
+
+def amount(seconds: float) -> str:
+    """A time per transaction without its sign: "0.31 ms", "12 µs"."""
+    size = abs(seconds)
+    for factor, unit in ((1.0, "s"), (1e-3, "ms")):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size * 1e6:.3g} µs"
+
+
+def percent(share: float) -> str:
+    """A share without decimals."""
+    return f"{100 * share:.0f} %"
+
+
+def sentence(found: Explanation) -> str:
+    """The answer: the difference, its parts, and what is proven."""
+    return " ".join(_sentences(found))
+
+
+def _sentences(found: Explanation) -> Iterator[str]:
+    if found.obstacle:
+        yield str(OBSTACLES[found.obstacle])
+    difference = found.difference
+    if difference is not None:
+        if difference.is_crowded:
+            share = max(difference.a.queue_share, difference.b.queue_share)
+            yield _(
+                "The machine was not this experiment's alone: %(share)s of the time was spent "
+                "waiting for a processor, so processor time is compared."
+            ) % {"share": percent(share)}
+        yield _difference(found, difference)
+    if found.proof is not None:
+        yield from _proof(found.proof)
+    elif found.ablation is None and difference is not None and not found.obstacle:
+        yield _untried(found)
+
+
+def _difference(found: Explanation, difference: Difference) -> str:
+    is_of_cpu = difference.is_crowded and difference.cpu is not None
+    whole = difference.cpu if is_of_cpu and difference.cpu else difference.seconds
+    names = {"a": found.labels[0], "b": found.labels[1], "amount": amount(whole.value)}
+    if difference.rounds >= 2 and not whole.is_apart:
+        return _("It is not sure that %(b)s and %(a)s differ.") % names
+    if is_of_cpu and whole.value < 0:
+        return _("%(b)s needs %(amount)s less processor time per transaction than %(a)s.") % names
+    if is_of_cpu:
+        return _("%(b)s needs %(amount)s more processor time per transaction than %(a)s.") % names
+    moved = "".join(
+        _(", %(part)s") % {"part": _part(name, difference.by_part[name])}
+        for name in difference.moved
+    ).lstrip(_(", %(part)s") % {"part": ""})
+    if whole.value < 0:
+        told = _("%(b)s needs %(amount)s less per transaction than %(a)s") % names
+    else:
+        told = _("%(b)s needs %(amount)s more per transaction than %(a)s") % names
+    return (
+        _("%(difference)s: %(parts)s.") % {"difference": told, "parts": moved}
+        if moved
+        else _("%(difference)s.") % {"difference": told}
+    )
+
+
+def _part(name: str, estimate: Estimate) -> str:
+    words = {"amount": amount(estimate.value), "part": PARTS[name]}
+    if estimate.value < 0:
+        return _("%(amount)s less %(part)s") % words
+    return _("%(amount)s more %(part)s") % words
+
+
+def _proof(proof: Proof) -> Iterator[str]:
+    if not proof.is_controlled:
+        control = {"ratio": interval(proof.control)}
+        yield _("No verdict: B again to B was %(ratio)s, and would have to be 1.") % control
+        return
+    if not proof.has_effect:
+        yield _("The ablation did not find the difference again: B to A was %(ratio)s.") % {
+            "ratio": interval(proof.effect)
+        }
+        return
+    for each in proof.explained:
+        words = {"name": each.name, "share": share(each)}
+        yield _("Putting %(name)s back explains %(share)s of it.") % words
+    if proof.interacts:
+        yield _("Suspects interact: their single shares do not add up to that of all together.")
+    if proof.explained and proof.all is not None and proof.all.share is not None:
+        yield _("All that was tried explains %(share)s.") % {"share": share(proof.all)}
+    if not proof.explained:
+        yield _nothing(proof)
+
+
+def _nothing(proof: Proof) -> str:
+    if not proof.is_final:
+        return _("The first six rounds did not decide; six more follow.")
+    seen = max((each.least_seen for each in proof.suspects), default=0.0)
+    return _(
+        "Nothing that was tried explains it: a change of more than %(seen)s would have been seen. "
+        "What stays is the code or the build."
+    ) % {"seen": percent(seen)}
+
+
+def _untried(found: Explanation) -> str:
+    number = len(found.candidates)
+    if not number:
+        return _("Nothing that differs can be put back: what stays is the code or the build.")
+    return ngettext(
+        "%(number)d suspect can be tried.", "%(number)d suspects can be tried.", number
+    ) % {"number": number}
+
+
+def share(each: Share) -> str:
+    """The share with its interval: "84 % (71 to 96)"."""
+    if each.share is None:
+        return "?"
+    low, high = (f"{100 * value:.0f}" for value in (each.share.low, each.share.high))
+    return _("%(share)s (%(low)s to %(high)s)") % {
+        "share": percent(each.share.value),
+        "low": low,
+        "high": high,
+    }
+
+
+def interval(ratio: Ratio) -> str:
+    """A ratio with its interval: "0.98 (0.90 to 1.07)"."""
+    return _("%(share)s (%(low)s to %(high)s)") % {
+        "share": f"{ratio.value:.2f}",
+        "low": f"{ratio.low:.2f}",
+        "high": f"{ratio.high:.2f}",
+    }
+
+
+def answer(each: Share) -> str:
+    """What an ablation says of a suspect."""
+    if each.answer == "proven":
+        return _("explains %(share)s") % {"share": share(each)}
+    if each.answer == "refuted":
+        seen = {"seen": percent(each.least_seen)}
+        return _("refuted: more than %(seen)s would have been seen") % seen
+    return _("open") if each.answer == "open" else _("no verdict")
+
+
+def suspect_name(each: Suspect) -> str:
+    """A setting by its name, and other suspects in words."""
+    if each.kind == "setting":
+        return each.name
+    kind = str(KINDS[each.kind])
+    return f"{kind}: {each.name}" if each.name else kind
+
+
+def reason(each: Suspect) -> str:
+    """Why it is left out: it cannot act, or no setting puts it back."""
+    if each.reason:
+        return str(REASONS[each.reason])
+    return "" if each.put_back else _("no setting puts it back")
+
+
+def shows(each: Suspect, labels: Sequence[str]) -> str:
+    """The sentence what would show it."""
+    if not each.is_candidate:
+        return ""
+    values = ", ".join(f"{name} = {value}" for name, value in each.put_back.items())
+    return _("%(b)s with %(values)s should be as %(a)s.") % {
+        "a": labels[0],
+        "b": labels[1],
+        "values": values,
+    }
+
+
+def length(found: Explanation) -> str:
+    """How long an ablation takes."""
+    if found.length is None:
+        return ""
+    first, second = (duration(each) for each in found.length.seconds)
+    return _("%(arms)d arms, %(rounds)d rounds: %(first)s; %(second)s if those do not decide") % {
+        "arms": found.length.arms,
+        "rounds": found.length.rounds[0],
+        "first": first,
+        "second": second,
+    }

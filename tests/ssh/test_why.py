@@ -1,0 +1,119 @@
+"""Why two versions differ, from queued runs to the proof: on real servers of the lab."""
+
+import pytest
+from django.db import connection
+
+from benchlab.embedded.places import Places, var_from_environment
+from benchlab.lab import folders, releases
+from runs.models import Campaign, Run
+from runs.services.campaigns import campaigns, scenarios
+from runs.services.runs import execution, leases
+from runs.services.why import ablations, words
+from runs.services.why.explanations import explain
+from tests import factories
+from tests.ssh.initialised import quick_bindir
+from tests.started import wait_for_lab
+
+pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
+
+PARALLEL = "max_parallel_workers_per_gather"
+
+
+@pytest.fixture
+def lab(account, test_folder):
+    """The folders of the lab's binaries by major version."""
+    wait_for_lab()
+    places = Places(var_from_environment({}))
+
+    def bindir(major):
+        (version,) = (each.version for each in releases.every() if each.major == major)
+        found = folders.versions_folder(places, account) / version / "bin"
+        if not (found / "postgres").exists():
+            pytest.skip(f"PostgreSQL {version} is missing: script/lab says why")
+        return quick_bindir(found, test_folder, account)
+
+    return bindir
+
+
+def work_off(server, runs=1000):
+    while runs and (claim := leases.claim(server_id=server.pk, holder="worker")):
+        execution.execute(claim)
+        runs -= 1
+    failed = Run.objects.filter(state__in=Run.UNSUCCESSFUL)
+    assert [(run.code, run.message) for run in failed] == []
+
+
+def queued(server, script, settings=None, seconds=1, repeats=2, scale=3):
+    """A campaign of one client with a script, on all installations up to 10."""
+    scenarios.sync()
+    version = factories.workload("own").versions.get()
+    version.scripts = [{"name": "own", "text": script, "weight": 1}]
+    version.save()
+    draft = factories.draft(
+        server,
+        scenario="pgbench",
+        installations=[each for each in server.installations.all() if each.version_num < 110000],
+        levels={
+            "script": ["own@1"], "scale": [scale], "clients": [1], "query_mode": ["simple"],
+            "connection": ["kept"],
+        },
+        parameters={
+            "duration": seconds, "warm_up": 0, "rate": 0, "max_tries": 0, "random_seed": 0,
+            "fillfactor": 100,
+        },
+        settings=settings or {},
+        repeats=repeats,
+    )  # fmt: skip
+    return campaigns.create(draft=draft)
+
+
+COUNT = "SELECT count(*) FROM pgbench_accounts;"
+
+
+@pytest.fixture
+def server(racks, binaries, lab):
+    """9.6, 10, and the programs of 18."""
+    (made,) = racks(1, [binaries.postgresql18, lab("9.6"), lab("10")])
+    return made
+
+
+def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, admin_user):
+    campaign = queued(server, COUNT, repeats=1)
+    work_off(server)
+    old, new = (each.pk for each in campaign.cells.order_by("version_num"))
+    found = explain(old, new, reader=admin_user)
+    assert found.obstacle == ""
+    first = found.candidates[0]
+    assert (first.name, dict(first.put_back)) == (PARALLEL, {PARALLEL: "0"})
+    assert "parallel_differs" in first.evidence
+    assert found.difference.limits == ("parallel",)
+    made = ablations.start(found=found, by=admin_user)
+    arms = made.campaign.runs.filter(cell__levels__arm__in=["B", PARALLEL], repeat=1)
+    made.campaign.runs.exclude(pk__in=arms).delete()
+    work_off(server)
+    settings = {
+        run.cell.levels["arm"]: run.settings.settings[PARALLEL]["setting"]
+        for run in arms.select_related("cell", "settings")
+    }
+    assert settings == {"B": "2", PARALLEL: "0"}
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+@pytest.mark.timeout(1800)
+def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_user):
+    campaign = queued(server, COUNT, seconds=3, scale=5)
+    work_off(server)
+    old, new = (each.pk for each in campaign.cells.order_by("version_num"))
+    made = ablations.start(found=explain(old, new, reader=admin_user), by=admin_user)
+    work_off(server)
+    made.campaign.refresh_from_db()
+    assert made.campaign.state == Campaign.State.FINISHED
+    found = explain(old, new, reader=admin_user)
+    print(words.sentence(found), found.answers)
+    (proven,) = found.answers.cpu.explained
+    assert proven.name == PARALLEL
+    assert 0.7 < proven.share.value < 1.3
+    assert all(each.answer != "proven" for each in found.answers.time.suspects[1:])
+    connection.close()

@@ -1,0 +1,259 @@
+"""Why two cells differ: page, API and Markdown say one answer, which an ablation proves."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.analysis.why.proof import AGAIN, ALL, A, B
+from runs.execution.accounting import FILE
+from runs.execution.reporter import ArtifactData
+from runs.models import Ablation, Campaign, Project, Run
+from runs.selectors.why import ablations
+from runs.services.campaigns import campaigns, repeats
+from runs.services.runs import artifacts, results
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+PARALLEL = "max_parallel_workers_per_gather"
+DECOY = "random_page_cost"
+
+
+def settings(**values):
+    return {
+        name: {"setting": value, "unit": "", "source": "default"} for name, value in values.items()
+    }
+
+
+def evidence(seconds, plan, compiler, cpu):
+    """What a run of one client for 10 s kept, whose transactions took this long."""
+    used = {"seconds": 10.0, "servers": cpu, "servers_in_kernel": cpu / 5, "generator": 0.5}
+    names = ("kind", "title", "first", "last", "run", "wait")
+    processes = [
+        ("server", "client backend", 0.1, 9.9, cpu * 0.99, 0.4),
+        ("load", "", 0.1, 9.9, 0.49, 0.1),
+    ]
+    return {
+        "form": 1,
+        "spans": [[0.0, 10.0]],
+        "usage": {"db": used},
+        "processes": [dict(zip(names, row, strict=True)) for row in processes],
+        "counters": {"pg_stat_database": {"": {"blks_hit": 1e6}}},
+        "built": f"PostgreSQL, compiled by gcc {compiler}, 64-bit",
+        "configuration": {},
+        "relations": {"t": {"kind": "r", "bytes": 1e7}},
+        "plans": [{"statement": "SELECT count(*) FROM t", "Plan": plan}],
+    }
+
+
+SCAN = {"Node Type": "Seq Scan", "Relation Name": "t"}
+GATHER = {"Node Type": "Gather", "Workers Planned": 1, "Plans": [SCAN]}
+
+
+def finish(run, seconds, cpu, **kept):
+    """Finish a run as one whose transactions took this long."""
+    number = 10 / seconds
+    factories.finish(run, tps=1 / seconds, transactions=number)
+    run.certificate = {"usage": {"db": {"servers": cpu}}}
+    run.settings = results.snapshot(settings=kept.pop("settings"))
+    run.save()
+    document = evidence(seconds, cpu=cpu, **kept)
+    artifacts.store(run=run, data=ArtifactData(FILE, json.dumps(document).encode()))
+
+
+@pytest.fixture
+def measured(ready_server):
+    """Two versions that count rows: the newer one in half of the time, by two processes."""
+    campaign = campaigns.create(draft=factories.draft(ready_server, repeats=3))
+    for run in campaign.runs.select_related("cell"):
+        noise = 1 + run.repeat / 1000
+        if run.cell.version.startswith("16"):
+            kept = settings(**{PARALLEL: "0", DECOY: "4"})
+            finish(run, 0.1 * noise, 9.0, settings=kept, plan=SCAN, compiler="7.5.0")
+        else:
+            kept = settings(**{PARALLEL: "2", DECOY: "3"})
+            finish(run, 0.05 * noise, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
+    Campaign.objects.update(state=Campaign.State.FINISHED)
+    return campaign
+
+
+@pytest.fixture
+def address(measured):
+    a, b = (each.pk for each in measured.cells.order_by("version_num"))
+    return f"/compare/why/?a={a}&b={b}"
+
+
+def test_the_page_says_the_answer_the_parts_and_the_suspects(client, address):
+    text = client.get(address).content.decode()
+    assert "18.4 needs 50.1 ms less per transaction than 16.14" in text
+    assert f"<code>{PARALLEL}</code>" in text
+    assert "one plan is parallel" in text
+    assert f"18.4 with {PARALLEL} = 0 should be as 16.14." in text
+    assert "gcc 7.5.0" in text
+    assert "no setting puts it back" in text
+    assert "Parallel workers work beside" in text
+    assert "<svg" in text
+    assert "caused" not in text
+
+
+def test_page_api_and_markdown_say_the_same_sentence(client, address):
+    sentence = client.get(address).context["sentence"]
+    api = address.replace("/compare/", "/api/v1/compare/")
+    body = client.get(api).json()
+    assert body["summary"] == sentence
+    assert body["suspects"][0]["put_back"] == {PARALLEL: "0"}
+    parts = {each["name"]: each["difference"]["value"] for each in body["parts"]}
+    whole = parts.pop("all")
+    parts.pop("cpu")
+    assert sum(parts.values()) == pytest.approx(whole)
+    assert sentence in client.get(f"{api}&format=md").content.decode()
+
+
+def test_it_is_one_click_from_a_decided_verdict(client, measured, address):
+    escaped = address.replace("&", "&amp;")
+    assert escaped in client.get(f"/campaigns/{measured.slug}/").content.decode()
+    assert escaped in client.get(f"/compare/?s={measured.slug}").content.decode()
+
+
+def test_the_page_is_japanese_for_who_reads_it(client, address):
+    text = client.get(address, headers={"accept-language": "ja"}).content.decode()
+    assert "原因の候補" in text
+    assert "短くなっています" in text
+
+
+def test_the_number_of_queries_does_not_grow_with_the_runs(client, measured, address):
+    def queries():
+        with CaptureQueriesContext(
+            connection,
+        ) as found:
+            client.get(address)
+        return len(found)
+
+    client.get(address)
+    before = queries()
+    cell = measured.cells.order_by("version_num").last()
+    for repeat in range(4, 10):
+        run = factories.run(cell, repeat=repeat, server=None, plan=None)
+        kept = settings(**{PARALLEL: "2", DECOY: "3"})
+        finish(run, 0.05, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
+    assert queries() == before
+
+
+@pytest.mark.parametrize("query", ["", "a=1", "a=x&b=2", "a=1&b=²", f"a={'9' * 30}&b=1"])
+def test_a_bad_address_is_refused(client, query):
+    assert client.get(f"/compare/why/?{query}").status_code == 400
+    assert client.get(f"/api/v1/compare/why/?{query}").status_code == 400
+
+
+def test_cells_of_a_private_project_do_not_exist_for_others(client, member, measured, address):
+    client.logout()
+    measured.project = Project.objects.create(slug="secret", name="secret", is_public=False)
+    measured.save()
+    assert client.get(address).status_code == 404
+    assert client.get(address.replace("/compare/", "/api/v1/compare/")).status_code == 400
+    assert client.get("/compare/why/?a=98765&b=98766").status_code == 404
+
+
+def test_runs_without_a_record_say_so(client, finished_campaign):
+    first, *_rest, last = finished_campaign.cells.filter(levels__clients=1)
+    text = client.get(f"/compare/why/?a={first.pk}&b={last.pk}").content.decode()
+    assert "kept no record of where their time went" in text
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [("published", "of a published figure"), ("uploaded", "of an uploaded run")],
+)
+def test_what_was_not_executed_here_has_no_parts(client, measured, address, origin, said):
+    Campaign.objects.update(origin=origin)
+    assert said in client.get(address).content.decode()
+
+
+def test_another_load_is_no_difference_of_versions(client, finished_campaign):
+    cells = finished_campaign.cells.all()
+    text = client.get(f"/compare/why/?a={cells[0].pk}&b={cells[1].pk}").content.decode()
+    assert "another load" in text
+
+
+def queue(member, address):
+    assert member.post(address).status_code == 302
+    return Ablation.objects.get()
+
+
+def test_an_ablation_is_a_campaign_of_whole_rounds_with_each_suspect_put_back(member, address):
+    made = queue(member, address)
+    campaign = made.campaign
+    assert (campaign.repeats, campaign.most_repeats, campaign.remeasures) == (6, 12, 0)
+    runs = list(campaign.runs.select_related("cell").order_by("position"))
+    names = [A, B, AGAIN, PARALLEL, DECOY, ALL]
+    rounds = [[run.cell.levels["arm"] for run in runs[at : at + 6]] for at in range(0, 36, 6)]
+    assert all(sorted(each) == sorted(names) for each in rounds)
+    assert len({each[0] for each in rounds}) > 2
+    plans = {run.cell.levels["arm"]: run.plan for run in runs}
+    assert plans[PARALLEL]["settings"][PARALLEL] == "0"
+    assert PARALLEL not in plans[B]["settings"]
+    assert plans[ALL]["settings"].items() >= {PARALLEL: "0", DECOY: "4"}.items()
+    assert plans[A]["bindir"] != plans[B]["bindir"] == plans[AGAIN]["bindir"]
+    # B again is a second cluster: what differs between two of them is no effect.
+    assert len({plan["cluster_key"] for plan in plans.values()}) == 6
+    assert all(run.plan["run_id"] == run.pk for run in runs)
+    assert member.get(f"/campaigns/{campaign.slug}/").status_code == 200
+    text = member.get(address).content.decode()
+    assert campaign.title in text
+    assert "Put the suspects back" not in text
+
+
+def test_it_is_not_queued_twice_and_not_by_who_may_not(client, member, address):
+    queue(member, address)
+    member.post(address)
+    assert Ablation.objects.count() == 1
+    api = address.replace("/compare/", "/api/v1/compare/")
+    client.logout()
+    assert client.post(address).status_code in {302, 403}
+    assert client.post(api).status_code in {401, 403}
+    assert Ablation.objects.count() == 1
+
+
+TIMES = {A: 0.1, B: 0.05, AGAIN: 0.05, PARALLEL: 0.095, DECOY: 0.05, ALL: 0.1}
+
+
+def measure(campaign, times, spread=0.01):
+    for run in campaign.runs.filter(state=Run.State.QUEUED).select_related("cell"):
+        time = times[run.cell.levels["arm"]]
+        noise = 1 + spread * ((7 * run.pk) % 5 - 2)
+        kept = settings(**{PARALLEL: "2", DECOY: "3"})
+        finish(run, time * noise, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
+
+
+def test_the_answer_is_proven_by_the_ablation_and_said_first(member, address):
+    made = queue(member, address)
+    measure(made.campaign, TIMES)
+    context = member.get(address).context
+    assert re.search(rf"Putting {PARALLEL} back explains 9\d % \(\d+ to \d+\)", context["sentence"])
+    tried = {row.name: row.time for row in context["tried"]}
+    assert tried[PARALLEL].startswith("explains 9")
+    assert tried[DECOY] == "open"
+    api = member.get(address.replace("/compare/", "/api/v1/compare/")).json()
+    answers = {each["name"]: each["answer"] for each in api["time"]["suspects"]}
+    assert answers == {PARALLEL: "proven", DECOY: "open"}
+
+
+def test_six_more_rounds_follow_and_then_none(member, address):
+    made = queue(member, address)
+    measure(made.campaign, {**TIMES, PARALLEL: 0.05, ALL: 0.05})
+    assert repeats.add_round(campaign=made.campaign) == 36
+    measure(made.campaign, {**TIMES, PARALLEL: 0.05, ALL: 0.05})
+    assert repeats.add_round(campaign=made.campaign) == 0
+    context = member.get(address).context
+    assert "Nothing that was tried explains it: a change of more than" in context["sentence"]
+    assert {row.time.split(":")[0] for row in context["tried"]} == {"refuted"}
+
+
+def test_there_is_no_verdict_where_the_control_is_not_one(member, address):
+    made = queue(member, address)
+    measure(made.campaign, {**TIMES, AGAIN: 0.07})
+    assert "No verdict: B again to B was 1." in member.get(address).context["sentence"]
+    assert ablations.answers(made).time.explained == ()
