@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from runs.execution import accounting, clocks, cores, explaining, listening, treating
+from runs.execution import accounting, clocks, cores, explaining, instructions, listening, treating
 from runs.execution.accounting import Accounting
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
@@ -288,6 +288,8 @@ class Director:
         """Read what was recorded while the server stops."""
         self.bench.is_serving = False
         await together([self._stop_and_set_back(), self._read_records()])
+        if self.plan.treatment.instructions:
+            await instructions.count(self.bench)
         await self._keep_log()
 
     async def _stop_and_set_back(self) -> None:

@@ -23,7 +23,7 @@ class Target:
     """What a target reports. Bytes and seconds; unknown is None.
 
     `skew_s` is how far its clock is ahead of this one, `skew_error_s` the uncertainty of that.
-    `tools` are those of taskset, perf, ip, strace and pgbouncer that exist; `paranoia` is
+    `tools` are those of taskset, perf, ip, strace, pgbouncer and valgrind that exist; `paranoia` is
     perf_event_paranoid, `ptrace_scope` Yama's, and `governors` are those of its processors, empty
     without cpufreq.
     `clients` are the folders whose pgbench starts; `unresolved` and `no_routes` are addresses that

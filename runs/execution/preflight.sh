@@ -13,7 +13,7 @@ say processors "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
 say memory_total_kb "$(awk '/^MemTotal:/ { print $2 }' /proc/meminfo 2>/dev/null)"
 say memory_available_kb "$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null)"
 command -v setsid >/dev/null && say setsid yes
-for tool in taskset perf ip strace pgbouncer; do
+for tool in taskset perf ip strace pgbouncer valgrind; do
     PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null && say tool "$tool"
 done
 say paranoia "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null)"

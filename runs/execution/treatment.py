@@ -16,7 +16,8 @@ class Treatment:
     `server_cpus` and `pgbench_cpus`: the processors on which each may run, as in "0-3,8"; empty is
     all. `profile`: perf samples the database's machine during the load. `syscalls` and
     `stacks`: strace counts PostgreSQL's system calls, or shows who waits for semaphores. `waits`,
-    `statements` and `io`: what PostgreSQL's own statistics report about the load.
+    `statements` and `io`: what PostgreSQL's own statistics report about the load. `instructions`:
+    callgrind counts those of its statements after it.
     """
 
     cold_cache: bool = False
@@ -29,6 +30,7 @@ class Treatment:
     waits: bool = False
     statements: bool = False
     io: bool = False
+    instructions: bool = False
 
     def chosen(self) -> dict[str, Any]:
         """What was requested, by name; empty for a run without any. Lists are in canonical form.

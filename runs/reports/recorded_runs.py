@@ -20,7 +20,7 @@ LOOKS = frozenset(
 BESIDE = (
     "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
     "lag", "clear", "read-settings", "show-cores", "try-affinity", "read-affinity", "explain",
-    "counters", "run-queue", "settings-after",
+    "counters", "run-queue", "settings-after", "instructions",
 )  # fmt: skip
 
 

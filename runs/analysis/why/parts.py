@@ -18,6 +18,7 @@ from runs.analysis.why.account import Account, Queued
 PARTS = ("server", "server_queue", "client", "client_queue", "blocked")
 # What the kernel counts in, for each process that ends.
 TICK_SECONDS = 0.01
+FEW_TICKS = 20
 # Spread of the rest of a single run around 0 where nothing can block, as a share of its time:
 # measured on 92 runs that only used processors.
 REST_ERROR = 0.036
@@ -128,6 +129,9 @@ def _client(account: Account) -> tuple[float | None, float | None]:
     threads, n = account.threads, account.transactions
     if threads is None or threads.run <= 0:
         return account.client / n, None
+    if account.client < FEW_TICKS * TICK_SECONDS:
+        # Charged in ticks it would be nothing, or twice as much.
+        return threads.run / n, threads.wait / n
     scale = account.client / threads.run
     if not SEEN[0] <= 1 / max(scale, 1e-9) <= SEEN[1]:
         return account.client / n, None

@@ -64,6 +64,9 @@ class TreatmentSerializer(StrictSerializer):
     stacks = serializers.BooleanField(
         default=False, help_text="Stacks of semaphore calls by strace, for 2 seconds."
     )
+    instructions = serializers.BooleanField(
+        default=False, help_text="Instructions of the statements by function, by callgrind."
+    )
 
 
 def treatment_of(given: Mapping[str, Any] | None) -> Treatment:

@@ -104,6 +104,14 @@ class SuspectSerializer(Shape):
         return words.reason(each)
 
 
+class InstructionsSerializer(Shape):
+    """Instructions of a transaction on both sides, and by function where they differ most."""
+
+    a = serializers.IntegerField()
+    b = serializers.IntegerField()
+    functions = serializers.DictField(child=serializers.ListField(child=serializers.IntegerField()))
+
+
 class WhySerializer(Shape):
     """Why cell `b` differs from cell `a`. `summary` is the answer.
 
@@ -122,6 +130,7 @@ class WhySerializer(Shape):
     suspects = SuspectSerializer(many=True)
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
+    instructions = InstructionsSerializer(default=None)
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
 
@@ -171,7 +180,7 @@ def _parts(found: Explanation) -> Iterator[dict[str, Any]]:
 class WhyDoor(QueryDoor):
     """Why one cell differs from another, and an ablation that puts suspects back."""
 
-    parameters = ("a", "b")
+    parameters = ("a", "b", "count")
     PARAMETERS = (
         OpenApiParameter("a", OpenApiTypes.INT64, required=True, description="Key of a cell."),
         OpenApiParameter("b", OpenApiTypes.INT64, required=True, description="Key of a cell."),
@@ -199,16 +208,21 @@ class WhyDoor(QueryDoor):
 
     @extend_schema(
         operation_id="compare_why_create",
-        parameters=list(PARAMETERS),
+        parameters=[*PARAMETERS, OpenApiParameter("count", enum=["instructions"])],
         request=None,
         responses={201: WhySerializer},
     )
     def post(self, request: Request) -> Response:
-        """Queue the ablation: A, B, B again, B with each suspect put back, and with all."""
+        """Queue the ablation: A, B, B again, B with each suspect put back, and with all.
+
+        With `count=instructions` a run of A and of B, after which callgrind counts.
+        """
         found = self._found(request)
-        ablations.check(found, reader=reader(request))
+        counts = request.query_params.get("count") == "instructions"
+        ablations.check(found, reader=reader(request), counts=counts)
         by = request.user if isinstance(request.user, User) else None
-        ablations.start(found=found, by=by)
+        queue = ablations.count_instructions if counts else ablations.start
+        queue(found=found, by=by)
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
 
     def _found(self, request: Request) -> Explanation:

@@ -24,6 +24,7 @@ def told(campaign: Campaign) -> list[tuple[str, str]]:
             ("pg_stat_io", treatment.io),
             (_("system calls"), treatment.syscalls),
             (_("stacks of semaphores"), treatment.stacks),
+            (_("instructions"), treatment.instructions),
         )
         if is_taken
     ]

@@ -31,6 +31,7 @@ FACTS = {
     "waits": gettext_lazy("wait events asked"),
     "statements": "pg_stat_statements",
     "io": "pg_stat_io",
+    "instructions": gettext_lazy("instructions"),
     "disks": gettext_lazy("disks"),
     "os": gettext_lazy("operating system"),
     "kernel_series": gettext_lazy("kernel series"),

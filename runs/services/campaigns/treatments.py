@@ -189,6 +189,9 @@ def problems_of_machines(treatment: Treatment, server: Server, target: Target) -
             yield _missing("strace", remedy, "syscalls")
         elif target.ptrace_scope not in {"", "0"}:
             yield trace_not_permitted(server)
+    if treatment.instructions and "valgrind" not in target.tools:
+        remedy = _("Install valgrind there, or leave the instructions out.")
+        yield _missing("valgrind", remedy, "instructions")
     if treatment.governor and offered(server)["governor"]:
         yield from cpufreq_problems(server, list(target.governors))
 

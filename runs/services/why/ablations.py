@@ -29,6 +29,7 @@ from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.runs import plans
 from runs.services.why.explanations import Explanation, arm_names
+from runs.services.why.sides import MEASURED
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,20 @@ class _Arm:
     settings: Mapping[str, str]
 
 
-def check(found: Explanation, *, reader: Reader) -> None:
-    """Raise what prevents an ablation: PermissionDenied, or ServiceError with a code."""
+def check(found: Explanation, *, reader: Reader, counts: bool = False) -> None:
+    """Raise what prevents an ablation, or the counting of instructions.
+
+    PermissionDenied, or ServiceError with a code.
+    """
     permissions.require(reader, Right.QUEUE, found.b.campaign.project)
     if found.obstacle not in {"", "no_evidence"}:
         raise ServiceError("cannot_be_tried", _("No ablation can explain these two."))
-    if not found.candidates:
+    if not counts and not found.candidates:
         raise ServiceError(
             "no_suspects", _("Nothing that differs between the two can be put back.")
         )
-    if found.ablation is not None and found.ablation.campaign.state in Campaign.LIVE:
+    made = found.counting if counts else found.ablation
+    if made is not None and made.campaign.state in Campaign.LIVE:
         raise ServiceError("already_measured", _("The suspects are being tried already."))
     project = found.a.campaign.project
     if project is not None and not project.is_public and project != found.b.campaign.project:
@@ -83,9 +88,28 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
     return made
 
 
+@transaction.atomic
+def count_instructions(*, found: Explanation, by: User | None = None) -> Ablation:
+    """Queue one run of A and of B after which callgrind counts. Errors as of `start`."""
+    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
+    plan_of = {
+        key: (run, replace(plan, treatment=replace(plan.treatment, instructions=True)))
+        for key, (run, plan) in plan_of.items()
+    }
+    arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {})]
+    campaign = _campaign(found, arms, by, rounds=1)
+    campaign.treatment = {**campaign.treatment, "instructions": True}
+    campaign.wanted_half_width = campaign.most_repeats = None
+    campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
+    _queue(campaign, arms, plan_of)
+    made = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
+    _record("instructions_queued", campaign, {"campaign": campaign.slug})
+    return made
+
+
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
-    """The newest finished run of a cell, and its plan."""
-    runs = cell.runs.filter(state=Run.State.FINISHED, plan__isnull=False, server__isnull=False)
+    """The newest measured run of a cell, and its plan."""
+    runs = cell.runs.filter(MEASURED, plan__isnull=False, server__isnull=False)
     run = runs.select_related("server").order_by("-repeat").first()
     if run is None:
         raise ServiceError("nothing_to_repeat", _("No run of this campaign has finished."))
@@ -95,7 +119,9 @@ def _plan(cell: Cell) -> tuple[Run, RunPlan]:
         raise plans.other_version(unreadable) from unreadable
 
 
-def _campaign(found: Explanation, arms: Sequence[_Arm], by: User | None) -> Campaign:
+def _campaign(
+    found: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
+) -> Campaign:
     of = found.b.campaign
     project: Project | None = of.project
     factors = {name: [level] for name, level in found.b.levels.items()}
@@ -109,7 +135,7 @@ def _campaign(found: Explanation, arms: Sequence[_Arm], by: User | None) -> Camp
         factors={**factors, "version": list(versions), ARM: [each.name for each in arms]},
         parameters=of.parameters,
         treatment=of.treatment,
-        repeats=LOOKS[0],
+        repeats=rounds,
         # What decides on the second six rounds is the proof (`repeats.add_round`).
         wanted_half_width=0.01,
         most_repeats=LOOKS[1],
@@ -127,7 +153,7 @@ def _queue(
 ) -> None:
     cells = [_cell(campaign, place, arm) for place, arm in enumerate(arms, start=1)]
     Cell.objects.bulk_create(cells)
-    order = _turns(len(arms), LOOKS[0], campaign.seed)
+    order = _turns(len(arms), campaign.repeats, campaign.seed)
     queued = [
         _run(campaign, cells[place], plan_of[arms[place].of.pk][0], repeat, position)
         for position, (repeat, place) in enumerate(order, start=1)

@@ -18,6 +18,7 @@ from runs.selectors.compare.series_cells import CONFIGURATION, SUBJECTS, level_t
 from runs.selectors.why import ablations
 from runs.selectors.why.ablations import Answers
 from runs.services.why import sides
+from runs.services.why.sides import Instructions
 
 # Codes of why a difference cannot be explained; the first that holds is told.
 OBSTACLES = ("same_cell", "published", "uploaded", "other_load", "other_machine", "no_evidence")
@@ -39,7 +40,8 @@ class Explanation:
     `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
     without evidence, `answers` before an ablation. `suspects` are those of the ablation as they
     were when it was queued, followed by what was left out. `length` is that of the ablation that
-    could be queued; None if nothing can be tried.
+    could be queued; None if nothing can be tried. `counting` is the campaign that counted
+    `instructions`, if one was queued from here.
     """
 
     a: Cell
@@ -52,6 +54,8 @@ class Explanation:
     ablation: Ablation | None
     answers: Answers | None
     length: Length | None
+    counting: Ablation | None = None
+    instructions: Instructions | None = None
 
     @property
     def proof(self) -> Proof | None:
@@ -93,7 +97,8 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         obstacle = "no_evidence"
     listed = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
-    ablation = earlier[0] if earlier else None
+    ablation = next((each for each in earlier if each.suspects), None)
+    counting = next((each for each in earlier if not each.suspects), None)
     if ablation is not None:
         listed = _as_queued(ablation, listed)
     candidates = [each for each in listed if each.is_candidate]
@@ -108,7 +113,17 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         ablation=ablation,
         answers=ablations.answers(ablation) if ablation else None,
         length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
+        counting=counting,
+        instructions=_instructions(a, b, counting),
     )
+
+
+def _instructions(a: int, b: int, counting: Ablation | None) -> Instructions | None:
+    arms = {"A": {a}, "B": {b}}
+    if counting is not None:
+        for key, arm in counting.campaign.cells.values_list("pk", f"levels__{ablations.ARM}"):
+            arms[str(arm)].add(key)
+    return sides.instructions(arms["A"], arms["B"])
 
 
 def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:
@@ -189,7 +204,7 @@ def _as_queued(ablation: Ablation, found: Sequence[Suspect]) -> list[Suspect]:
 
 def _length(a: Cell, b: Cell, number: int) -> Length | None:
     """By the mean time that the runs of both cells took, clusters included."""
-    runs = Run.objects.filter(cell__in=(a, b), state=Run.State.FINISHED)
+    runs = Run.objects.filter(sides.MEASURED, cell__in=(a, b))
     times = [
         (end - begin).total_seconds()
         for begin, end in runs.values_list("started_at", "finished_at")

@@ -2,14 +2,18 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from django.db.models import Q
 
 from benchlab.bucket import StoreError
 from runs import foreign_json
 from runs.analysis.why import account
 from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
+from runs.execution import instructions as instructions_of
 from runs.execution.accounting import FILE
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Artifact, Cell, Measurement, Run
@@ -20,6 +24,8 @@ from runs.scenarios.metrics import TRANSACTIONS
 from runs.services.runs import artifacts
 
 MOST_ROUNDS = 12
+MOST_FUNCTIONS = 15
+MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 # Units of metrics that are the time of what is measured, which then is one transaction.
 SECONDS = {"s": 1.0, "ms": 1e-3}
 MOST_BYTES = 4 * 1024 * 1024
@@ -39,9 +45,43 @@ def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
     return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
 
 
+@dataclass(frozen=True)
+class Instructions:
+    """Instructions of a transaction on both sides, and the functions that differ most: (a, b)."""
+
+    a: int
+    b: int
+    functions: Mapping[str, tuple[int, int]]
+
+
+def instructions(a: Collection[int], b: Collection[int]) -> Instructions | None:
+    """What callgrind counted in the newest runs of these cells. A query and two files."""
+    kept = Artifact.objects.filter(run__cell__in=[*a, *b], name=instructions_of.FILE)
+    newest: dict[bool, Artifact] = {}
+    for each in kept.select_related("run").order_by("pk"):
+        newest[each.run.cell_id in a] = each
+    if len(newest) < 2:
+        return None
+    of_a, of_b = (_counted(newest[is_a]) for is_a in (True, False))
+    if not (of_a.get("") and of_b.get("")):
+        return None
+    names = (of_a.keys() | of_b.keys()) - {""}
+    found = {name: (of_a.get(name, 0), of_b.get(name, 0)) for name in names}
+    most = sorted(found, key=lambda name: -abs(found[name][1] - found[name][0]))
+    return Instructions(of_a[""], of_b[""], {name: found[name] for name in most[:MOST_FUNCTIONS]})
+
+
+def _counted(artifact: Artifact) -> dict[str, int]:
+    try:
+        return {str(name): int(number) for name, number in _document(artifact)["rows"]}
+    except (KeyError, TypeError, ValueError):
+        return {}
+
+
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
+    """Those that are left out since others had the machine are among them: the parts say so."""
     found: dict[int, list[Run]] = defaultdict(list)
-    listed = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED)
+    listed = Run.objects.filter(MEASURED, cell__in=cells)
     for run in listed.select_related("settings").order_by("-repeat"):
         if len(found[run.cell_id]) < MOST_ROUNDS:
             found[run.cell_id].append(run)

@@ -117,6 +117,12 @@ def _sentences(found: Explanation) -> Iterator[str]:
                 "waiting for a processor, so processor time is compared."
             ) % {"share": percent(share)}
         yield _difference(found, difference)
+    if found.instructions is not None:
+        a, b = found.instructions.a, found.instructions.b
+        yield _("%(b)s executes %(change)s instructions per transaction.") % {
+            "b": found.labels[1],
+            "change": f"{100 * (b / a - 1):+.1f} %",
+        }
     if found.proof is not None:
         yield from _proof(found.proof)
     elif found.ablation is None and difference is not None and not found.obstacle:

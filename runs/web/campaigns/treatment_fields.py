@@ -19,7 +19,7 @@ from runs.services.campaigns import treatments
 from runs.services.servers.tools import installed
 from runs.tools.pgbench import version_text
 
-EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks")
+EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks", "instructions")
 NAMES = ("cold_cache", "governor", "server_cpus", "pgbench_cpus", *EVIDENCE)
 
 
@@ -94,6 +94,14 @@ class TreatmentFields(forms.Form):
         label=gettext_lazy("Stacks of semaphores (strace -k)"),
         required=False,
         help_text=gettext_lazy("Who waits for locks, by function; for 2 seconds, as costly."),
+    )
+
+    instructions = forms.BooleanField(
+        label=gettext_lazy("Instructions (callgrind)"),
+        required=False,
+        help_text=gettext_lazy(
+            "Those of the load's statements by function, counted after the load; a minute a run."
+        ),
     )
 
     # The database servers, given by the form that has these fields.

@@ -71,8 +71,10 @@ def _key(request: HttpRequest, name: str) -> int:
 
 def _start(request: HttpRequest, found: Explanation) -> None:
     try:
-        ablations.check(found, reader=request.user)
-        made = ablations.start(found=found, by=cast(User, request.user))
+        counts = request.POST.get("count") == "instructions"
+        ablations.check(found, reader=request.user, counts=counts)
+        queue = ablations.count_instructions if counts else ablations.start
+        made = queue(found=found, by=cast(User, request.user))
     except ServiceError as error:
         pages.refused(request, error)
     else:
@@ -99,12 +101,25 @@ def context(found: Explanation) -> dict[str, Any]:
             if proof is not None
         ],
         "length": words.length(found),
+        "instructions": _instructions(found),
+        "is_counting": found.counting is not None and found.counting.campaign.state in LIVE,
+        "may_count": found.obstacle == "",
         "may_try": found.obstacle in {"", "no_evidence"} and bool(found.candidates),
         "is_live": found.ablation is not None and found.ablation.campaign.state in LIVE,
     }
 
 
 LIVE = ("queued", "running")
+
+
+def _instructions(found: Explanation) -> list[tuple[str, int, int, str]]:
+    """(function, a, b, change), all functions together first."""
+    counted = found.instructions
+    if counted is None:
+        return []
+    rows = [(_("all"), counted.a, counted.b)]
+    rows += [(name, a, b) for name, (a, b) in counted.functions.items()]
+    return [(name, a, b, f"{b - a:+,d}") for name, a, b in rows]
 
 
 def _limits(found: Explanation) -> tuple[str, ...]:

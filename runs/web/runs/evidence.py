@@ -20,9 +20,12 @@ TITLES = {
     "waits": gettext_lazy("Wait events: samples, no shares of the time"),
     "statements": "pg_stat_statements",
     "io": "pg_stat_io",
+    "instructions": gettext_lazy("Instructions of a transaction (callgrind)"),
 }
 COLUMNS = {
     "call": gettext_lazy("Call"),
+    "function": gettext_lazy("Function"),
+    "instructions": gettext_lazy("Instructions"),
     "time_share": gettext_lazy("Time (%)"),
     "seconds": gettext_lazy("Seconds"),
     "calls": gettext_lazy("Calls"),

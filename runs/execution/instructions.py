@@ -1,0 +1,98 @@
+"""Instructions of the load's statements by function, counted by callgrind after the run.
+
+It needs no permission, no hardware counters and no quiet machine, and repeats to a thousandth of a
+percent: a server in single-user mode executes each statement FEW and MANY times, and the difference
+is theirs. It counts work, not time: no waits, no cache misses, one process, the simple protocol.
+"""
+
+import json
+import re
+
+from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.postgres import DATABASE
+from runs.execution.reporter import ArtifactData
+
+FILE = "evidence-instructions.json"
+COLUMNS = ("function", "instructions")
+FEW, MANY = 20, 120
+LIMIT_SECONDS = 900
+# Functions with less than this share of all are not kept.
+LEAST_SHARE = 0.0005
+MOST_FUNCTIONS = 400
+_COUNT = """
+export LC_ALL=C
+command -v valgrind >/dev/null || exit 127
+postgres=$1 data=$2 folder=$3 times=$4 database=$5
+cat >"$folder/statements.sql"
+n=0
+while [ $n -lt "$times" ]; do cat "$folder/statements.sql"; n=$((n + 1)); done |
+    valgrind --tool=callgrind --callgrind-out-file="$folder/callgrind.$times" \\
+        "$postgres" --single -D "$data" "$database" >/dev/null || exit 1
+exec callgrind_annotate --threshold=100 "$folder/callgrind.$times"
+"""
+_TOTAL = re.compile(r"^\s*([\d,]+) (?:\([\d.]+%\))?\s+PROGRAM TOTALS", re.MULTILINE)
+_FUNCTION = re.compile(r"^\s*([\d,]+) +\([ \d.]+%\) +\S*?:(\S+?)(?: \[|'\d|$)")
+
+
+async def count(bench: Bench) -> None:
+    """Keep the instructions of a transaction by function; the server is stopped.
+
+    What cannot be counted costs the run its evidence only, and is noted with it.
+    """
+    statements = [str(each["statement"]) for each in bench.plans]
+    lines = [line_of(each) for each in statements if "--" not in each]
+    if not lines:
+        bench.note("evidence_missing", "No instructions: the statements are not known.")
+        return
+    try:
+        counted = [await _counted(bench, lines, times) for times in (FEW, MANY)]
+    except TargetProblem as problem:
+        bench.note("evidence_missing", f"No instructions: {problem}"[:400])
+        return
+    rows = difference(*counted)
+    text = json.dumps({"columns": COLUMNS, "rows": [[name, str(n)] for name, n in rows]})
+    bench.findings.artifacts.append(ArtifactData(FILE, text.encode(), "application/json"))
+
+
+def line_of(statement: str) -> str:
+    """The statement in one line, at whose end a server in single-user mode executes it."""
+    return " ".join(statement.split()).rstrip("; ") + ";"
+
+
+async def _counted(bench: Bench, lines: list[str], times: int) -> dict[str, int]:
+    folder, cluster = bench.directory, bench.cluster
+    words = (f"{cluster.bindir}/postgres", cluster.data, folder, str(times), DATABASE)
+    step = await bench.step(
+        f"instructions-{times}",
+        ["sh", "-c", _COUNT, "instructions", *words],
+        stdin="".join(f"{line}\n" for line in lines),
+        check=False,
+        limit_s=LIMIT_SECONDS,
+    )
+    if step.exit_status == 127:
+        raise TargetProblem("valgrind is not installed there.", code="missing_program")
+    found = functions(step.stdout)
+    if step.exit_status != 0 or not found:
+        raise TargetProblem(step.stderr.strip()[-300:] or "callgrind counted nothing.")
+    return found
+
+
+def functions(printed: str) -> dict[str, int]:
+    """The instructions by function that callgrind_annotate printed; all of them under ""."""
+    found: dict[str, int] = {}
+    if total := _TOTAL.search(printed):
+        found[""] = int(total[1].replace(",", ""))
+    for line in printed.splitlines():
+        if each := _FUNCTION.match(line):
+            found[each[2]] = found.get(each[2], 0) + int(each[1].replace(",", ""))
+    return found
+
+
+def difference(few: dict[str, int], many: dict[str, int]) -> list[tuple[str, int]]:
+    """Instructions of one transaction by function, the most first; the first row is all of them."""
+    each = {name: round((n - few.get(name, 0)) / (MANY - FEW)) for name, n in many.items()}
+    total = each.pop("", 0)
+    rows = [(name, n) for name, n in each.items() if n > LEAST_SHARE * total]
+    rows.sort(key=lambda row: -row[1])
+    return [("", total), *rows[:MOST_FUNCTIONS]]
