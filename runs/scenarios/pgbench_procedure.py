@@ -164,7 +164,9 @@ async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Opt
     argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
     script = explaining.explaining(text, bench.plan.version_num)
     script = pgbench.for_tool(script, bench.plan.client_version_num)
-    printed = await bench.step("explain", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS)
+    printed = await bench.step(
+        "explain-load", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
+    )
     bench.plans += explaining.plans(printed.stderr)
 
 

@@ -114,6 +114,24 @@ def test_a_row_is_written_on_the_other_server(direct, plan, account, base_dir):
     assert nothing_is_left(base_dir) == NOTHING
 
 
+def test_a_server_that_dies_after_the_last_look_in_the_load_is_noticed(
+    direct, plan, account, base_dir
+):
+    class Dying(ForeignTables):
+        async def measure(self, bench):
+            await super().measure(bench)
+            path = base_dir / "clusters/run-7-external1/data/postmaster.pid"
+            os.kill(int(path.read_text().split()[0]), signal.SIGKILL)
+
+    director = direct(foreign_cell(with_contrib(plan, account)))
+    director.procedure = director.preparing.procedure = Dying()
+    with pytest.raises(TargetProblem) as caught:
+        execute(director)
+    assert caught.value.code == "cluster_gone"
+    assert "external1" in caught.value.message
+    assert nothing_is_left(base_dir) == NOTHING
+
+
 def test_an_installation_without_the_extension_is_told(direct, plan, base_dir):
     """The wheels have no contrib."""
     with pytest.raises(TargetProblem) as caught:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Campaign
+from runs.models import Campaign, HardwareProfile
 from runs.scenarios.definition import Place
 from runs.selectors.archive.reproduction import printed, reproduction, scenario_of
 from tests.api.archive.test_sources import places
@@ -113,6 +113,12 @@ def test_the_quick_form_of_reads_reads(server):
             found = reproduction(campaign, [server], is_quick=is_quick)
             assert found.levels["operation"] == [wanted], slug
             assert "operation" not in {each.code for each in found.changes}
+
+
+def test_a_configuration_that_is_too_large_names_the_rule(server, asked):
+    HardwareProfile.objects.update(memory_bytes=8 * 2**30)
+    reasons = {each["code"]: each["reason"] for each in asked("wg1-2017-6-10").json()["changes"]}
+    assert "more than 40 % of 8 GiB memory" in reasons["configuration"]
 
 
 def test_what_nobody_knows_of_a_print_is_said_to_be_unknown(server, asked):

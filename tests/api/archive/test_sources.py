@@ -320,6 +320,20 @@ def test_our_columns_name_the_versions_that_were_measured(server, asked, post, c
 
 
 @pytest.mark.usefixtures("whole_archive")
+def test_a_figure_beside_the_print_carries_the_mark_of_its_runs(server, asked, post, client):
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    factories.finish_all(campaign)
+    campaign.runs.update(validity="doubtful")
+    marks = {cell.mark for row in side_by_side(campaign).rows for cell in row if cell.value}
+    assert len(marks) == 1
+    (mark,) = marks
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    assert mark
+    assert f'<span class="soft small">{mark}</span>' in page
+
+
+@pytest.mark.usefixtures("whole_archive")
 def test_of_versions_that_were_not_printed_one_is_taken_that_has_the_extensions(server, asked):
     """The newest one lacks postgres_fdw: with it only PostgreSQL alone would be left to measure."""
     server.installations.exclude(version="16.14").update(extensions=[])
