@@ -43,18 +43,20 @@ def work_off(server, runs=1000):
     assert [(run.code, run.message) for run in failed] == []
 
 
-def queued(server, script, settings=None, seconds=1, repeats=2, scale=3):
-    """A campaign of one client with a script, on all installations up to 10."""
+def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="simple"):
+    """A campaign of one client with a script, on all installations of the lab."""
     scenarios.sync()
-    version = factories.workload("own").versions.get()
-    version.scripts = [{"name": "own", "text": script, "weight": 1}]
-    version.save()
+    if (text := SCRIPTS.get(script)) is not None:
+        version = factories.workload("own").versions.get()
+        version.scripts = [{"name": "own", "text": text, "weight": 1}]
+        version.save()
+        script = "own@1"
     draft = factories.draft(
         server,
         scenario="pgbench",
-        installations=[each for each in server.installations.all() if each.version_num < 110000],
+        installations=[each for each in server.installations.all() if "lab" in each.bindir],
         levels={
-            "script": ["own@1"], "scale": [scale], "clients": [1], "query_mode": ["simple"],
+            "script": [script], "scale": [scale], "clients": [1], "query_mode": [mode],
             "connection": ["kept"],
         },
         parameters={
@@ -78,7 +80,7 @@ def server(racks, binaries, lab):
 
 
 def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, admin_user):
-    campaign = queued(server, COUNT, repeats=1)
+    campaign = queued(server, "count", repeats=1)
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
     found = explain(old, new, reader=admin_user)
@@ -103,7 +105,7 @@ def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, ad
 @pytest.mark.full_load
 @pytest.mark.timeout(1800)
 def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_user):
-    campaign = queued(server, COUNT, seconds=3, scale=5)
+    campaign = queued(server, "count", seconds=3, scale=5)
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
     made = ablations.start(found=explain(old, new, reader=admin_user), by=admin_user)
@@ -116,4 +118,58 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
     assert proven.name == PARALLEL
     assert 0.7 < proven.share.value < 1.3
     assert all(each.answer != "proven" for each in found.answers.time.suspects[1:])
+    connection.close()
+
+
+# Causes planted between two sides of one version. What is expected of a setting: "first" (the first
+# suspect), "listed" (among the first three), or the reason why it cannot have acted.
+CASES = {
+    "synchronous_commit": ("simple-update", "simple", ("off", "on"), "first"),
+    "random_page_cost": ("range", "simple", ("1.1", "400"), "first"),
+    PARALLEL: ("count", "simple", ("0", "2"), "first"),
+    "work_mem": ("sort", "simple", ("64MB", "64kB"), "first"),
+    "plan_cache_mode": ("select-only", "prepared", ("auto", "force_custom_plan"), "first"),
+    "track_io_timing": ("select-only", "simple", ("off", "on"), "listed"),
+    "wal_compression": ("simple-update", "simple", ("off", "on"), "listed"),
+    "shared_buffers": ("range", "simple", ("128MB", "1MB"), "first"),
+    "jit": ("count", "simple", ("off", "on"), "no_jit"),
+    "max_wal_size": ("simple-update", "simple", ("1GB", "2GB"), "no_checkpoint"),
+    "effective_io_concurrency": ("select-only", "simple", ("1", "16"), "nothing_read"),
+    "io_method": ("select-only", "simple", ("sync", "worker"), "nothing_read"),
+}
+SCRIPTS = {
+    "count": COUNT,
+    "sort": "SELECT count(*) FROM (SELECT * FROM pgbench_accounts ORDER BY filler, aid OFFSET 9) s",
+    "range": "\\set aid random(1, 90000)\nSELECT sum(abalance) FROM pgbench_accounts"
+    " WHERE aid BETWEEN :aid AND :aid + 2000;",
+}  # fmt: skip
+OFTEN = {"synchronous_commit", "jit"}
+
+
+@pytest.fixture
+def newest(racks, binaries, lab):
+    """18 of the lab, and the programs of the embedded one."""
+    (made,) = racks(1, [binaries.postgresql18, lab("18")])
+    return made
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=[] if each in OFTEN else [pytest.mark.slow]) for each in CASES],
+)
+def test_a_planted_cause_is_suspected_or_said_not_to_act(newest, admin_user, name):
+    script, mode, values, expected = CASES[name]
+    campaign = queued(newest, script, settings={name: list(values)}, mode=mode)
+    work_off(newest)
+    a, b = (campaign.cells.get(**{f"levels__{name}": value}).pk for value in values)
+    found = explain(a, b, reader=admin_user)
+    assert found.obstacle == ""
+    names = [each.name for each in found.candidates]
+    if expected == "first":
+        assert names[:1] == [name]
+    elif expected == "listed":
+        assert name in names[:3]
+    else:
+        (own,) = (each for each in found.suspects if each.name == name)
+        assert own.reason == expected
     connection.close()

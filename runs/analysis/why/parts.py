@@ -3,8 +3,10 @@
 T = clients x seconds / transactions = server on a processor + server in the queue for one + client
 on a processor + client in the queue + blocked. Blocked is the rest: locks, disk, the wire. Times
 on processors are what the kernel charges; queues are sampled, and scaled by the share of the
-processor time that the samples have seen. Wait events are no part of it: a process that was woken
-keeps its event while it waits for a processor.
+processor time that the samples have seen. For a moment client and server work at the same time,
+after one has sent and before the other has read it: then the server's time counts, and the client's
+is what is left of T. Wait events are no part of it: a process that was woken keeps its event while
+it waits for a processor.
 """
 
 import math
@@ -33,7 +35,8 @@ class Parts:
     """Seconds per transaction; None where a part cannot be told from `blocked`, which then has it.
 
     `cpu` is all processor time of the server, also that of processes that work beside the backends:
-    `workers` (parallel) and `others` (checkpointer, WAL writer). `server` is that of the backends,
+    `workers` (parallel) and `others` (checkpointer, WAL writer), and `overlap` the time for which
+    the client worked at the same time. `server` is that of the backends,
     `kernel_share` the part of it in the kernel. `errors` are standard errors. `limits` say by codes
     what cannot be split.
     """
@@ -47,6 +50,7 @@ class Parts:
     blocked: float
     workers: float = 0.0
     others: float = 0.0
+    overlap: float = 0.0
     kernel_share: float | None = None
     errors: Mapping[str, float] = None  # type: ignore[assignment]
     limits: tuple[str, ...] = ()
@@ -70,8 +74,12 @@ def split(account: Account) -> Parts:
         server, server_queue = backends.run * scale / n, backends.wait * scale / n
     elif account.backends is not None:
         limits.append("backends_unseen")
-    client, client_queue = _client(account)
+    client, client_queue, overlap = _beside(
+        account.seconds - (server or 0.0) - (server_queue or 0.0), *_client(account)
+    )
     known = (server, server_queue, client, client_queue)
+    if overlap > LEAST_EFFECT * account.seconds:
+        limits.append("overlap")
     errors = {
         "server": TICK_SECONDS * math.sqrt(account.clients + 3) / n,
         "server_queue": abs(scale - 1) * (server_queue or 0.0),
@@ -89,6 +97,7 @@ def split(account: Account) -> Parts:
         blocked=account.seconds - math.fsum(each for each in known if each is not None),
         workers=_workers(account, server),
         others=account.others.run / n,
+        overlap=overlap,
         kernel_share=account.server_in_kernel / account.server if account.server else None,
         errors=errors,
         limits=tuple(limits),
@@ -114,6 +123,18 @@ def _backends(account: Account) -> tuple[Queued, float] | None:
     if seen <= 0 or not SEEN[0] <= seen / max(charged, 1e-9) <= SEEN[1]:
         return None
     return backends, charged / seen
+
+
+def _beside(
+    left: float, client: float | None, queue: float | None
+) -> tuple[float | None, float | None, float]:
+    """The client's parts, as far as the server leaves time for them, and the rest of them."""
+    whole = (client or 0.0) + (queue or 0.0)
+    overlap = whole - max(left, 0.0)
+    if client is None or whole <= 0 or overlap <= 0:
+        return client, queue, 0.0
+    share = 1 - overlap / whole
+    return client * share, None if queue is None else queue * share, overlap
 
 
 def _workers(account: Account, server: float | None) -> float:
@@ -228,7 +249,9 @@ def _mean(parts: Sequence[Parts]) -> Parts:
         values = [getattr(each, name) for each in parts]
         return None if None in values else math.fsum(values) / len(values)
 
-    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others")}
+    named = {
+        name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others", "overlap")
+    }
     errors = {
         name: math.sqrt(math.fsum(each.errors[name] ** 2 for each in parts)) / len(parts)
         for name in PARTS

@@ -50,6 +50,9 @@ LIMITS = {
     "threads_shared": gettext_lazy(
         "A thread of the load serves several clients: waiting for it is in “blocked”."
     ),
+    "overlap": gettext_lazy(
+        "For a moment client and server work at the same time: that counts for the server alone."
+    ),
     "parallel": gettext_lazy(
         "Parallel workers work beside the session that is timed: they are shown apart."
     ),

@@ -84,6 +84,17 @@ def test_what_cannot_be_split_is_named_and_stays_in_the_rest(changes, limit, unk
     assert sum(known) == pytest.approx(found.seconds)
 
 
+def test_what_client_and_server_do_at_the_same_time_counts_once():
+    busy = replace(
+        PLAIN, backends=Queued(4.4, 4.4, 2, 19.6), client=13.0, threads=Queued(13.0, 0.0, 2)
+    )
+    found = parts.split(busy)
+    left = 0.020 - found.server - found.server_queue
+    assert found.client == pytest.approx(left)
+    assert found.overlap == pytest.approx(0.013 - left)
+    assert (found.blocked, found.limits) == (pytest.approx(0.0), ("overlap",))
+
+
 def test_workers_stand_beside_the_leader_and_not_in_its_time():
     plan = {"Plan": {"Node Type": "Aggregate", "Plans": [{"Workers Planned": 1}]}}
     both = replace(PLAIN, plans=[plan], duration=10.0, backends=Queued(2.4, 1.2, 2, 19.2))
