@@ -33,6 +33,8 @@ exec callgrind_annotate --threshold=100 "$folder/callgrind.$times"
 """
 _TOTAL = re.compile(r"^\s*([\d,]+) (?:\([\d.]+%\))?\s+PROGRAM TOTALS", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*([\d,]+) +\([ \d.]+%\) +\S*?:(\S+?)(?: \[|'\d|$)")
+# What a compiler appends to parts and variants of a function.
+_CLONE = re.compile(r"\.(?:isra|part|constprop|cold|lto_priv)\b.*")
 
 
 async def count(bench: Bench) -> None:
@@ -85,7 +87,8 @@ def functions(printed: str) -> dict[str, int]:
         found[""] = int(total[1].replace(",", ""))
     for line in printed.splitlines():
         if each := _FUNCTION.match(line):
-            found[each[2]] = found.get(each[2], 0) + int(each[1].replace(",", ""))
+            name = _CLONE.sub("", each[2])
+            found[name] = found.get(name, 0) + int(each[1].replace(",", ""))
     return found
 
 

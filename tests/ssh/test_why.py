@@ -125,7 +125,8 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
 # suspect), "listed" (among the first three), or the reason why it cannot have acted.
 CASES = {
     "synchronous_commit": ("simple-update", "simple", ("off", "on"), "first"),
-    "random_page_cost": ("range", "simple", ("1.1", "400"), "first"),
+    "enable_indexscan": ("range", "simple", ("on", "off"), "first"),
+    "random_page_cost": ("select-only", "simple", ("1.1", "4"), "plans_same"),
     PARALLEL: ("count", "simple", ("0", "2"), "first"),
     "work_mem": ("sort", "simple", ("64MB", "64kB"), "first"),
     "plan_cache_mode": ("select-only", "prepared", ("auto", "force_custom_plan"), "first"),

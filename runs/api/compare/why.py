@@ -22,6 +22,7 @@ from runs.api.authentication import reader
 from runs.api.compare.compare import MarkdownRenderer
 from runs.api.doors import QueryDoor
 from runs.models import Cell
+from runs.selectors.why import words as proof_words
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 
@@ -262,7 +263,7 @@ def _table(found: Explanation) -> Iterator[str]:
     yield f"| {_('Suspect')} | {_('Time')} | {_('Processor time')} |"
     yield "| --- | --- | --- |"
     for each in found.candidates:
-        told = [words.answer(of[each.name]) if each.name in of else "" for of in shares]
+        told = [proof_words.answer(of[each.name]) if each.name in of else "" for of in shares]
         if any(told):
             yield f"| `{_plain(each.name)}` | {' | '.join(told)} |"
     yield ""

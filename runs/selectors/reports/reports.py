@@ -29,6 +29,7 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.reports import conditions as report_conditions
 from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import results as report_results
+from runs.selectors.reports.explanations import explanations
 from runs.templatetags.formats import factor, quantity, spoken, told
 
 
@@ -226,6 +227,7 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
         (_("Method"), [report_conditions.kept(campaign), Paragraph(order(campaign))]),
         (_("Results"), report_results.results(campaign)),
         (_("Verdicts"), report_results.verdicts(campaign)),
+        (_("Why"), explanations(campaign)),
     ]
 
 

@@ -6,8 +6,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis.why.parts import Difference, Estimate
-from runs.analysis.why.proof import Proof, Ratio, Share
 from runs.analysis.why.suspects import Suspect
+from runs.selectors.why.words import percent, proof_sentences
 from runs.services.why.explanations import Explanation
 from runs.templatetags.formats import duration
 
@@ -98,11 +98,6 @@ def amount(seconds: float) -> str:
     return f"{size * 1e6:.3g} µs"
 
 
-def percent(share: float) -> str:
-    """A share without decimals."""
-    return f"{100 * share:.0f} %"
-
-
 def sentence(found: Explanation) -> str:
     """The answer: the difference, its parts, and what is proven."""
     return " ".join(_sentences(found))
@@ -127,7 +122,7 @@ def _sentences(found: Explanation) -> Iterator[str]:
             "change": f"{100 * (b / a - 1):+.1f} %",
         }
     if found.proof is not None:
-        yield from _proof(found.proof)
+        yield from proof_sentences(found.proof)
     elif found.ablation is None and difference is not None and not found.obstacle:
         yield _untried(found)
 
@@ -164,37 +159,6 @@ def _part(name: str, estimate: Estimate) -> str:
     return _("%(amount)s more %(part)s") % words
 
 
-def _proof(proof: Proof) -> Iterator[str]:
-    if not proof.is_controlled:
-        control = {"ratio": interval(proof.control)}
-        yield _("No verdict: B again to B was %(ratio)s, and would have to be 1.") % control
-        return
-    if not proof.has_effect:
-        yield _("The ablation did not find the difference again: B to A was %(ratio)s.") % {
-            "ratio": interval(proof.effect)
-        }
-        return
-    for each in proof.explained:
-        words = {"name": each.name, "share": share(each)}
-        yield _("Putting %(name)s back explains %(share)s of it.") % words
-    if proof.interacts:
-        yield _("Suspects interact: their single shares do not add up to that of all together.")
-    if proof.explained and proof.all is not None and proof.all.share is not None:
-        yield _("All that was tried explains %(share)s.") % {"share": share(proof.all)}
-    if not proof.explained:
-        yield _nothing(proof)
-
-
-def _nothing(proof: Proof) -> str:
-    if not proof.is_final:
-        return _("The first six rounds did not decide; six more follow.")
-    seen = max((each.least_seen for each in proof.suspects), default=0.0)
-    return _(
-        "Nothing that was tried explains it: a change of more than %(seen)s would have been seen. "
-        "What stays is the code or the build."
-    ) % {"seen": percent(seen)}
-
-
 def _untried(found: Explanation) -> str:
     number = len(found.candidates)
     if not number:
@@ -202,37 +166,6 @@ def _untried(found: Explanation) -> str:
     return ngettext(
         "%(number)d suspect can be tried.", "%(number)d suspects can be tried.", number
     ) % {"number": number}
-
-
-def share(each: Share) -> str:
-    """The share with its interval: "84 % (71 to 96)"."""
-    if each.share is None:
-        return "?"
-    low, high = (f"{100 * value:.0f}" for value in (each.share.low, each.share.high))
-    return _("%(share)s (%(low)s to %(high)s)") % {
-        "share": percent(each.share.value),
-        "low": low,
-        "high": high,
-    }
-
-
-def interval(ratio: Ratio) -> str:
-    """A ratio with its interval: "0.98 (0.90 to 1.07)"."""
-    return _("%(share)s (%(low)s to %(high)s)") % {
-        "share": f"{ratio.value:.2f}",
-        "low": f"{ratio.low:.2f}",
-        "high": f"{ratio.high:.2f}",
-    }
-
-
-def answer(each: Share) -> str:
-    """What an ablation says of a suspect."""
-    if each.answer == "proven":
-        return _("explains %(share)s") % {"share": share(each)}
-    if each.answer == "refuted":
-        seen = {"seen": percent(each.least_seen)}
-        return _("refuted: more than %(seen)s would have been seen") % seen
-    return _("open") if each.answer == "open" else _("no verdict")
 
 
 def suspect_name(each: Suspect) -> str:

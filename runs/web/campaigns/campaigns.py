@@ -192,7 +192,7 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    listed = campaign_selectors.listed().select_related("topology", "published__source")
+    listed = campaign_selectors.listed().select_related("topology", "published__source", "ablation")
     campaign = get_object_or_404(projects.visible(listed, to=request.user), slug=slug)
     if hasattr(campaign, "published"):
         context = {"section": "archive", **published_page.context(request, campaign)}
@@ -209,6 +209,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "campaigns/_live.html", context)
     context |= {
         "section": "campaigns",
+        "ablation": getattr(campaign, "ablation", None),
         "conditions": campaign_page.conditions(campaign, versions),
         "beside": campaign_page.side_by_side(campaign, versions),
         **annotations.context(request, campaign, versions),

@@ -16,6 +16,7 @@ from runs.analysis.why.suspects import Suspect
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Cell
+from runs.selectors.why import words as proof_words
 from runs.services.errors import ServiceError
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
@@ -96,7 +97,7 @@ def context(found: Explanation) -> dict[str, Any]:
         "tried": [row for row in rows if row.suspect.is_candidate],
         "left_out": [row for row in rows if not row.suspect.is_candidate],
         "proofs": [
-            (title, proof, words.interval(proof.effect), words.interval(proof.control))
+            (title, proof, proof_words.interval(proof.effect), proof_words.interval(proof.control))
             for title, proof in zip((_("time"), _("processor time")), proofs, strict=True)
             if proof is not None
         ],
@@ -135,8 +136,8 @@ def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -
         shows=words.shows(each, found.labels),
         evidence=", ".join(str(words.EVIDENCE[code]) for code in each.evidence),
         reason=words.reason(each),
-        time=words.answer(of_time) if of_time else "",
-        cpu=words.answer(of_cpu) if of_cpu else "",
+        time=proof_words.answer(of_time) if of_time else "",
+        cpu=proof_words.answer(of_cpu) if of_cpu else "",
         tone="success" if is_proven else "",
     )
 

@@ -13,6 +13,7 @@ Ir                  file:function
   {again} ( 1.86%)  ./elf/../sysdeps/generic/dl-new-hash.h:_dl_lookup_symbol_x
       1,200 ( 0.01%)  ???:ExecProcNode'2 [/lab/18.0/bin/postgres]
         300 ( 0.01%)  ???:ExecProcNode [/lab/18.0/bin/postgres]
+        220 ( 0.01%)  ???:scanRTEForColumn.isra.3 [/lab/18.0/bin/postgres]
 """
 
 
@@ -24,6 +25,7 @@ def test_functions_are_read_with_the_total_and_recursion_added_up():
     found = instructions.functions(printed(total=39858041, scan=4198757, again=740450))
     assert found == {
         "": 39858041, "heap_getnext": 4198757, "_dl_lookup_symbol_x": 740450, "ExecProcNode": 1500,
+        "scanRTEForColumn": 220,
     }  # fmt: skip
 
 

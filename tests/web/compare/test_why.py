@@ -241,6 +241,14 @@ def test_the_answer_is_proven_by_the_ablation_and_said_first(member, address):
     assert answers == {PARALLEL: "proven", DECOY: "open"}
 
 
+def test_reports_of_both_campaigns_say_what_the_ablation_proves(member, measured, address):
+    made = queue(member, address)
+    measure(made.campaign, TIMES)
+    for campaign in (measured, made.campaign):
+        text = member.get(f"/campaigns/{campaign.slug}/report/?format=html").content.decode()
+        assert f"Putting {PARALLEL} back explains 9" in text
+
+
 def test_six_more_rounds_follow_and_then_none(member, address):
     made = queue(member, address)
     measure(made.campaign, {**TIMES, PARALLEL: 0.05, ALL: 0.05})

@@ -1,0 +1,40 @@
+"""What ablations explain of a campaign's differences, for its report."""
+
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from runs.models import Ablation, Campaign
+from runs.reports.report import Block, Paragraph, Table
+from runs.selectors.why import ablations, words
+
+
+def explanations(campaign: Campaign) -> list[Block]:
+    """Of the ablation that the campaign is, or of those between its cells. The newest of a pair."""
+    of_cells = Q(base__campaign=campaign, head__campaign=campaign)
+    found = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
+    newest: dict[tuple[int, int], Ablation] = {}
+    for each in found.select_related("campaign__scenario").order_by("pk"):
+        newest[each.base_id, each.head_id] = each
+    return [block for each in newest.values() for block in _of(each)]
+
+
+def _of(ablation: Ablation) -> list[Block]:
+    found = ablations.answers(ablation)
+    proofs = {_("time"): found.time, _("processor time"): found.cpu}
+    told = [
+        f"{title}: {' '.join(words.proof_sentences(proof))}"
+        for title, proof in proofs.items()
+        if proof is not None
+    ]
+    if not told:
+        return []
+    shares = [
+        {each.name: words.answer(each) for each in proof.suspects} if proof else {}
+        for proof in proofs.values()
+    ]
+    rows = tuple(
+        (each["name"], each["a"] or "–", each["b"], *(of.get(each["name"], "") for of in shares))
+        for each in ablation.suspects
+    )
+    heads = (_("Suspect"), "A", "B", _("Time"), _("Processor time"))
+    return [Paragraph("\n\n".join(told)), Table(ablation.campaign.title, heads, rows)]
