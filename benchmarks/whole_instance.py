@@ -21,6 +21,8 @@ PACE = {
     "BENCHLAB_HEARTBEAT_SECONDS": "1",
     "BENCHLAB_HEARTBEAT_TIMEOUT_SECONDS": "6",
     "BENCHLAB_SUPERVISE_SECONDS": "1",
+    # Faults make the machine busy, and runs that are withdrawn for that say nothing of them.
+    "BENCHLAB_LEAVE_OUT_INVALID": "0",
 }
 OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 

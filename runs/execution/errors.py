@@ -34,12 +34,13 @@ def _quoted(value: object) -> str | Wording:
 class ServerFault(TargetProblem):
     """No run can be executed on the server until somebody has mended it.
 
-    Then `needed_bytes` are free there, and the base directory's file system is the one mounted at
-    `mount` (empty: any).
+    Then `needed_bytes` are free there, the base directory's file system is the one mounted at
+    `mount` (empty: any), and sudo allows the action `privilege` (empty: none).
     """
 
     needed_bytes = 0
     mount = ""
+    privilege = ""
 
 
 class HostUnreachable(TargetProblem):

@@ -56,12 +56,16 @@ _LOST = (
 _ENDED = ("was terminated by signal", "terminating connection")
 
 
+# What a database that is gone, or a full disk, may be behind.
+TO_EXPLAIN = frozenset(("step_failed", "password_not_set"))
+
+
 async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
     """The problem, or its underlying cause; `taken_over` from a worker that was lost.
 
     Call it before anything is stopped or removed.
     """
-    if problem.code != "step_failed" and not problem.code.startswith("pgbench_"):
+    if problem.code not in TO_EXPLAIN and not problem.code.startswith("pgbench_"):
         return problem
     try:
         return await _deeper(problem, bench, taken_over=taken_over)

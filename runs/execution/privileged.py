@@ -8,10 +8,13 @@ permission for it is widened and restored (`runs.execution.leftovers`).
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from runs.execution.errors import TargetProblem
+from runs.execution.errors import ServerFault, TargetProblem
 from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
+
+P = TypeVar("P", bound=TargetProblem)
 
 SYSCTL = "/usr/sbin/sysctl"
 CPUPOWER = "/usr/bin/cpupower"
@@ -95,8 +98,22 @@ def as_root(name: str, command: Command, granted: Collection[str]) -> tuple[str,
 
 
 def missing(name: str, reason: str) -> TargetProblem:
-    """An action that was requested but is not possible: `privilege_missing`."""
-    return TargetProblem(
+    """An action that was requested but is not ticked: `privilege_missing`."""
+    return _missing(TargetProblem, name, reason)
+
+
+def failed(name: str, said: str) -> TargetProblem:
+    """One that failed: the server is at fault where sudo does not allow it, or is not there."""
+    reason = said.strip()[-500:]
+    if "sudo" not in reason:
+        return missing(name, reason)
+    fault = _missing(ServerFault, name, reason)
+    fault.privilege = name
+    return fault
+
+
+def _missing(kind: type[P], name: str, reason: str) -> P:
+    return kind(
         "%(title)s: %(reason)s",
         code="privilege_missing",
         remedy=_("Tick it on the server's page, and install the sudoers fragment shown there."),

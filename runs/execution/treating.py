@@ -136,7 +136,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
     if kept.exit_status in {NOT_THERE, NOT_KNOWN}:
         raise _cannot_be_set_back(node, name, kept)
     if kept.exit_status != 0:
-        raise privileged.missing(name, (kept.stderr + kept.stdout).strip()[-500:])
+        raise privileged.failed(name, kept.stderr + kept.stdout)
     command = privileged.SETTINGS[name][value]
     try:
         await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
@@ -207,7 +207,7 @@ async def _as_root(
     argv = privileged.as_root(name, command, node.privileges)
     done = await bench.step(step, argv, check=False, on=node)
     if done.exit_status != 0:
-        raise privileged.missing(name, (done.stderr + done.stdout).strip()[-500:])
+        raise privileged.failed(name, done.stderr + done.stdout)
 
 
 async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:

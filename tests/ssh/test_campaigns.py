@@ -271,6 +271,22 @@ def test_preflight_finds_that_sudo_refuses_what_the_campaign_needs(server, allow
 
 
 @pytest.mark.probes
+@pytest.mark.refused
+def test_sudo_that_is_taken_away_after_queueing_holds_the_server_until_it_is_back(server, allow):
+    needs_writable("/proc/sys/vm/drop_caches")
+    allow("perf")
+    campaign = campaigns.create(draft=treated_draft(server, cold_cache=True))
+    execution.execute(leases.claim(server_id=server.pk, holder="test"))
+    server.refresh_from_db()
+    assert (server.state, server.problem_code) == (Server.State.REFUSED, "privilege_missing")
+    assert server.needs["privilege"] == "drop_caches"
+    assert campaign.runs.get().state == Run.State.QUEUED
+    assert servers.inspect(server=server).state == Server.State.REFUSED
+    allow("drop_caches")
+    assert servers.inspect(server=server).state == Server.State.READY
+
+
+@pytest.mark.probes
 def test_a_machine_without_cpufreq_is_found_before_queueing(server):
     if server.environment.facts["governor"]:
         pytest.skip("this machine has governors")

@@ -83,6 +83,9 @@ def test_one_run_meets_a_folder_that_cannot_be_written_and_the_others_wait(
     japanese = client.get(f"/servers/{server.slug}/", headers={"accept-language": "ja"})
     assert "に書き込めません" in japanese.content.decode()
 
+    # Whatever has to be cleaned up there first: it is looked at again all the same.
+    assert server.needs_sweep
+    assert server.pk in supervision._with_work()
     look_again(server)
     assert server.state == "refused"
     assert not next_run(server)

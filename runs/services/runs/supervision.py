@@ -116,7 +116,7 @@ def _with_work() -> set[int]:
     ids |= set(left.values_list("server_id", flat=True).distinct())
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")
     ids |= set(to_sweep.values_list("pk", flat=True))
-    ids |= _generators_away(waiting)
+    ids |= _generators_away(waiting) | _at_fault()
     ids |= _needed_by_schedules()
     return ids - set(busy.values_list("server_id", flat=True))
 
@@ -127,6 +127,13 @@ def _needed_by_schedules() -> set[int]:
     needed = schedule_servers.measured_by(active) | schedule_servers.loading_for(active)
     away = _away_for(PAUSE_WITHOUT_WORK).filter(pk__in=needed)
     return {server.pk for server in away | _awaiting_installations()}
+
+
+def _at_fault() -> set[int]:
+    """Servers at fault that runs wait for, whatever else has to be done there before."""
+    open_runs = Run.objects.filter(state__in=(Run.State.QUEUED, Run.State.LOST))
+    held = open_runs.filter(campaign__paused_at=None, server__in=_away())
+    return set(held.order_by().values_list("server_id", flat=True).distinct())
 
 
 def _generators_away(waiting: QuerySet[Run]) -> set[int]:

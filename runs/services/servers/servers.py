@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.execution import ssh
+from runs.execution import privileged, ssh
 from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.errors import (
     CommandTimeout,
@@ -37,12 +37,13 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, logins, machines, ssh_keys
-from runs.wording import put
+from runs.wording import gettext_noop, put
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
 # Problems that may have gone by the next check, without anybody fixing something here.
 PASSING = (HostUnreachable, ConnectionLost, CommandTimeout)
+SUDO_REFUSES = gettext_noop("sudo does not allow it")
 # If these were edited during an inspection, it has looked at something else.
 _LOOKED_AT = ("address", "port", "username", "base_dir", "jump_id", "ssh_key_id")
 
@@ -226,6 +227,7 @@ def record_problem(*, server: Server, problem: TargetProblem) -> Server:
 def hold(*, server: Server, fault: ServerFault, run: Run) -> None:
     """No run starts on the server until a check finds the fault mended that this run has met."""
     needs = {"run": run.pk, "free_bytes": fault.needed_bytes, "mount": fault.mount}
+    needs |= {"privilege": fault.privilege} if fault.privilege else {}
     Server.objects.filter(pk=server.pk).update(needs=needs)
     record_problem(server=server, problem=fault)
 
@@ -328,6 +330,9 @@ async def _look(
             raise disk_too_small(base.path, needed=needed, free=free)
         if server.problem_code == TooFewSessions.code and not await host.allows_sessions():
             raise TooFewSessions(server.problem)
+        for privilege in {needs.get("privilege", "")} & set(server.privileges):
+            if await privileged.refused(host, [privilege]):
+                raise privileged.failed(privilege, SUDO_REFUSES)
         return await discover(host, server.bindirs, base_dir=server.base_dir), free
 
 
