@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.charts import palette
 from runs.charts.figure import Figure, layout, title
-from runs.charts.scaling import Words, note_line, without_empty_notes
+from runs.charts.scaling import Line, Words, note_line, without_empty_notes
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
@@ -74,12 +74,28 @@ def bars(
     }
 
 
+def of_single_points(lines: Sequence[Line]) -> list[Group]:
+    """Lines that have one point each as bars beside each other: at one level no line is drawn.
+
+    Empty where a line has more, or where there is a single one.
+    """
+    points = [(line.label, point) for line in lines for point in line.points]
+    if len(points) < 2 or any(len(line.points) > 1 for line in lines):
+        return []
+    found = (
+        Bar(label, each.median, each.minimum, each.maximum, each.n, each.mark, each.note)
+        for label, each in points
+    )
+    return [Group("", tuple(found))]
+
+
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:
     shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
     has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
     known = without_empty_notes(
         [[bar.minimum, bar.maximum, words.number(bar.n, bar.mark), bar.note] for bar in shown]
     )
+    name = "<b>%{fullData.name}</b><br>" if group.label else ""
     trace: dict[str, Any] = {
         "type": "bar",
         "name": group.label,
@@ -93,7 +109,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
         "textangle": 0,
         "cliponaxis": False,
         "hovertemplate": (
-            f"<b>%{{fullData.name}}</b><br>%{{x}}<br>{words.median}: %{{y:,.6~g}}"
+            f"{name}%{{x}}<br>{words.median}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
             f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
         ),

@@ -9,8 +9,10 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
 from django.utils.safestring import SafeString
@@ -25,6 +27,7 @@ KEEP_SECONDS = 3600
 # A silent Redis is not asked again for so long: each request would wait for it.
 AWAY_SECONDS = 5.0
 SHARED = ("machines", "shared")
+MADE_BY = {".py", ".html", ".mo"}
 
 
 @dataclass(frozen=True)
@@ -57,20 +60,35 @@ def versions(campaigns: Iterable[int]) -> Versions:
 
 
 def answer(key: object, version: str | None, make: Callable[[], T]) -> T:
-    """What was made for this key, language and version, or is made now; made each time for None.
+    """What this release made for this key, language and version, or is made now; always for None.
 
     `key` is told apart by its repr. The answer is text, or whatever else JSON has; lists come back
     as lists.
     """
     if version is None:
         return make()
-    asked = repr((key, get_language(), version))
+    asked = repr((key, get_language(), version, code()))
     name = f"answer:{hashlib.sha256(asked.encode()).hexdigest()}"
     found: T | None = _cached(lambda: cache.get(name))
     if found is None:
         found = make()
         _cached(lambda: cache.set(name, found, KEEP_SECONDS))
     return found
+
+
+@lru_cache(maxsize=1)
+def code() -> str:
+    """A digest of the files that answers are made by: those of another release are asked by nobody.
+
+    Of names, sizes and times of change, read once in a process.
+    """
+    digest = hashlib.sha256()
+    for folder in ("runs", "templates", "locale"):
+        for path in sorted((settings.BASE_DIR / folder).rglob("*")):
+            if path.suffix in MADE_BY:
+                found = path.stat()
+                digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def html(key: object, version: str | None, make: Callable[[], SafeString]) -> SafeString:

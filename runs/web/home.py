@@ -100,11 +100,13 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
     return listed.values_list("pk", flat=True)[:NEWEST_FINDINGS]
 
 
-def _findings(of: Sequence[int]) -> list[tuple[Campaign, list[ratios.Finding]]]:
+def _findings(of: Sequence[int]) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
     """The results of these campaigns, if they compare anything, the newest first."""
     newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
     found = ratios_of_executed(newest)
     listed = sorted(found, key=lambda each: each.pk, reverse=True)
     return [
-        (each, ratios.findings(found[each], designs.words(each))) for each in listed if found[each]
+        (each, ratios.folded(ratios.findings(found[each], designs.words(each))))
+        for each in listed
+        if found[each]
     ]

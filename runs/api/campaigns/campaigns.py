@@ -25,7 +25,7 @@ from runs.models.campaigns import Origin
 from runs.selectors import validity
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
-from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns import campaigns, sentences
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
@@ -125,6 +125,11 @@ class CampaignDetailSerializer(CampaignSerializer):
     expected_every = serializers.SerializerMethodField()
     tracked_ref = serializers.CharField(source="campaign.tracked_ref")
     cells = serializers.SerializerMethodField()
+    summary = serializers.SerializerMethodField()
+
+    def get_summary(self, row: CampaignRow) -> list[str]:
+        """What its page says first: a sentence for each two things that it compares."""
+        return sentences.of_campaign(row.campaign)
 
     def get_configurations(self, row: CampaignRow) -> list[str]:
         """The slugs of all configurations, the baseline first."""

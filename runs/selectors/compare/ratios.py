@@ -6,8 +6,9 @@ are also compared with the first of them, under the same levels.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from runs.analysis.inference import PROVEN, Inference
@@ -19,7 +20,8 @@ from runs.selectors.campaigns.grids import Measured
 from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.known_noise import Scope
-from runs.selectors.compare.ratio_pairs import RatioPair, ratio_pairs
+from runs.selectors.compare.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
+from runs.selectors.compare.series_cells import VERSION
 
 # By the key of the cell and the name of the metric.
 Summaries: TypeAlias = Mapping[tuple[int, str], Summary]
@@ -78,8 +80,26 @@ def ratios(
     return _rows(pairs, metric_name, summaries, _judge([metric_name], [pairs], scopes, every))
 
 
+def concluding(
+    subjects: Sequence[str], by_subject: Callable[[str], list[RatioRow]]
+) -> list[RatioRow]:
+    """What a campaign with these subjects concludes: the rows of the table of each question.
+
+    Of many versions the newest against the oldest, then each step. `by_subject` gives the table
+    about a subject; that of "" answers the first question.
+    """
+    first = by_subject("")
+    asked = {row.subject for row in first} | {STEPS}
+    rows = [*first, *(row for name in subjects if name not in asked for row in by_subject(name))]
+    if STEPS not in subjects:
+        return rows
+    newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
+    ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
+    return [*ends, *by_subject(STEPS)]
+
+
 def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
-    """The ratio tables of campaigns executed here, each for the metric of this name.
+    """What campaigns executed here conclude, each of the metric of this name.
 
     At most seven queries; nine for each where they have more values together than a judge reads:
     each gets the answer that it has alone. The campaigns come with their scenarios.
@@ -89,18 +109,39 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         cells[cell.campaign_id].append(cell)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
-        return {campaign: ratios(campaign, name) for campaign, name in campaigns.items()}
-    pairs = {
-        campaign: _pairs(cells[campaign.pk], summaries, name, None)
+        return {
+            campaign: concluding(
+                subjects(cells[campaign.pk]),
+                partial(_by_subject, campaign, name),
+            )
+            for campaign, name in campaigns.items()
+        }
+    tables = {
+        campaign: {
+            subject: _pairs(cells[campaign.pk], summaries, name, None, subject)
+            for subject in ("", *subjects(cells[campaign.pk]))
+        }
         for campaign, name in campaigns.items()
+    }
+    pairs = {
+        campaign: [each for of in found.values() for each in of]
+        for campaign, found in tables.items()
     }
     scopes = _scopes(pairs)
     among = [each for of_campaign in cells.values() for each in of_campaign]
     judge = _judge(set(campaigns.values()), pairs.values(), scopes, among)
-    return {
-        campaign: _rows(pairs[campaign], name, summaries, judge)
+    found = {
+        campaign: {
+            subject: _rows(each, name, summaries, judge)
+            for subject, each in tables[campaign].items()
+        }
         for campaign, name in campaigns.items()
     }
+    return {campaign: concluding(list(of)[1:], of.__getitem__) for campaign, of in found.items()}
+
+
+def _by_subject(campaign: Campaign, metric_name: str, subject: str) -> list[RatioRow]:
+    return ratios(campaign, metric_name, subject=subject)
 
 
 def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:

@@ -20,6 +20,7 @@ from runs.selectors.campaigns import campaigns, factor_names, metrics
 from runs.selectors.campaigns.campaigns import Progress
 from runs.selectors.compare import summary
 from runs.selectors.compare.ratio_pairs import STEPS
+from runs.selectors.compare.ratios import RatioRow, concluding
 from runs.selectors.compare.series_cells import VERSION
 from runs.selectors.compare.verdict_words import printed_size
 
@@ -132,19 +133,24 @@ def _campaigns(edition: Edition) -> QuerySet[Campaign]:
 
 def _part(campaign: Campaign) -> Part:
     metric = metrics.primary(campaign)
-    steps = campaigns.ratios(campaign, metric.name, subject=STEPS) if metric else []
-    every = campaigns.ratios(campaign, metric.name, subject=VERSION) if metric else []
-    words = factor_names.words(campaign).among(row.levels for row in steps)
-    pairs = summary.by_pair(steps, words)
-    told = {names: summary.of_pair(*names, rows) for names, rows in pairs.items()}
-    decided = {names for names, rows in pairs.items() if any(r.comparison.is_proven for r in rows)}
+
+    def by_subject(subject: str) -> list[RatioRow]:
+        return campaigns.ratios(campaign, metric.name, subject=subject) if metric else []
+
+    rows = concluding((VERSION, STEPS), by_subject)
+    words = factor_names.words(campaign).among(row.levels for row in rows)
+    pairs = summary.by_pair(rows, words)
+    told = [
+        (summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
+        for names, own in pairs.items()
+    ]
     return Part(
         campaign,
         metric,
         campaigns.progress(campaign),
-        next(reversed(summary.of_table(every, words).values()), "") if len(pairs) > 1 else "",
-        [sentence for names, sentence in told.items() if names in decided],
-        [sentence for names, sentence in told.items() if names not in decided],
+        next((sentence for sentence, _is_proven in told), ""),
+        [sentence for sentence, is_proven in told[1:] if is_proven],
+        [sentence for sentence, is_proven in told[1:] if not is_proven],
     )
 
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.summary import Summary
-from runs.charts.bars import Bar, Group, bars
+from runs.charts.bars import Bar, Group, bars, of_single_points
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
@@ -119,6 +119,9 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
     lines = campaigns.lines(campaign, metric.name)
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, x_title=x_title, y_title=_with_unit(metric), words=words)
+    if at_one_level := of_single_points(lines):
+        y_title = _with_unit(metric)
+        return bars(at_one_level, x_title=_("Version"), y_title=y_title, words=words)
     groups = [
         Group(row.label, tuple(_bars(row.cells, grid.columns)), row.major) for row in grid.rows
     ]

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
+from runs.charts.bars import bars, of_single_points
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.models.campaigns import Origin
@@ -31,6 +32,7 @@ from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare.ratio_pairs import STEPS, subjects
+from runs.selectors.compare.ratios import concluding
 from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
@@ -39,6 +41,7 @@ from runs.templatetags.access import may_here
 from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, ratios
+from runs.web.campaigns.heat import HeatTable, heat_table
 
 # The factor that the ratios are about, and the metric that chart and tables show.
 BY, METRIC = "by", "metric"
@@ -101,6 +104,8 @@ ESTIMATE_SECONDS = 30
 MOST_OF_A_CAUSE = 5
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
+# A table of more rows of cells is unfolded by the reader.
+MOST_OPEN_ROWS = 6
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,8 @@ class Shown:
     """
 
     findings: SafeString
+    # The sentence of the whole, for whoever shares the page.
+    lead: str
     more_rounds: int | None
     has_history: bool
     results: SafeString
@@ -223,7 +230,7 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
     found = _Found(campaign, given, versions)
     key = (campaign.pk, query(given))
 
-    def judged() -> tuple[str, int | None, bool, str]:
+    def judged() -> tuple[str, str, int | None, bool, str]:
         written = _written("campaigns/_kept.html#results", _results_of(found))
         return *_conclusion(found), written
 
@@ -234,10 +241,13 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
             campaign_selectors.measured_again(found.campaign),
         )
 
-    findings, more, has_history, table = caching.answer(("results", key), versions.results, judged)
+    findings, lead, more, has_history, table = caching.answer(
+        ("results", key), versions.results, judged
+    )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
     return Shown(
         findings=SafeString(findings),
+        lead=lead,
         more_rounds=more,
         has_history=has_history,
         results=SafeString(table),
@@ -314,20 +324,9 @@ class _Found:
         return self.ratios_by(self.subject)
 
     @property
-    def conclusions(self) -> list[list[RatioRow]]:
-        """The table of each question. Of many versions: the newest against the base, and steps."""
-        first = self.ratios_by("")
-        asked = {row.subject for row in first}
-        tables = [first, *(self.ratios_by(name) for name in self.subjects if name not in asked)]
-        if STEPS not in self.subjects:
-            return tables
-        return [_of_newest(rows) if rows is not tables[-1] else rows for rows in tables]
-
-
-def _of_newest(rows: list[RatioRow]) -> list[RatioRow]:
-    """These without the versions between the newest and the base."""
-    newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
-    return [row for row in rows if row.subject != VERSION or row.head_label == newest]
+    def conclusions(self) -> list[RatioRow]:
+        """What the campaign concludes of the metric that is shown."""
+        return concluding(self.subjects, self.ratios_by)
 
 
 def again(campaign: Campaign, versions: Versions) -> Campaign:
@@ -342,13 +341,14 @@ def _written(part: str, context: dict[str, Any]) -> SafeString:
     return without_indents(render_to_string(part, context))
 
 
-def _conclusion(found: _Found) -> tuple[SafeString, int | None, bool]:
-    """What was found, how many rounds may decide more, and whether there is a history."""
-    told = [each for rows in found.conclusions for each in ratios.findings(rows, found.words)]
+def _conclusion(found: _Found) -> tuple[SafeString, str, int | None, bool]:
+    """What was found and its first sentence, how many rounds may decide more, whether a history."""
+    told = ratios.findings(found.conclusions, found.words)
     written = SafeString()
     if told:
-        written = render_to_string("campaigns/_parts.html#findings", {"findings": told})
-    return written, more_rounds(found.campaign, found.ratios), _has_history(found.campaign)
+        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(told))
+    lead = told[0].summary if told else ""
+    return written, lead, more_rounds(found.campaign, found.ratios), _has_history(found.campaign)
 
 
 def _results_of(found: _Found) -> dict[str, Any]:
@@ -364,9 +364,18 @@ def _results_of(found: _Found) -> dict[str, Any]:
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
         "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
+        "heat": _heat(found),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
         "switch": _switch(found),
     }
+
+
+def _heat(found: _Found) -> HeatTable | None:
+    """The steps of many versions at a glance; None for few."""
+    if STEPS not in found.subjects or found.metric is None:
+        return None
+    steps, totals = found.ratios_by(STEPS), found.ratios_by(VERSION)
+    return heat_table(steps, totals, found.words, found.metric.direction) if steps else None
 
 
 def _switch(found: _Found) -> list[tuple[str, str, bool]]:
@@ -389,6 +398,7 @@ def _cells_of(found: _Found) -> dict[str, Any]:
     return {
         "metric": found.metric,
         "grid": grid,
+        "most_open_rows": MOST_OPEN_ROWS,
         "factor_title": factor_title(campaign, grid.factor),
         "rows": part(grid.page, CELLS, found.given) if grid.page else None,
         "order": listed(
@@ -481,16 +491,15 @@ def _figure(
     lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
+    words = Words(median=_("median"), range=_("min–max"), runs=_("runs"), unknown=_("unknown"))
+    y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
+    if groups := of_single_points(lines):
+        return bars(groups, x_title=_("Version"), y_title=y_title, words=words)
     figure = scaling(
         lines,
         x_title=factor_title(campaign, factor),
-        y_title=f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title),
+        y_title=y_title,
         from_zero=not metric.is_ratio,
-        words=Words(
-            median=_("median"),
-            range=_("min–max"),
-            runs=_("runs"),
-            unknown=_("unknown"),
-        ),
+        words=words,
     )
     return annotations.on_lines(figure, campaign, metric.name, factor)

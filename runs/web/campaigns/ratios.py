@@ -18,6 +18,8 @@ from runs.selectors.compare.verdict_words import TAKEN, size_of_all
 NARROWEST = math.log(1.1)
 # For further places a verdict only shows their number: the table has them all.
 MOST_PLACES = 40
+# More findings than this are shown where they have decided something.
+MOST_UNFOLDED = 4
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Finding:
     summary: str
     doubt: str
     verdicts: list[tuple[str, str, str]]
+    is_decided: bool = False
 
 
 def ratio_lines(
@@ -80,9 +83,28 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
     """The verdicts of each pair that was compared, with the levels that they hold for."""
     words = words.among(row.levels for row in rows)
     return [
-        Finding(of_pair(*names, own), _doubt(own), _verdicts(own, words))
+        Finding(
+            of_pair(*names, own),
+            _doubt(own),
+            _verdicts(own, words),
+            any(row.comparison.is_proven for row in own),
+        )
         for names, own in by_pair(rows, words).items()
     ]
+
+
+def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """What a page shows of many findings at once, and what a reader unfolds.
+
+    The first says the whole, such as the newest version on the oldest, and is always shown.
+    """
+    if len(found) <= MOST_UNFOLDED:
+        return {"findings": list(found), "others": []}
+    first, *rest = found
+    return {
+        "findings": [first, *(each for each in rest if each.is_decided)],
+        "others": [each for each in rest if not each.is_decided],
+    }
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:

@@ -23,14 +23,13 @@ from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.selectors.runs import closed_loop
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
+from runs.web.campaigns.heat import shade
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100
 MOST_QUESTIONS = 5
-# The steps of the heat table: an effect from this ratio on is as strong as colour gets.
-STEPS = (1.03, 1.1, 1.3, 2.0)
 
 
 @dataclass(frozen=True)
@@ -332,14 +331,11 @@ def _heat_place(
     verdict = verdict_word(each)
     if each.ratio is None:
         return HeatPlace("–", "", verdict, "", at, validity.mark(each.judged))
-    size = max(each.ratio, 1 / each.ratio)
-    strength = sum(size >= step for step in STEPS)
-    is_better = (each.ratio > 1) == (better != "lower")
     return HeatPlace(
         text=ratio(each.ratio),
         change=compare_words.change(each.ratio),
         verdict=verdict,
-        step=f"{'up' if is_better else 'down'}-{strength}" if strength and each.is_proven else "",
+        step=shade(each, better),
         at=at,
         doubt=validity.mark(each.judged),
     )

@@ -212,9 +212,9 @@ def test_the_line_of_versions_leads_to_a_form_with_the_newest_release_of_each(
     member, ready_server, step, ticked
 ):
     factories.installation(ready_server, "16.1", has_psql=True, pgbench_version_num=160001)
-    assert "/campaigns/new/?scenario=fixed-point-read&amp;versions=all&amp;duration=30" in (
-        member.get("/versions/").content.decode()
-    )
+    line = member.get("/versions/").content.decode()
+    assert 'href="/observations/new/"' in line
+    assert "/campaigns/new/?scenario=fixed-point-read&amp;versions=16,17&amp;duration=30" in line
     page = member.get(f"/campaigns/new/?scenario=fixed-point-read&versions={step}&duration=30")
     form = page.context["form"]
     chosen = ready_server.installations.filter(pk__in=form.initial["installations"])
@@ -265,6 +265,27 @@ def test_every_door_says_the_same_sentence_of_a_campaign(client, finished_campai
     ):
         response = client.get(door)
         assert sentence in html.unescape(response.content.decode()), door
+    by_api = client.get("/api/v1/campaigns/finished/", headers={"Accept-Language": language})
+    assert by_api.json()["summary"] == [sentence]
+    shared = client.get("/campaigns/finished/").content.decode()
+    assert f'<meta name="description" content="{sentence}">' in html.unescape(shared)
+
+
+def test_many_versions_are_a_table_of_steps_at_a_glance(client, ready_server):
+    factors = {"version": ["12.22", "14.19", "16.14", "18.4"], "clients": [1, 2]}
+    campaign = factories.campaign("line", on=ready_server, factors=factors)
+    factories.finish_all(campaign, gain={"12.22": 1.0, "14.19": 0.9, "16.14": 0.9, "18.4": 1.2})
+    page = " ".join(client.get("/campaigns/line/").content.decode().split())
+    table = page[page.index('class="table heat"') :]
+    table = re.sub(r"<[^>]+>", " ", table[: table.index("</table>")])
+    rows = re.findall(r"(14\.19|16\.14|18\.4) ((?:[^%]*%){4})", table)
+    changes = {version: re.findall(r"[+-][\d.]+ %", cells) for version, cells in rows}
+    # The step at 1 and at 2 clients and on average, and the total since 12.22.
+    assert changes["14.19"] == ["-10.0 %"] * 4
+    assert changes["16.14"][3] == "-10.0 %"
+    assert changes["18.4"] == ["+33.3 %"] * 3 + ["+20.0 %"]
+    assert "heat__cell--down-2" in page
+    assert "heat__cell--up-3" in page
 
 
 def test_the_chart_has_a_line_for_each_version(client, finished_campaign):
