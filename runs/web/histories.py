@@ -1,7 +1,5 @@
-"""Histories of uploads: their page, deciding about changes, and the badge of a campaign."""
+"""Histories of uploads: their page, and deciding about changes."""
 
-import hashlib
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,19 +13,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
-from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
+from runs.charts.sparkline import sparkline
 from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics as campaign_metrics
-from runs.selectors.compare.verdict_words import VERDICTS, size, verdict_word
 from runs.selectors.histories import histories
-from runs.selectors.histories.histories import Badge, Histories, History, HostChange
+from runs.selectors.histories.histories import Histories, History, HostChange
 from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
@@ -37,6 +34,7 @@ from runs.templatetags.factors import level
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
 LONGEST_LINE = 300
+GONE = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
 # What a reader of a chart looks for first, in this order.
 _TITLES = {
     "cpu_model": gettext_noop("CPU"),
@@ -103,6 +101,16 @@ class SeriesPart:
     host_changes: list[HostPart]
 
     @property
+    def standing(self) -> Change | None:
+        """Its newest change that nobody and nothing took back."""
+        return next((each for each in self.changes if each.decision not in GONE), None)
+
+    @property
+    def sparkline(self) -> str:
+        """Its shape."""
+        return sparkline([point.median for point in self.history.points])
+
+    @property
     def is_thinned(self) -> bool:
         """Whether there are more points than the chart has."""
         return len(self.history.points) < self.history.total
@@ -117,16 +125,29 @@ def shown_histories(
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
     found = histories.histories(campaign, metric=metric, levels=levels)
     hosts = histories.host_changes(found.series)
+    parts = [_part(each, found, hosts.get(each.key, ())) for each in found.series]
     return {
         "campaign": campaign,
         "metrics": metrics,
         "metric": found.metric,
         "found": found,
-        "parts": [_part(each, found, hosts.get(each.key, ())) for each in found.series],
+        "parts": parts,
+        "wall": _wall(parts),
+        "changed": sum(each.standing is not None for each in parts),
         "decisions": [
             (each.value, each.label) for each in Change.Decision if each != Change.Decision.REFUTED
         ],
     }
+
+
+def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
+    """All series at once with the numbers of their charts: those that changed last go first."""
+    numbered = list(enumerate(parts, start=1))
+    if len(parts) < 2:
+        return []
+    changed = [each for each in numbered if each[1].standing]
+    changed.sort(key=lambda each: -(each[1].standing.pk if each[1].standing else 0))
+    return [*changed, *(each for each in numbered if not each[1].standing)]
 
 
 def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
@@ -198,11 +219,10 @@ def _decided(each: History) -> list[Decided]:
 
 def _marks(each: History) -> list[Mark]:
     """The valid changes: without those that a person or later runs have refuted."""
-    gone = (Change.Decision.DISMISSED, Change.Decision.REFUTED)
     marks = []
     for change in each.changes:
         place = histories.place(change, each.points)
-        if change.decision not in gone and place is not None:
+        if change.decision not in GONE and place is not None:
             is_step = change.kind in Change.STEPS
             at = each.points[place].at
             marks.append(Mark(at, change.before, change.after, is_step))
@@ -291,62 +311,3 @@ def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
 def _uploaded(request: HttpRequest) -> QuerySet[Campaign]:
     found = Campaign.objects.filter(origin=Origin.UPLOADED).select_related("scenario", "project")
     return projects.visible(found, to=request.user)
-
-
-SECONDS = 300
-COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "same": "#1b7f3b"}
-UNDECIDED = "#6b7078"
-LABEL = "BenchLab"
-# Pixels of a character at 11 px, and the room at both ends.
-WIDTH, PADDING = 6.6, 12
-
-
-@require_safe
-def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
-    """The verdict of the newest revision against the one before, or against `base`."""
-    shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
-    campaign = get_object_or_404(shown, slug=slug)
-    found = histories.badge(
-        campaign,
-        base=request.GET.get("base", ""),
-        metric=request.GET.get("metric", ""),
-        reader=request.user,
-    )
-    text = _words(found)
-    left, right = _width(LABEL), _width(text)
-    context = {
-        "label": LABEL,
-        "text": text,
-        "left": left,
-        "width": left + right,
-        "label_at": left / 2,
-        "text_at": left + right / 2,
-        "colour": COLOURS.get(found.verdict or "", UNDECIDED),
-    }
-    page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
-    # What a member sees, such as the verdict against a private base, is not for everybody's cache.
-    return _cached(request, page, is_public=not request.user.is_authenticated)
-
-
-def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:
-    """Caches keep it for some minutes, and ask again with its content's hash."""
-    who = {"public": True} if is_public else {"private": True}
-    patch_cache_control(page, max_age=SECONDS, **who)
-    etag = f'"{hashlib.sha256(page.content).hexdigest()[:32]}"'
-    page.headers["ETag"] = etag
-    answer = get_conditional_response(request, etag=etag, response=page)
-    return answer if isinstance(answer, HttpResponse) else page
-
-
-def _words(found: Badge) -> str:
-    if found.verdict is None:
-        return _("no revisions")
-    if found.inference is not None and found.inference.is_proven:
-        return size(found.inference) or verdict_word(found.inference)
-    return verdict_word(found.inference) if found.inference else str(VERDICTS[found.verdict])
-
-
-def _width(text: str) -> float:
-    """About as wide as the text is drawn; a Japanese character takes the room of two."""
-    places = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
-    return round(places * WIDTH + PADDING)

@@ -3,6 +3,7 @@
 from django.urls import URLPattern, URLResolver, path
 
 from runs.web import (
+    badges,
     changes,
     histories,
     home,
@@ -100,7 +101,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("campaigns/<slug:slug>/history/", histories.campaign_history, name="campaign-history"),
     path("campaigns/<slug:slug>/watch/", histories.campaign_watch, name="campaign-watch"),
-    path("campaigns/<slug:slug>/badge.svg", histories.campaign_badge, name="campaign-badge"),
+    path("campaigns/<slug:slug>/badge.svg", badges.campaign_badge, name="campaign-badge"),
     path("changes/", changes.change_list, name="change-list"),
     path("changes/<int:change_id>/decision/", histories.change_decide, name="change-decide"),
     path("webhooks/", changes.webhook_list, name="webhook-list"),

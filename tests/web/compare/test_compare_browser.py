@@ -119,7 +119,7 @@ def test_a_point_says_its_figures_and_leads_to_its_runs_by_mouse_and_keyboard(
 def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=single")
     page.locator("#chart").get_by_role("button", name="Zoom and hide lines").click()
-    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(2)
+    expect(page.locator("#compare-1-plot .scatterlayer .trace")).to_have_count(2, timeout=30_000)
     page.locator("#compare-1-plot .points path").last.hover(force=True)
     page.mouse.down()
     page.mouse.up()

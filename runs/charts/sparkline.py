@@ -1,0 +1,34 @@
+"""Sparklines: the shape of a series in the height of two lines of text."""
+
+from collections.abc import Sequence
+
+WIDTH, HEIGHT, MARGIN = 180, 36, 2
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """The `points` of an SVG polyline in a box of WIDTH times HEIGHT; empty below two values.
+
+    From the least to the greatest value; of more values than it has pixels, each pixel's extremes.
+    """
+    if len(values) < 2:
+        return ""
+    low, high = min(values), max(values)
+    scale = (HEIGHT - 2 * MARGIN) / (high - low) if high > low else 0.0
+    step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
+    drawn = range(len(values)) if len(values) <= 2 * WIDTH else _extremes(values)
+    return " ".join(
+        f"{MARGIN + place * step:.1f},{HEIGHT - MARGIN - (values[place] - low) * scale:.1f}"
+        for place in drawn
+    )
+
+
+def _extremes(values: Sequence[float]) -> list[int]:
+    """The places of the least and the greatest value of each pixel, in order."""
+    size = len(values) / WIDTH
+    kept: list[int] = []
+    for pixel in range(WIDTH):
+        places = range(int(pixel * size), min(int((pixel + 1) * size), len(values)))
+        if places:
+            ends = {min(places, key=values.__getitem__), max(places, key=values.__getitem__)}
+            kept += sorted(ends)
+    return kept

@@ -1,0 +1,74 @@
+"""The badge of a campaign: the verdict of its newest revision as a small picture."""
+
+import hashlib
+import unicodedata
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.cache import get_conditional_response, patch_cache_control
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from runs.models import Campaign
+from runs.selectors.access import projects
+from runs.selectors.compare.verdict_words import VERDICTS, size, verdict_word
+from runs.selectors.histories import histories
+from runs.selectors.histories.histories import Badge
+
+SECONDS = 300
+COLOURS = {"slower": "#b3261e", "faster": "#1b7f3b", "same": "#1b7f3b"}
+UNDECIDED = "#6b7078"
+LABEL = "BenchLab"
+# Pixels of a character at 11 px, and the room at both ends.
+WIDTH, PADDING = 6.6, 12
+
+
+@require_safe
+def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
+    """The verdict of the newest revision against the one before, or against `base`."""
+    shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)
+    campaign = get_object_or_404(shown, slug=slug)
+    found = histories.badge(
+        campaign,
+        base=request.GET.get("base", ""),
+        metric=request.GET.get("metric", ""),
+        reader=request.user,
+    )
+    text = _words(found)
+    left, right = _width(LABEL), _width(text)
+    context = {
+        "label": LABEL,
+        "text": text,
+        "left": left,
+        "width": left + right,
+        "label_at": left / 2,
+        "text_at": left + right / 2,
+        "colour": COLOURS.get(found.verdict or "", UNDECIDED),
+    }
+    page = render(request, "campaigns/badge.svg", context, content_type="image/svg+xml")
+    # What a member sees, such as the verdict against a private base, is not for everybody's cache.
+    return _cached(request, page, is_public=not request.user.is_authenticated)
+
+
+def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> HttpResponse:
+    """Caches keep it for some minutes, and ask again with its content's hash."""
+    who = {"public": True} if is_public else {"private": True}
+    patch_cache_control(page, max_age=SECONDS, **who)
+    etag = f'"{hashlib.sha256(page.content).hexdigest()[:32]}"'
+    page.headers["ETag"] = etag
+    answer = get_conditional_response(request, etag=etag, response=page)
+    return answer if isinstance(answer, HttpResponse) else page
+
+
+def _words(found: Badge) -> str:
+    if found.verdict is None:
+        return _("no revisions")
+    if found.inference is not None and found.inference.is_proven:
+        return size(found.inference) or verdict_word(found.inference)
+    return verdict_word(found.inference) if found.inference else str(VERDICTS[found.verdict])
+
+
+def _width(text: str) -> float:
+    """About as wide as the text is drawn; a Japanese character takes the room of two."""
+    places = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+    return round(places * WIDTH + PADDING)
