@@ -43,6 +43,11 @@ NEUTRAL: Mapping[str, str] = {
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
 }
+# Places, certificates and files of logs: nobody asks whether these made a difference.
+_IDLE = re.compile(
+    r"Preset|File Locations|Connections and Authentication / (?:Auth|SSL|Security|TCP)"
+    r"|Reporting and Logging / (?:Where|Process)|Client Connection Defaults / Locale"
+)
 _PARALLEL = re.compile(r"parallel|\Amax_worker_processes")
 _RECORDING = re.compile(r"\A(?:track_|compute_query_id|log_(?:statement|duration|min_duration))")
 _WRITTEN_BY = ("synchronous_commit", "default_toast_compression", "synchronous_standby_names")
@@ -186,7 +191,11 @@ def _settings(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
     for name, other in b.settings.items():
         own = a.settings.get(name)
         known = setting(name, b.major)
-        if known is None or known.is_preset or (own is not None and own.amount == other.amount):
+        if (
+            known is None
+            or _IDLE.match(known.category)
+            or (own is not None and own.amount == other.amount)
+        ):
             continue
         back = own.text if own is not None else NEUTRAL.get(name)
         if back is None or (own is None and back == other.text):

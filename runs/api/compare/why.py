@@ -132,6 +132,7 @@ class WhySerializer(Shape):
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
     instructions = InstructionsSerializer(default=None)
+    beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
 
@@ -151,6 +152,14 @@ class WhySerializer(Shape):
     def get_parts(self, found: Explanation) -> Any:
         """The parts that both sides know, the whole, and the server's processor time."""
         return PartSerializer(list(_parts(found)), many=True).data
+
+    def get_beside(self, found: Explanation) -> dict[str, list[float]]:
+        """Seconds per transaction on both sides of what works at the same time."""
+        difference = found.difference
+        if difference is None:
+            return {}
+        both = (difference.a, difference.b)
+        return {name: [getattr(side, name) for side in both] for name in words.BESIDE}
 
     def get_limits(self, found: Explanation) -> list[str]:
         """Codes of what cannot be split."""

@@ -30,6 +30,12 @@ PARTS = {
     "client_queue": gettext_lazy("client waiting for a processor"),
     "blocked": gettext_lazy("blocked"),
 }
+# What the server does at the same time, which is no part of the time of a transaction.
+BESIDE = {
+    "workers": gettext_lazy("beside: parallel workers"),
+    "others": gettext_lazy("beside: other processes of the server"),
+    "overlap": gettext_lazy("beside: client while the server works"),
+}
 LIMITS = {
     "no_usage": gettext_lazy("The load was too short to know who used the processors."),
     "no_queue": gettext_lazy(
@@ -117,19 +123,30 @@ def _sentences(found: Explanation) -> Iterator[str]:
         yield _difference(found, difference)
     if found.instructions is not None:
         a, b = found.instructions.a, found.instructions.b
-        yield _("%(b)s executes %(change)s instructions per transaction.") % {
-            "b": found.labels[1],
-            "change": f"{100 * (b / a - 1):+.1f} %",
-        }
+        words = {"b": found.labels[1], "change": f"{abs(100 * (b / a - 1)):.1f} %"}
+        if b < a:
+            yield _("%(b)s executes %(change)s fewer instructions per transaction.") % words
+        else:
+            yield _("%(b)s executes %(change)s more instructions per transaction.") % words
     if found.proof is not None:
         yield from proof_sentences(found.proof)
-    elif found.ablation is None and difference is not None and not found.obstacle:
+    elif found.ablation is None and not found.obstacle and _is_sure(difference):
         yield _untried(found)
+
+
+def _is_sure(difference: Difference | None) -> bool:
+    return difference is not None and (difference.rounds < 2 or _whole(difference).is_apart)
+
+
+def _whole(difference: Difference) -> Estimate:
+    """What is compared: the time, or processor time where the machine was not free."""
+    is_of_cpu = difference.is_crowded and difference.cpu is not None
+    return difference.cpu if is_of_cpu and difference.cpu else difference.seconds
 
 
 def _difference(found: Explanation, difference: Difference) -> str:
     is_of_cpu = difference.is_crowded and difference.cpu is not None
-    whole = difference.cpu if is_of_cpu and difference.cpu else difference.seconds
+    whole = _whole(difference)
     names = {"a": found.labels[0], "b": found.labels[1], "amount": amount(whole.value)}
     if difference.rounds >= 2 and not whole.is_apart:
         return _("It is not sure that %(b)s and %(a)s differ.") % names

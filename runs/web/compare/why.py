@@ -101,6 +101,7 @@ def context(found: Explanation) -> dict[str, Any]:
             for title, proof in zip((_("time"), _("processor time")), proofs, strict=True)
             if proof is not None
         ],
+        "has_no_time": bool(found.answers and found.answers.cpu and not found.answers.time),
         "length": words.length(found),
         "instructions": _instructions(found),
         "is_counting": found.counting is not None and found.counting.campaign.state in LIVE,
@@ -152,6 +153,11 @@ def _parts(difference: Difference) -> list[PartRow]:
     if difference.cpu is not None:
         title = _("processor time of the server")
         rows.append(_part(title, difference, "cpu", is_moved=difference.cpu.is_apart))
+    rows += [
+        PartRow(str(title), words.amount(a), words.amount(b), _signed(b - a), "", moved=False)
+        for name, title in words.BESIDE.items()
+        if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
+    ]
     return rows
 
 
