@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Campaign, HardwareProfile
+from runs.models import Campaign, Environment, HardwareProfile
 from runs.scenarios.definition import Place
 from runs.selectors.archive.reproduction import printed, reproduction, scenario_of
 from tests.api.archive.test_sources import places
@@ -119,6 +119,14 @@ def test_a_configuration_that_is_too_large_names_the_rule(server, asked):
     HardwareProfile.objects.update(memory_bytes=8 * 2**30)
     reasons = {each["code"]: each["reason"] for each in asked("wg1-2017-6-10").json()["changes"]}
     assert "more than 40 % of 8 GiB memory" in reasons["configuration"]
+
+
+def test_a_method_that_linux_does_not_have_is_left_out_and_said(server, asked):
+    Environment.objects.update(kernel="Linux 6.1.0")
+    answer = asked("wg1-2017-5-3", "true").json()
+    assert "fsync_writethrough" not in answer["campaign"]["levels"]["wal_sync_method"]
+    reasons = {each["code"]: each["reason"] for each in answer["changes"]}
+    assert reasons["wal_sync_method"] == "Linux does not have that method"
 
 
 def test_what_nobody_knows_of_a_print_is_said_to_be_unknown(server, asked):

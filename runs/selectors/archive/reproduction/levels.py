@@ -24,6 +24,7 @@ SHARE_OF_DISK = 0.25
 # The share of memory for shared_buffers.
 SHARE_OF_BUFFERS = 0.4
 SCALE, CLIENTS, CORES, BUFFERS = "scale", "clients", "cores", "shared_buffers"
+SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
 
 
 def parameter(choice: Choice, wanted: Parameter) -> int:
@@ -107,6 +108,10 @@ def _sized(
         there = [each for each in levels if _bytes(each) <= SHARE_OF_BUFFERS * room]
         if there and there != levels:
             return there, _("the memory of the server, of which shared_buffers get at most 40 %")
+    if factor.name == SYNC_METHOD and any(map(_is_linux, choice.servers)):
+        there = [each for each in levels if each not in NOT_ON_LINUX]
+        if there and there != levels:
+            return there, _("Linux does not have that method")
     theirs = _printed_cores(choice)
     if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
         scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
@@ -114,6 +119,10 @@ def _sized(
         told = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
         return [*scaled], told % words
     return levels, reason
+
+
+def _is_linux(server: Server) -> bool:
+    return bool(server.environment and server.environment.kernel.startswith("Linux"))
 
 
 def _runnable(
