@@ -320,6 +320,18 @@ def test_our_columns_name_the_versions_that_were_measured(server, asked, post, c
 
 
 @pytest.mark.usefixtures("whole_archive")
+def test_a_queued_campaign_keeps_the_changes_that_its_design_announced(server, asked, post):
+    faults = []
+    for slug in ("wg1-2013-2-2", "wg1-2013-3-6", "wg1-2017-9-4-2"):
+        answer = asked(slug, "true").json()
+        made = Campaign.objects.get(slug=post(answer["campaign"]).json()["slug"])
+        announced = {(each["code"], each["chosen"]) for each in answer["changes"]}
+        kept = {(each.code, each.chosen_text) for each in side_by_side(made).differences}
+        faults += [(slug, sorted(announced ^ kept))] if announced != kept else []
+    assert not faults
+
+
+@pytest.mark.usefixtures("whole_archive")
 def test_a_figure_beside_the_print_carries_the_mark_of_its_runs(server, asked, post, client):
     body = asked("wg1-2013-2-2", "true").json()["campaign"]
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])

@@ -3,6 +3,7 @@
 A campaign keeps what was found when it was queued, as codes and values; they are worded when shown.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,7 +151,11 @@ def _conditions(campaign: Campaign) -> Conditions:
     several = CampaignConfiguration.objects.filter(campaign=campaign).order_by("ordinal")
     one = campaign.configuration
     servers = Server.objects.filter(runs__campaign=campaign).distinct().order_by("name")
-    roles = [each.role for each in campaign.topology.nodes.all()] if campaign.topology else []
+    # A single server is in its topology in each of its roles.
+    placed: dict[str, set[int]] = defaultdict(set)
+    for node in campaign.topology.nodes.all() if campaign.topology else ():
+        placed[node.role].add(node.server_id)
+    databases = placed[TopologyNode.Role.DATABASE]
     return Conditions(
         scenario=registry.get(campaign.scenario.slug),
         levels=campaign.factors,
@@ -160,8 +165,8 @@ def _conditions(campaign: Campaign) -> Conditions:
         block_sizes={(each.block_size or 8192) // 1024 for each in installations},
         configurations=[one] if one else [each.configuration for each in several],
         hardware=[each.hardware for each in servers.select_related("hardware")],
-        machines=1 + roles.count(TopologyNode.Role.CLUSTERS),
-        has_generator=TopologyNode.Role.LOAD_GENERATOR in roles,
+        machines=1 + len(placed[TopologyNode.Role.CLUSTERS] - databases),
+        has_generator=bool(placed[TopologyNode.Role.LOAD_GENERATOR] - databases),
     )
 
 
