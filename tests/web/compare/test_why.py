@@ -13,6 +13,8 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Ablation, Campaign, Project, Run
 from runs.selectors.why import ablations
 from runs.services.campaigns import campaigns, repeats
+from runs.services.configurations import configurations
+from runs.services.configurations.contents import Content
 from runs.services.runs import artifacts, results
 from tests import factories
 
@@ -265,3 +267,35 @@ def test_there_is_no_verdict_where_the_control_is_not_one(member, address):
     measure(made.campaign, {**TIMES, AGAIN: 0.07})
     assert "No verdict: B again to B was 1." in member.get(address).context["sentence"]
     assert ablations.answers(made).time.explained == ()
+
+
+def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
+    """Both cells have the same version; the ablation's campaign has no configuration of its own."""
+    plain, tuned = (
+        configurations.create(name=name, description="", content=Content({DECOY: value}, ()))
+        for name, value in (("plain", "4"), ("tuned", "3"))
+    )
+    newest = ready_server.installations.filter(version="18.4")
+    draft = factories.draft(
+        ready_server,
+        installations=list(newest),
+        configuration=plain,
+        more_configurations=[tuned],
+        repeats=2,
+    )
+    campaign = campaigns.create(draft=draft)
+    for run in campaign.runs.select_related("cell"):
+        is_plain = run.cell.levels["configuration"] == "plain"
+        kept = settings(**{DECOY: "4" if is_plain else "3"})
+        plan = SCAN if is_plain else GATHER
+        finish(run, 0.1 if is_plain else 0.05, 9.0, settings=kept, plan=plan, compiler="7.5.0")
+    a, b = (campaign.cells.get(levels__configuration=name).pk for name in ("plain", "tuned"))
+    address = f"/compare/why/?a={a}&b={b}"
+    assert "configuration tuned needs" in member.get(address).content.decode()
+    made = queue(member, address)
+    assert [each["name"] for each in made.suspects] == [DECOY]
+    arms = {run.cell.levels["arm"]: run for run in made.campaign.runs.select_related("cell")}
+    assert set(arms) == {A, B, AGAIN, DECOY}
+    assert arms[DECOY].plan["settings"][DECOY] == "4"
+    for page in ("", "report/?format=html"):
+        assert member.get(f"/campaigns/{made.campaign.slug}/{page}").status_code == 200, page
