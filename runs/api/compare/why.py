@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -269,7 +270,7 @@ def _table(found: Explanation) -> Iterator[str]:
     ]
     if not any(shares):
         return
-    yield f"| {_('Suspect')} | {_('Time')} | {_('Processor time')} |"
+    yield f"| {_('Suspect')} | {pgettext('per transaction', 'Time')} | {_('Processor time')} |"
     yield "| --- | --- | --- |"
     for each in found.candidates:
         told = [proof_words.answer(of[each.name]) if each.name in of else "" for of in shares]

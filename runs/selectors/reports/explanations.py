@@ -2,6 +2,7 @@
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from runs.models import Ablation, Campaign
 from runs.reports.report import Block, Paragraph, Table
@@ -36,5 +37,5 @@ def _of(ablation: Ablation) -> list[Block]:
         (each["name"], each["a"] or "–", each["b"], *(of.get(each["name"], "") for of in shares))
         for each in ablation.suspects
     )
-    heads = (_("Suspect"), "A", "B", _("Time"), _("Processor time"))
+    heads = (_("Suspect"), "A", "B", pgettext("per transaction", "Time"), _("Processor time"))
     return [Paragraph("\n\n".join(told)), Table(ablation.campaign.title, heads, rows)]
