@@ -81,7 +81,15 @@ def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, 
         under = ({series_cells.VERSION: cell.version} if cell.version else {}) | cell.levels
         if all(level_text(under.get(name, "")) == text for name, text in levels):
             found[cell.series_key] = under
-    return found
+    return dict(sorted(found.items(), key=lambda each: _by_value(each[1])))
+
+
+def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
+    """The order of series: 2 clients before 16, and versions as their texts."""
+    return [
+        (name, False, level, "") if isinstance(level, int | float) else (name, True, 0, str(level))
+        for name, level in sorted(levels.items())
+    ]
 
 
 def all_changes() -> QuerySet[Change]:
