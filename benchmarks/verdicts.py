@@ -4,22 +4,26 @@
 
 Cells are measured in rounds whose order is random, as campaigns are. Noise is normal, normal with
 spikes, autocorrelated in time, and that of recorded pgbench runs in their time order
-(benchmarks/data/). Prints the tables of docs/statistics.md; --write puts them there. Eight minutes
-of a processor with 2,000 repetitions.
+(benchmarks/data/). Prints the tables of docs/statistics.md; --write puts them there, and the rates
+that pages name into runs/analysis/inference/error_rates.json. Ten minutes of a processor with 2,000
+repetitions. --histories has recorded series, a CSV file each (see benchmarks.histories).
 """
 
 import argparse
 import csv
 import itertools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import histories
 from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, critical, judge
 from runs.analysis.inference.jobs import BASELINE, Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.version_indices import Reading, indices
@@ -28,15 +32,19 @@ from runs.analysis.summary import summarise
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
-BEGIN, END = "<!-- begin: benchmarks.verdicts -->", "<!-- end: benchmarks.verdicts -->"
+RATES = Path(__file__).parents[1] / "runs" / "analysis" / "inference" / "error_rates.json"
 ROWS, ROUNDS = (1, 8, 20, 165), (3, 5, 10)
 SD = 0.02
 # Recorded runs are drawn in stretches of this many consecutive ones.
 STRETCH = 20
 FALSE = ("faster", "slower")
 # (n, standard deviation) of base and head.
-UNLIKE = (((10, 0.02), (3, 0.02)), ((10, 0.01), (3, 0.05)), ((3, 0.01), (3, 0.05)))
+UNLIKE = (
+    *(((10, 0.02), (3, 0.02)), ((10, 0.01), (3, 0.05)), ((10, 0.05), (3, 0.01))),
+    *(((3, 0.01), (3, 0.05)), ((5, 0.01), (3, 0.05)), ((5, 0.01), (5, 0.05))),
+)
 
+Rates = dict[str, list[dict[str, Any]]]
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 Source = Callable[[Random, int], Floats]
@@ -61,19 +69,36 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="put the tables into the docs")
+    parser.add_argument("--histories", type=Path, help="a folder of recorded series")
     options = parser.parse_args()
-    lines = []
-    for line in report(np.random.default_rng(options.seed), options.repetitions):
-        print(line, flush=True)
-        lines.append(line)
+    rates: Rates = {}
+    _put("verdicts", report(random_of(options.seed), options.repetitions, rates), options.write)
+    if options.histories:
+        _put("histories", histories.of_folder(options.histories), options.write)
     if options.write:
-        text = DOCS.read_text()
-        made = "\n".join([BEGIN, "", *lines, "", END])
-        DOCS.write_text(re.sub(f"{BEGIN}.*{END}", lambda _match: made, text, flags=re.DOTALL))
+        RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
 
 
-def report(random: Random, repetitions: int) -> Iterator[str]:
-    """The tables as Markdown."""
+def random_of(seed: int) -> Random:
+    """Random numbers of their own, so that the other tables stay as they are."""
+    return np.random.default_rng(seed)
+
+
+def _put(name: str, lines: Iterator[str], write: bool) -> None:
+    """Print lines, and put them into their place in the docs."""
+    begin, end = (f"<!-- {word}: benchmarks.{name} -->" for word in ("begin", "end"))
+    made = []
+    for line in lines:
+        print(line, flush=True)
+        made.append(line)
+    if write:
+        text = "\n".join([begin, "", *made, end])
+        docs = DOCS.read_text()
+        DOCS.write_text(re.sub(f"{begin}.*{end}", lambda _match: text, docs, flags=re.DOTALL))
+
+
+def report(random: Random, repetitions: int, rates: Rates) -> Iterator[str]:
+    """The tables as Markdown; `rates` takes those that pages name."""
     yield (
         f"{repetitions:,} simulated tables in each cell of the first table "
         f"({_fewer(repetitions, 165):,} of 165 rows), {_of_history(repetitions):,} histories of "
@@ -81,10 +106,12 @@ def report(random: Random, repetitions: int) -> Iterator[str]:
         f"{_of_line(repetitions):,} lines in the last."
     )
     yield ""
-    yield from _of_tables(random, repetitions)
-    # With random numbers of their own, so that the other tables stay as they are.
-    yield from _of_jobs(np.random.default_rng(2), _of_history(repetitions))
-    yield from _of_unlike(np.random.default_rng(3), repetitions)
+    yield from _of_tables(random, repetitions, rates)
+    yield from _of_jobs(random_of(2), _of_history(repetitions), rates)
+    yield from _of_pairs(random_of(4), repetitions, rates)
+    yield from _of_unlike(random_of(3), repetitions, rates)
+    yield from histories.of_suites(random_of(5), max(repetitions // 250, 2))
+    yield from histories.of_steps(random_of(6), repetitions)
     yield from _of_looks(random, repetitions)
     yield from _of_power(random, repetitions)
     yield from _of_lines(random, repetitions)
@@ -104,7 +131,7 @@ def sources() -> dict[str, Source]:
     }
 
 
-def _of_tables(random: Random, repetitions: int) -> Iterator[str]:
+def _of_tables(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "**Any wrong *faster* or *slower* in a whole table of which nothing differs.**"
     yield ""
     heads = [f"{rows} row{'s' if rows > 1 else ''}, n = {n}" for rows in ROWS for n in ROUNDS]
@@ -117,10 +144,22 @@ def _of_tables(random: Random, repetitions: int) -> Iterator[str]:
             for n in ROUNDS
         ]
         yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+        for (rows, n), rate in zip(itertools.product(ROWS, ROUNDS), rates, strict=True):
+            _keep(kept, "rounds", rate, rows=rows, n=n)
     yield ""
 
 
-def _of_jobs(random: Random, repetitions: int) -> Iterator[str]:
+def _keep(rates: Rates, table: str, rate: float, **at: int) -> None:
+    """The greatest rate of each place of a table."""
+    rows = rates.setdefault(table, [])
+    same = next((row for row in rows if all(row[name] == at[name] for name in at)), None)
+    if same is None:
+        rows.append({**at, "rate": round(rate, 4)})
+    else:
+        same["rate"] = max(same["rate"], round(rate, 4))
+
+
+def _of_jobs(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "**Jobs after jobs**: a job measures each commit, and a run scatters by 1 %. Any *slower*"
     yield "of an unchanged commit against its parent / the last points of the branch; and how often"
     yield "the latter find a loss of 10 % of a row. AR: jobs resemble the one before."
@@ -128,25 +167,41 @@ def _of_jobs(random: Random, repetitions: int) -> Iterator[str]:
     yield "| rows | n | points | 0 % between jobs | 1 % | 2 % | 5 % | 2 %, AR 0.5 | -10 % at 2 % |"
     yield "|---" * 9 + "|"
     for rows, n, count in itertools.product((1, 8), (3, 5), (5, 30)):
-        rates = [
-            " / ".join(
-                f"{after_jobs(random, rows, n, count, of_job, repetitions, of=of, ar=ar):.1%}"
+        rates = []
+        for of_job, ar in ((0.0, 0.0), (0.01, 0.0), (0.02, 0.0), (0.05, 0.0), (0.02, 0.5)):
+            both = [
+                after_jobs(random, rows, n, count, of_job, repetitions, of=of, ar=ar)
                 for of in (1, BASELINE)
-            )
-            for of_job, ar in ((0.0, 0.0), (0.01, 0.0), (0.02, 0.0), (0.05, 0.0), (0.02, 0.5))
-        ]
+            ]
+            rates.append(" / ".join(f"{rate:.1%}" for rate in both))
+            _keep(kept, "jobs", max(both), rows=rows, n=n, points=count)
         hits = after_jobs(random, rows, n, count, 0.02, repetitions, loss=math.log(0.9))
         yield f"| {rows} | {n} | {count} | {' | '.join(rates)} | {hits:.1%} |"
     yield ""
 
 
-def _of_unlike(random: Random, repetitions: int) -> Iterator[str]:
+def _of_pairs(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
+    yield "**Both sides in one job**: rounds in turn on a host that moves from round to round by"
+    yield "20 %, and by 1 % within it; a run scatters by 1 %."
+    yield ""
+    yield "| rows | rounds | any wrong word | -5 % of a row found |"
+    yield "|---|---|---|---|"
+    for rows, rounds in itertools.product((1, 8), (3, 5, 10)):
+        wrong, found = (in_turns(random, rows, rounds, loss, repetitions) for loss in (0.0, 0.05))
+        _keep(kept, "turns", wrong, rows=rows, n=rounds)
+        yield f"| {rows} | {rounds} | {wrong:.1%} | {found:.1%} |"
+    yield ""
+
+
+def _of_unlike(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "**Sides that are not alike**: any wrong word in a table of which nothing differs."
     yield ""
     yield "| base | head | 1 row | 8 rows |"
     yield "|---|---|---|---|"
     for base, head in UNLIKE:
         rates = [unlike(random, rows, base, head, repetitions) for rows in (1, 8)]
+        for rows, rate in zip((1, 8), rates, strict=True):
+            _keep(kept, "unlike", rate, rows=rows, n=min(base[0], head[0]))
         sides = (f"n = {n}, {sd:.0%}" for n, sd in (base, head))
         yield f"| {' | '.join(sides)} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
     yield ""
@@ -324,6 +379,19 @@ def _words_after_jobs(logs: Floats, of: int) -> list[str]:
         ).verdict
         for row, made in rows.items()
     ]
+
+
+def in_turns(random: Random, rows: int, rounds: int, loss: float, repetitions: int) -> float:
+    """The share of pairs measured in turn with a wrong word; with a loss those that find it."""
+    hits = 0
+    for _ in range(repetitions):
+        host = random.normal(0, 0.2, (1, rounds)) + random.normal(0, 0.01, (2 * rows, rounds))
+        logs = host + random.normal(0, 0.01, (2 * rows, rounds))
+        logs[rows] += math.log1p(-loss)
+        asked = [Pair(row, rows + row) for row in range(rows)]
+        found = judge(Model(cells(logs), turns={None}), asked, direction="higher")
+        hits += found[0].verdict == "slower" if loss else is_false(found)
+    return hits / repetitions
 
 
 def unlike(

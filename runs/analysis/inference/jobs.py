@@ -211,6 +211,7 @@ def judge_jobs(
         freedom=freedom,
         # Further runs of the same jobs would hardly help.
         reasons=("two_jobs",) if verdict == "undecided" else (),
+        error_table="jobs",
     )
 
 

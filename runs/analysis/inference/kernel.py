@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import betainc, betaincinv, stdtr, stdtrit
@@ -169,6 +170,8 @@ def judge(
     if tested:
         contrasts = model.contrasts(tested)
         told = iter(judged(model, tested, contrasts, direction, effect, level))
+        if model.is_unlike:
+            told = (replace(each, error_table="unlike") for each in told)
     return [next(told) if answer is None else answer for answer in without]
 
 

@@ -51,6 +51,7 @@ class _Fits:
     def __init__(self, own: tuple[Cell, ...], noise: Noise | None, rounds_from: float) -> None:
         self._own, self._noise, self._rounds_from = own, noise, rounds_from
         self.plain = blocks.plain(own)
+        self.is_unlike = False
         # Of the mean of n runs, in the variance of one.
         self._rounding = np.array([cell.n * cell.rounding for cell in own])
         self.of_plain = self._moderated(self.plain)
@@ -69,6 +70,7 @@ class _Fits:
         """The same with bases and heads moderated apart unless they scatter alike."""
         found = copy(self)
         unlike = are_unlike(self.plain, sides)
+        found.is_unlike = bool(unlike)
         if unlike is not False:
             found.of_plain = self._moderated(self.plain, sides)
         if self.by_rounds is not None:
@@ -141,6 +143,11 @@ class Model:
             ]
             self._for_tables[key] = found
         return self._for_tables[key]
+
+    @property
+    def is_unlike(self) -> bool:
+        """Whether the bases and heads of its table scatter unlike."""
+        return any(part.fits.is_unlike for part in self._parts)
 
     def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
         """The contrasts of pairs whose sides were both measured; nobody may change them."""

@@ -29,6 +29,7 @@ Without = Literal[
     "two_jobs",
 ]
 Reason = Literal[Difference, Without]
+ErrorTable = Literal["rounds", "jobs", "turns", "unlike"]
 
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03
@@ -48,7 +49,8 @@ class Inference:
     the interval excludes 1. `more_rounds` is about how many further runs per side would decide an
     undecided row. `reasons` say why there is no verdict; `despite` lists what differs, or is not
     known, although the sides were compared; `differing` are the facts behind both. `judged` is
-    what the certificates say of the runs on both sides.
+    what the certificates say of the runs on both sides. `error_table` is which simulation was made
+    of such an answer.
     """
 
     verdict: Verdict
@@ -67,6 +69,7 @@ class Inference:
     differing: tuple[Differing, ...] = ()
     judged: Judged = NOT_JUDGED
     rules: int = RULES
+    error_table: ErrorTable = "rounds"
 
     @property
     def is_proven(self) -> bool:

@@ -1,6 +1,7 @@
 """The verdict for a CI job: head against base, as JSON or as Markdown for a pull request."""
 
 from collections.abc import Hashable
+from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
@@ -132,6 +133,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "head": _side(head, request),
             "together": [],
             "rows": [],
+            "error_row": None,
             "told_before": [],
         }
     )
@@ -172,6 +174,7 @@ def _body(base: Side, head: Side, asked: Asked, request: Request) -> dict[str, A
         "head": _side(found.head, request),
         "together": [_average(metric, each) for metric, each in found.together.items()],
         "rows": [_row(row) for row in found.rows],
+        "error_row": found.error_row and asdict(found.error_row),
         "told_before": [
             {
                 "given_at": each.given_at,

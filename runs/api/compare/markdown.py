@@ -62,6 +62,8 @@ def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) ->
     )
     rules = max((row.comparison.rules for row in rows), default=RULES)
     version = _("Rules: version %(version)d.") % {"version": rules}
+    if (row := found.error_row) is not None:
+        version = f"{row.text} {version}"
     parts.append(f"<sub>{rule % {'effect': f'{found.effect:g}'}} {version}</sub>")
     return "\n\n".join(parts) + "\n"
 

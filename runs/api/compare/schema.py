@@ -9,6 +9,7 @@ from rest_framework import serializers
 from runs.analysis.inference import VERDICTS
 from runs.api.judgements import JudgedSerializer
 from runs.models import Metric
+from runs.selectors.compare.error_rows import TABLES
 from runs.selectors.compare.gate_answers import BECAUSE
 
 Shape = serializers.Serializer[Any]
@@ -100,6 +101,18 @@ class AverageSerializer(Shape):
     rules = serializers.IntegerField(help_text="The version of the rules of judging.")
 
 
+class ErrorRowSerializer(Shape):
+    """The place of the error table of the documentation that applies.
+
+    `rate` is the greatest share of simulated comparisons of what is the same with any wrong word.
+    """
+
+    table = serializers.ChoiceField(choices=[*TABLES])
+    rows = serializers.IntegerField()
+    n = serializers.IntegerField()
+    rate = serializers.FloatField()
+
+
 class ToldSerializer(Shape):
     """What a CI job was told to the same question before, where today's words are others.
 
@@ -132,6 +145,7 @@ class ComparisonSerializer(Shape):
     head = SideSerializer()
     together = AverageSerializer(many=True)
     rows = VerdictRowSerializer(many=True)
+    error_row = ErrorRowSerializer(allow_null=True)
     told_before = ToldSerializer(many=True)
 
 
@@ -224,6 +238,7 @@ EXAMPLE = {
             "counts": True,
         }
     ],
+    "error_row": {"table": "rounds", "rows": 1, "n": 3, "rate": 0.05},
     "told_before": [],
 }
 COMPARE: dict[str, Any] = {

@@ -181,7 +181,7 @@ class Judge:
             other_metrics=self._share(metric, campaign, pair),
             as_counts=is_count(metric),
         )
-        return replace(found, despite=("other_jobs",))
+        return replace(found, despite=("other_jobs",), error_table="turns")
 
     def together(
         self,

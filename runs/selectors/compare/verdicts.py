@@ -12,8 +12,9 @@ from runs.analysis.summary import Summary
 from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, judging, known_noise, series_cells
+from runs.selectors.compare import cell_runs, error_rows, judging, known_noise, series_cells
 from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare.error_rows import ErrorRow
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series_cells import level_text
@@ -85,6 +86,15 @@ class SideVerdict:
             (row.comparison.verdict for row in counting if row.is_asked or row.is_lost),
             (row.comparison.verdict for row in counting if not row.is_asked),
         )
+
+    @property
+    def error_row(self) -> ErrorRow | None:
+        """The row of the error table that applies to the rows that decide."""
+        own = [row for row in self.rows if row.is_asked and row.base and row.head]
+        n = min((side.n or 1 for row in own for side in (row.base, row.head) if side), default=1)
+        if self.base.points:
+            n = min((row.head.n or 1 for row in own if row.head), default=1)
+        return error_rows.of([row.comparison for row in own], n)
 
     @property
     def exit_code(self) -> int:

@@ -14,7 +14,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.models.campaigns import Origin
 from runs.selectors import validity
-from runs.selectors.compare import fact_words, gate_answers, summary
+from runs.selectors.compare import error_rows, fact_words, gate_answers, summary
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import SeriesCell
@@ -127,6 +127,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "left_out": len(page.forest) - len(rows),
         "summaries": summary.of_comparison(page),
         "told": gate_answers.of_page(page),
+        "error_rows": _error_rows(page),
         "counts": _counts(page),
         "heat": _heat(page, words),
         "differences": _differences(page),
@@ -382,6 +383,17 @@ def _overrides(page: ComparedPage) -> list[tuple[str, str]]:
         for name, label in compare_words.OVERRIDES.items()
         if f"{name}_differs" in page.reasons
     ]
+
+
+def _error_rows(page: ComparedPage) -> list[str]:
+    """The rows of the error table that apply to the series, each once."""
+    found: dict[str, None] = {}
+    for head in {id(row.head): row.head for row in page.rows}.values():
+        own = [row for row in page.rows if row.head is head]
+        n = min(side.summary.n or 1 for row in own for side in (row.base_cell, row.head_cell))
+        if (row := error_rows.of([each.comparison for each in own], n)) is not None:
+            found[row.text] = None
+    return list(found)
 
 
 def _open_questions(page: ComparedPage) -> list[tuple[str, str]]:
