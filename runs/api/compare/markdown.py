@@ -1,6 +1,7 @@
 """A verdict as Markdown: what a CI job posts to a pull request."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -8,11 +9,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.inference import RULES
-from runs.analysis.inference.verdicts import PRECEDENCE
+from runs.analysis.inference.verdicts import PRECEDENCE, Direction
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
-from runs.selectors.compare import bisections, verdicts
+from runs.selectors.compare import bisections, summary, verdicts
 from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import Side
@@ -40,6 +41,7 @@ def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) ->
     rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
     parts = [
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
+        *_sentences(found),
         _sides(found, address),
         *(_plain(each.text) for each in told),
     ]
@@ -136,6 +138,22 @@ def _culprit(bisection: Bisection, last: Measured) -> str:
 
 def _page(step: BisectionStep, address: Address) -> str:
     return _in_link(address(reverse("campaign-detail", args=[step.campaign.slug])))
+
+
+def _sentences(found: SideVerdict) -> list[str]:
+    """What pages say of the same rows: a sentence for each metric that decides."""
+    told = []
+    for metric in dict.fromkeys(row.metric for row in found.rows if row.is_asked and row.counts):
+        rows = [row.comparison for row in found.rows if row.metric == metric and row.counts]
+        text = summary.summary(
+            found.head.label,
+            found.base.label,
+            rows,
+            together=found.together.get(metric),
+            direction=cast(Direction, metric.direction),
+        )
+        told.append(f"**{_plain(text)}**")
+    return told
 
 
 def _sides(found: SideVerdict, address: Address) -> str:
