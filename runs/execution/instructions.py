@@ -31,7 +31,7 @@ while [ $n -lt "$times" ]; do cat "$folder/statements.sql"; n=$((n + 1)); done |
         "$postgres" --single -D "$data" "$database" >/dev/null || exit 1
 exec callgrind_annotate --threshold=100 "$folder/callgrind.$times"
 """
-_TOTAL = re.compile(r"^\s*([\d,]+) (?:\([\d.]+%\))?\s+PROGRAM TOTALS", re.MULTILINE)
+_TOTAL = re.compile(r"^[ \t]*([\d,]+) (?:\([\d.]+%\))?[ \t]+PROGRAM TOTALS", re.MULTILINE)
 _FUNCTION = re.compile(r"^\s*([\d,]+) +\([ \d.]+%\) +\S*?:(\S+?)(?: \[|'\d|$)")
 # What a compiler appends to parts and variants of a function.
 _CLONE = re.compile(r"\.(?:isra|part|constprop|cold|lto_priv)\b.*")

@@ -85,7 +85,9 @@ def test_a_step_starts_few_programs_beyond_its_own(tmp_path):
     assert found <= Counter(expected), found
 
 
-SHELLS = [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"], ["zsh"]]
+SHELLS = [["dash"], ["bash"], ["bash", "--posix"], ["busybox", "sh"], ["ksh"]]
+# As `sh`, which a login by zsh starts too.
+SHELLS += [["zsh", "--emulate", "sh"]]
 HARD = (
     "  blanks at\tboth ends \t\n\n\\\\ \\n %s \\c $HOME `id` $(id)\n-n\n日本語ぁぁ\x81\x88\n"
     + "".join(map(chr, [*range(1, 10), *range(11, 127)]))
