@@ -7,9 +7,11 @@ have() {
     command -v "$1" >/dev/null
 }
 
-# Prints those without which tests take longer: the shell needs two thirds of chromium's processor time.
+# Prints those that tests can do without: the shell needs two thirds of chromium's processor time.
 helpful_packages() {
     have chromium-headless-shell || echo chromium-headless-shell
+    # Login shells that targets may have; tests of one that is missing are skipped.
+    have zsh && have fish && have tcsh || echo zsh fish tcsh
     # Without it the environment is built with another Python, if there is one: see environment.sh.
     [ ! -x /usr/bin/python3.11 ] || /usr/bin/python3.11 -c "import ensurepip" 2>/dev/null || echo python3.11-venv
 }
