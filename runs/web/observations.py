@@ -115,7 +115,7 @@ class ObservationForm(forms.Form):
     time_zone = forms.CharField(label=gettext_lazy("Time zone"), max_length=60)
 
     def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
-        super().__init__(data, initial=dict(_initial(server)))
+        super().__init__(data)
         majors = _majors(server)
         self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
         self._choice("scenarios").choices = [(each.slug, _(each.title)) for each in observed()]

@@ -13,8 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scipy.stats import t as student
-
+from runs.analysis.trend import margin
 from runs.analysis.why.account import Account, Queued
 
 PARTS = ("server", "server_queue", "client", "client_queue", "blocked")
@@ -269,12 +268,12 @@ def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
     return _two_means([value for _, value in of_a], [value for _, value in of_b])
 
 
-def interval(values: Sequence[float], confidence: float = 0.95) -> Estimate:
-    """The mean with its t interval."""
+def interval(values: Sequence[float]) -> Estimate:
+    """The mean with its 95 % t interval."""
     mean, error, freedom = _moments(values)
     if freedom < 1:
         return Estimate(mean)
-    width = float(student.ppf((1 + confidence) / 2, freedom)) * error
+    width = margin([(error**2, freedom)])
     return Estimate(mean, mean - width, mean + width)
 
 
@@ -292,9 +291,5 @@ def _two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
     (mean_a, error_a, of_a), (mean_b, error_b, of_b) = _moments(a), _moments(b)
     if of_a < 1 or of_b < 1:
         return Estimate(mean_b - mean_a)
-    error = math.hypot(error_a, error_b)
-    if error == 0:
-        return Estimate(mean_b - mean_a, mean_b - mean_a, mean_b - mean_a)
-    freedom = error**4 / (error_a**4 / of_a + error_b**4 / of_b)
-    width = float(student.ppf(0.975, freedom)) * error
+    width = margin([(error_a**2, of_a), (error_b**2, of_b)])
     return Estimate(mean_b - mean_a, mean_b - mean_a - width, mean_b - mean_a + width)

@@ -1,5 +1,6 @@
 """What a campaign says, a sentence for each two things that it compares."""
 
+from dataclasses import dataclass
 from functools import partial
 
 from runs.models import Campaign
@@ -10,27 +11,37 @@ from runs.selectors.compare.ratio_pairs import subjects
 from runs.selectors.compare.ratios import concluding
 
 
+@dataclass(frozen=True)
+class Said:
+    """A sentence, and whether it says a difference that is proven."""
+
+    sentence: str
+    is_proven: bool
+
+
 def of_campaign(campaign: Campaign) -> list[str]:
     """The sentences of its page, the first of the whole; kept until a result of it changes.
 
     In the reader's language. Nine queries where they are not kept.
     """
     known = caching.versions([campaign.pk])
-    return caching.answer(("sentences", campaign.pk), known.results, lambda: _said(campaign))
+    return caching.answer(
+        ("sentences", campaign.pk),
+        known.results,
+        lambda: [each.sentence for each in said(campaign)],
+    )
 
 
-def _said(campaign: Campaign) -> list[str]:
+def said(campaign: Campaign) -> list[Said]:
+    """The same, made now, each with whether it is proven."""
     metric = metrics.primary(campaign)
     if metric is None:
         return []
     measured = campaigns.measured(campaign, metric)
-    by_subject = partial(_ratios, campaign, metric.name, measured)
+    by_subject = partial(campaigns.ratios, campaign, metric.name, among=measured)
     rows = concluding(subjects(list(measured.cells)), by_subject)
     words = factor_names.words(campaign).among(row.levels for row in rows)
-    return list(summary.of_table(rows, words).values())
-
-
-def _ratios(
-    campaign: Campaign, metric: str, among: campaigns.Measured, subject: str
-) -> list[campaigns.RatioRow]:
-    return campaigns.ratios(campaign, metric, among=among, subject=subject)
+    return [
+        Said(summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
+        for names, own in summary.by_pair(rows, words).items()
+    ]

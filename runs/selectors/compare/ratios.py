@@ -81,21 +81,24 @@ def ratios(
 
 
 def concluding(
-    subjects: Sequence[str], by_subject: Callable[[str], list[RatioRow]]
+    subjects: Sequence[str], by_subject: Callable[..., list[RatioRow]]
 ) -> list[RatioRow]:
     """What a campaign with these subjects concludes: the rows of the table of each question.
 
     Of many versions the newest against the oldest, then each step. `by_subject` gives the table
-    about a subject; that of "" answers the first question.
+    about a `subject`; that of "" answers the first question.
     """
-    first = by_subject("")
+    first = by_subject(subject="")
     asked = {row.subject for row in first} | {STEPS}
-    rows = [*first, *(row for name in subjects if name not in asked for row in by_subject(name))]
+    rows = [
+        *first,
+        *(row for name in subjects if name not in asked for row in by_subject(subject=name)),
+    ]
     if STEPS not in subjects:
         return rows
     newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
     ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
-    return [*ends, *by_subject(STEPS)]
+    return [*ends, *by_subject(subject=STEPS)]
 
 
 def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
@@ -112,7 +115,7 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         return {
             campaign: concluding(
                 subjects(cells[campaign.pk]),
-                partial(_by_subject, campaign, name),
+                partial(ratios, campaign, name),
             )
             for campaign, name in campaigns.items()
         }
@@ -137,11 +140,10 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         }
         for campaign, name in campaigns.items()
     }
-    return {campaign: concluding(list(of)[1:], of.__getitem__) for campaign, of in found.items()}
-
-
-def _by_subject(campaign: Campaign, metric_name: str, subject: str) -> list[RatioRow]:
-    return ratios(campaign, metric_name, subject=subject)
+    return {
+        campaign: concluding(list(of)[1:], lambda subject, of=of: of[subject])
+        for campaign, of in found.items()
+    }
 
 
 def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:

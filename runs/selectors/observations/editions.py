@@ -16,16 +16,15 @@ from runs.models import Campaign, Cell, Edition, Metric, Observation
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.archive import version_line, versions
 from runs.selectors.archive.version_line import Line
-from runs.selectors.campaigns import campaigns, factor_names, metrics
+from runs.selectors.campaigns import campaigns, metrics, sentences
 from runs.selectors.campaigns.campaigns import Progress
-from runs.selectors.compare import summary
-from runs.selectors.compare.ratio_pairs import STEPS
-from runs.selectors.compare.ratios import RatioRow, concluding
+from runs.selectors.campaigns.sentences import Said
 from runs.selectors.compare.series_cells import VERSION
 from runs.selectors.compare.verdict_words import printed_size
 
 # The summaries of a campaign's cells: by major version, then by the other levels.
 ByVersion = Mapping[str, Mapping[str, Summary]]
+NOTHING = Said("", is_proven=False)
 
 
 @dataclass(frozen=True)
@@ -132,25 +131,14 @@ def _campaigns(edition: Edition) -> QuerySet[Campaign]:
 
 
 def _part(campaign: Campaign) -> Part:
-    metric = metrics.primary(campaign)
-
-    def by_subject(subject: str) -> list[RatioRow]:
-        return campaigns.ratios(campaign, metric.name, subject=subject) if metric else []
-
-    rows = concluding((VERSION, STEPS), by_subject)
-    words = factor_names.words(campaign).among(row.levels for row in rows)
-    pairs = summary.by_pair(rows, words)
-    told = [
-        (summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
-        for names, own in pairs.items()
-    ]
+    total, *steps = sentences.said(campaign) or [NOTHING]
     return Part(
         campaign,
-        metric,
+        metrics.primary(campaign),
         campaigns.progress(campaign),
-        next((sentence for sentence, _is_proven in told), ""),
-        [sentence for sentence, is_proven in told[1:] if is_proven],
-        [sentence for sentence, is_proven in told[1:] if not is_proven],
+        total.sentence,
+        [each.sentence for each in steps if each.is_proven],
+        [each.sentence for each in steps if not each.is_proven],
     )
 
 

@@ -12,6 +12,7 @@ from runs.models import Campaign, Cell, Edition, Environment, HardwareProfile, M
 from runs.scenarios import registry
 from runs.selectors import configurations
 from runs.selectors.archive import versions
+from runs.selectors.campaigns import sentences
 from runs.selectors.compare.series_cells import VERSION
 from runs.selectors.observations import editions
 from runs.selectors.observations.editions import Part
@@ -98,7 +99,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
         "rows": "\n".join(rows) + "\n",
         "chart": _chart(metric.name, levels),
         "findings": [
-            {**sentences, "by": "benchlab"} for sentences in _findings(edition, theme)
+            {**each, "by": "benchlab"} for each in _findings(campaign)
         ],
         "reproduce": {
             "scenario": theme, "parameters": dict(campaign.parameters), "levels": levels,
@@ -129,17 +130,13 @@ def _values(campaign: Campaign, metric: int) -> tuple[Sequence[Cell], Mapping[in
     return cells, found
 
 
-def _findings(edition: Edition, theme: str) -> list[dict[str, str]]:
+def _findings(campaign: Campaign) -> list[dict[str, str]]:
     """The sentence of each step, in both languages."""
-    told: dict[str, Sequence[str]] = {}
+    told = []
     for language in LANGUAGES:
         with override(language):
-            told[language] = next(
-                each.sentences
-                for each in editions.parts(edition)
-                if each.campaign.scenario.slug == theme
-            )
-    return [dict(zip(LANGUAGES, pair, strict=True)) for pair in zip(*told.values(), strict=True)]
+            told.append(sentences.of_campaign(campaign))
+    return [dict(zip(LANGUAGES, pair, strict=True)) for pair in zip(*told, strict=True)]
 
 
 def _summary(edition: Edition) -> str:

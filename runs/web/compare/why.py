@@ -15,7 +15,7 @@ from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.suspects import Suspect
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
-from runs.models import Cell
+from runs.models import Ablation, Campaign, Cell
 from runs.selectors.why import words as proof_words
 from runs.services.errors import ServiceError
 from runs.services.why import ablations, words
@@ -104,14 +104,16 @@ def context(found: Explanation) -> dict[str, Any]:
         "has_no_time": bool(found.answers and found.answers.cpu and not found.answers.time),
         "length": words.length(found),
         "instructions": _instructions(found),
-        "is_counting": found.counting is not None and found.counting.campaign.state in LIVE,
+        "is_counting": found.counting is not None
+        and found.counting.campaign.state in Campaign.LIVE,
         "may_count": found.obstacle == "",
         "may_try": found.obstacle in {"", "no_evidence"} and bool(found.candidates),
-        "is_live": found.ablation is not None and found.ablation.campaign.state in LIVE,
+        "is_live": _is_live(found.ablation),
     }
 
 
-LIVE = ("queued", "running")
+def _is_live(ablation: Ablation | None) -> bool:
+    return ablation is not None and ablation.campaign.state in Campaign.LIVE
 
 
 def _instructions(found: Explanation) -> list[tuple[str, int, int, str]]:

@@ -156,6 +156,15 @@ def test_the_anchor_tells_the_machine_from_the_versions(server):
     assert not changes["9.6"].is_apart
 
 
+def test_an_edition_of_two_versions_says_each_condition_once(server):
+    made = observations.create(plan=plan(server, versions=["17", "18"], designs=[design()]))
+    edition = observations.begin(observation=made)
+    finish(edition, {"17.6": 1.0, "18.4": 1.1})
+    (part,) = editions.parts(edition)
+    assert "in all 2 conditions" in part.total
+    assert part.sentences == [part.total]
+
+
 def test_the_first_edition_is_against_none(server):
     made = observations.create(plan=plan(server))
     assert editions.again(observations.begin(observation=made)) == []
