@@ -10,25 +10,23 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
 
 BEGIN, END = "<!-- permissions: begin -->\n", "<!-- permissions: end -->\n"
-ROLES = (
-    (Role.ANYBODY, "anybody"),
-    (Role.PERSON, "logged in"),
-    (Role.VIEWER, "viewer"),
-    (Role.OPERATOR, "operator"),
-    (Role.MAINTAINER, "maintainer"),
-    (Role.ADMINISTRATOR, "administrator"),
-)
+ROLES = {
+    Role.ANYBODY: "anybody",
+    Role.PERSON: "logged in",
+    Role.VIEWER: "viewer",
+    Role.OPERATOR: "operator",
+    Role.MAINTAINER: "maintainer",
+    Role.ADMINISTRATOR: "administrator",
+}
 
 
 def markdown() -> str:
-    """Which role has which right, and which right each address needs."""
-    head = ["right", "scope of a token", *(name for _role, name in ROLES)]
-    lines = [_row(head), _row(["---"] * len(head))]
+    """The lowest role of each right, and which right each address needs."""
+    lines = [_row(["right", "scope of a token", "lowest role"]), _row(["---"] * 3)]
     for right, grant in GRANTS.items():
-        ticks = ["yes" if role >= grant.role else "" for role, _name in ROLES]
-        lines.append(_row([right.value, f"`{grant.scope.value}`", *ticks]))
+        lines.append(_row([right.value, f"`{grant.scope.value}`", ROLES[grant.role]]))
     lines += ["", _row(["right", "addresses"]), _row(["---"] * 2)]
-    lines += [_row([right.value, ", ".join(found)]) for right, found in _addresses().items()]
+    lines += [_row([right.value, found]) for right, found in _addresses().items()]
     return "\n".join(lines) + "\n"
 
 
@@ -38,15 +36,20 @@ def put_into(text: str) -> str:
     return f"{before}{BEGIN}\n{markdown()}\n{rest}"
 
 
-def _addresses() -> dict[Right, list[str]]:
-    found: dict[Right, list[str]] = defaultdict(list)
+def _addresses() -> dict[Right, str]:
+    """Of each right its addresses, by the methods that need it."""
+    found: dict[Right, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for address, rules in ADDRESSES.items():
         methods: dict[Right, list[str]] = defaultdict(list)
         for method, right in rules.items():
             methods[right].append(method)
         for right, names in methods.items():
-            found[right].append(f"{'/'.join(names)} `{address}`")
-    return {right: found[right] for right in GRANTS if found[right]}
+            found[right]["/".join(names)].append(f"`{address}`")
+    return {
+        right: "; ".join(f"{methods}: {', '.join(each)}" for methods, each in found[right].items())
+        for right in GRANTS
+        if found[right]
+    }
 
 
 def _row(cells: list[str]) -> str:
