@@ -9,6 +9,7 @@ _FENCE = re.compile(r"\A\s*+(?:```|~~~)[\w-]*+\s*+\Z")
 _SECTION = re.compile(r"\A\s*+\[[\w. -]{1,60}+\]\s*+\Z")
 _MAIL = re.compile(r"\A> ?")
 _BLOCK = re.compile(r"\A( *+)[\w.-]++: [|>][-+]?\s*+\Z")
+_HUNK = re.compile(r"\A@@ -\d++(?:,\d++)? \+\d++(?:,\d++)? @@")
 _SETTING = re.compile(r"\A\s*+[A-Za-z_][\w.]*+\s*+=")
 # pgtune and others print the name on a line of its own.
 _ALTER = re.compile(
@@ -24,7 +25,15 @@ def plain(text: str) -> str:
     written = [line for line in lines if line.strip()]
     if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(written):
         lines = [_MAIL.sub("", line) for line in lines]
-    return "\n".join(_of_block(lines))
+    return "\n".join(_of_block(_of_difference(lines)))
+
+
+def _of_difference(lines: list[str]) -> list[str]:
+    """The newer lines of `diff -u`, what they replace empty."""
+    if not any(map(_HUNK.match, lines)):
+        return lines
+    kept = ["" if line.startswith(("-", "+++", "@@", "diff ", "index ")) else line for line in lines]
+    return [line[1:] if line[:1] in {"+", " "} else line for line in kept]
 
 
 def _of_block(lines: list[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Settings in other forms than postgresql.conf, as its lines: statements, YAML, options, exports.
 
 What is read: ALTER SYSTEM, ALTER DATABASE and SET; YAML of Patroni, CloudNativePG, Helm and others;
-`-c name=value` of command lines and compositions; pg_settings and SHOW ALL as tables or CSV; JSON
+sessions of psql; command lines and compositions; pg_settings and SHOW ALL as tables or CSV; JSON
 of cloud providers. Lines of a form that set nothing are left to the form; values that only the
 provider can compute come as they are, and are refused by the check.
 """
@@ -15,14 +15,19 @@ from typing import Any
 from runs import foreign_json
 from runs.postgresql_settings import units
 from runs.postgresql_settings.catalogue import MAJORS, existence, setting
-
-# Line, name and value.
-Pasted = tuple[int, str, str]
+from runs.postgresql_settings.command_lines import Pasted, of_command
 
 _NAME = r"[A-Za-z_][\w$]*+(?:\.[A-Za-z_][\w$]*+)?"
 _VALUE = r"""(?:(?:'[^']*+')+|"[^"]*+")"""
+_OF_PROMPT = r"\w[\w@.:-]{0,60}?[=(*^-]?[#>](?:\s++|\Z)"
+_PROMPT = re.compile(rf"\A\s*+(?:{_OF_PROMPT}|\$ )")
+# What psql answers: tags of commands, tables, their counts, messages.
+_OUTPUT = re.compile(
+    r"(?:ALTER|CREATE|DROP) [A-Z ]{1,40}|SET|RESET|psql \(.*|Type \"help\".*|You are now .*"
+    r"| .*|[-+]{3,}|\(\d{1,9} \w{1,20}\)|(?:NOTICE|WARNING|HINT|DETAIL): .*"
+)
 STATEMENT = re.compile(
-    r"\A\s*+(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?"
+    rf"\A\s*+(?:{_OF_PROMPT})?"
     r"(?:alter\s++(?:system|database\s++\S++|(?:role|user)\s++\S++(?:\s++in\s++database\s++\S++)?)\s++)?"
     rf"set\s++(?:session\s++|local\s++|persist\s++)?(?P<name>\"?{_NAME}\"?)\s*+(?:=|to\b)\s*+"
     rf"(?P<value>[^;]*+);?\s*+(?:--.*)?",
@@ -31,23 +36,15 @@ STATEMENT = re.compile(
 _OF_PSQL = re.compile(r"""\A\s*+(?:psql|docker)\b[^"]{0,300}\s-c\s*+"([^"]++)"\s*+\Z""")
 # Statements that pgtune and others print around the settings.
 NO_SETTING = re.compile(
-    r"\A\s*+(?:--.*+|(?:\w[\w@.:-]{0,60}[=(*^-][#>]\s*+)?select\s++pg_reload_conf\(\)\s*+;?"
+    rf"\A\s*+(?:--.*+|(?:{_OF_PROMPT})?select\s++pg_reload_conf\(\)\s*+;?"
     r"|alter\s++system\s++reset\s++\S++)\s*+",
     re.IGNORECASE,
-)
-_OPTION = re.compile(
-    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*+(?:-\s++)?["']?|--)"""
-    rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|[^\s"',\]]*+)"""
-)
-_HAS_OPTIONS = re.compile(
-    r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s++)?["']?[a-z_]++(?:\.\w++)?="""
-    r"""|\A\s*+(?:\S{0,80}/)?postgres\s++(?:-\S++\s++|\S++\s++){0,9}?--[a-z_-]++=""",
-    re.MULTILINE,
 )
 _YAML = re.compile(
     rf"""\A( *+)(?:- )?["']?(?P<name>{_NAME})["']?:"""
     rf"""(?:\s++(?P<value>{_VALUE}(?=\s*+(?:#|\Z))|[^#]*+))?\s*+(?:#.*+)?"""
 )
+_QUOTED_JSON = re.compile(r"--parameters\s++'(\s*+[\[{][^']*+)'")
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
            "currentvalue", "values"}  # fmt: skip
@@ -64,15 +61,25 @@ MOST_COLUMNS = 40
 def entries(text: str) -> list[Pasted] | None:
     """What a text in one of the other forms sets; None for a text that is none of them."""
     lines = text.split("\n")
-    begin = text.lstrip()[:1]
-    if begin in {"{", "["} and (found := _of_json(text)) is not None:
+    if (found := _of_json(text)) is not None:
         return found
     for read in (_of_table, _of_pairs, _of_shows, _of_yaml):
         if (found := read(lines)) is not None:
             return found
-    if _HAS_OPTIONS.search(text):
-        return _of_options(text)
-    return None
+    return of_session(lines) or of_command(text)
+
+
+def of_session(lines: list[str]) -> list[Pasted] | None:
+    """What statements in a session of psql set; None where a line is neither these nor output."""
+    found, prompts = [], 0
+    for number, line in enumerate(lines, start=1):
+        prompt = _PROMPT.match(line)
+        prompts += prompt is not None
+        if statement := of_statement(line):
+            found.append((number, *statement))
+        elif prompt is None and line.strip() and not _OUTPUT.fullmatch(line):
+            return None
+    return found if found and prompts else None
 
 
 def of_statement(line: str) -> tuple[str, str] | None:
@@ -157,17 +164,6 @@ def _yaml_value(text: str | None) -> str:
     return "" if value in {"|", ">", "{}", "null", "~"} else value
 
 
-def _of_options(text: str) -> list[Pasted]:
-    """What `-c name=value` and `--name=value` give a server."""
-    found = []
-    for each in _OPTION.finditer(text):
-        name = each["name"].replace("-", "_")
-        if each[0].startswith("-c") or _is_known(name):
-            value = each["value"].strip("\"'") if each["value"][:1] in "\"'" else each["value"]
-            found.append((text.count("\n", 0, each.start()) + 1, name, value))
-    return found
-
-
 def _of_table(lines: list[str]) -> list[Pasted] | None:
     """Rows of pg_settings, SHOW ALL or a provider's export, below their heading."""
     for at, line in enumerate(lines[:20]):
@@ -231,12 +227,16 @@ def _with_unit(value: str, unit: str) -> str:
 
 
 def _of_json(text: str) -> list[Pasted] | None:
-    """Objects with a name and a value at any depth, or an object of settings."""
+    """Objects with a name and a value at any depth, or an object of settings.
+
+    `aws rds modify-db-parameter-group` has them in quotes.
+    """
+    quoted = _QUOTED_JSON.search(text)
     try:
-        whole = foreign_json.loads(text)
+        whole = foreign_json.loads(quoted[1] if quoted else text)
     except ValueError:
         return None
-    rows = list(_objects(whole))
+    rows = list(_objects(whole)) if isinstance(whole, dict | list) else []
     found = [each for row in rows for each in _row(1, row)]
     if found:
         return [(_line_of(text, name), name, value) for _one, name, value in found]

@@ -7,6 +7,7 @@ in the text, so that a message can name it.
 import html
 import re
 from collections.abc import Callable
+from typing import Any
 
 from runs import foreign_json
 
@@ -25,8 +26,8 @@ _CSV_CELL = re.compile(r'^"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULT
 # What logs, containers and mails put in front of each line.
 _PREFIXES = (
     re.compile(r"\A>(?: ?>)* ?"),
-    # A comment of SQL or of a shell.
-    re.compile(r"\A(?:--(?!-)|#) ?"),
+    # A comment of SQL, C or of a shell.
+    re.compile(r"\A(?:--(?!-)|#| ?\*) ?"),
     re.compile(r"\A[\w.-]{1,60}+ {1,20}+\| ?"),
     re.compile(r"\A\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:+Z-]*+(?: std(?:out|err) [FP])? "),
     re.compile(r"\A\w{3} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,99} \S{1,99}\[\d+\]: (?:\[\d+-\d+\] )?"),
@@ -38,7 +39,10 @@ _RULE = re.compile(
     r"|\A[-+═─╔╠╟├┌*\s]{0,20}+\[? ?\w{1,20}+ \d{1,9}+ ?\]?[-+═─╗╢╣┐┤╪╤┼]{3,}+\s*+\Z"
     r"|\A\* \w{1,20}+ \d{1,9}+\s*+\Z"
 )
-_FENCE = re.compile(r"\A\s*+(?:```|~~~|\[/?code\]|\{(?:code|noformat)[^{}]{0,40}+\})[\w-]*+\s*+\Z")
+_FENCE = re.compile(
+    r"\A\s*+(?:`{3,9}+|~{3,9}+|/\*{1,9}+|\*{1,9}+/|\[/?code\]|\{(?:code|noformat)[^{}]{0,40}+\})"
+    r"[\w-]*+\s*+\Z"
+)
 _HEADING = re.compile(r"""\A[\s"'`|]*+QUERY PLAN[\s"'`|]*+\Z""", re.IGNORECASE)
 _EXPANDED = re.compile(r"\A\s*+(?:QUERY PLAN(?:\s*+[|│║])? ?|[|│║] ?)")
 _COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}[)）]\s*+\Z")
@@ -74,11 +78,32 @@ def _plain(text: str) -> str:
     elif "-&gt;" in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
+    if "->" not in text:  # what word processors and chats make of it
+        text = text.replace("\u2192", "->").replace("\u2794", "->")
+    text = _of_rows(text)
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)
     elif (cell := _CSV_CELL.search(text)) is not None:
         text = _csv(text, cell.end())
     return text
+
+
+def _of_rows(text: str) -> str:
+    """The lines that a client has written as JSON: strings, or rows of one column."""
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        rows = foreign_json.loads(text)
+    except ValueError:
+        return text
+    lines = [_only_value(row) for row in rows]
+    found = [line for line in lines if isinstance(line, str)]
+    return "\n".join(found) if found and len(found) == len(lines) else text
+
+
+def _only_value(row: Any) -> Any:
+    values = list(row.values()) if isinstance(row, dict) else row
+    return values[0] if isinstance(values, list) and len(values) == 1 else values
 
 
 def _message(text: str, logged: re.Match[str]) -> str:

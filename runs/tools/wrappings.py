@@ -100,9 +100,9 @@ def _without_common_words(lines: list[str]) -> _Found:
 
 
 def _common_word(lines: list[str]) -> str:
-    """The first word of most lines, with the space behind it; empty where there is none."""
+    """The first word of most lines, with what parts it from the rest; empty where there is none."""
     looked_at = [line for line in lines[:_LINES_LOOKED_AT] if line.strip()]
-    counts = Counter(line[: line.find(" ", 0, _LONGEST_PREFIX) + 1] for line in looked_at)
+    counts = Counter(found[0] if (found := _WORD.match(line)) else "" for line in looked_at)
     word, count = counts.most_common(1)[0] if counts else ("", 0)
     is_common = len(looked_at) > 2 and count >= _SHARE * len(looked_at)
     return word if is_common and word.strip() and not _TROUBLE.search(word) else ""
@@ -157,7 +157,11 @@ def _string(text: str) -> str:
     return str(found)
 
 
-_MARGIN = re.compile(r"\A(?:[ \t]{1,40}(?=\S)|\+(?! ?-)|\| )")
+_WORD = re.compile(rf"\A[^ \t]{{1,{_LONGEST_PREFIX}}}[ \t]")
+# The mark of a comment with its blanks, blanks alone, a mark of a difference or a table.
+_MARGIN = re.compile(
+    r"\A(?:[ \t]{0,40}(?:#|//|--|;|\*) {1,8}|[ \t]{1,40}(?=\S)|\+(?! ?-)|\| )"
+)
 _MESSAGES = ("log", "msg", "message", "MESSAGE", "textPayload", "line", "text")
 _STRING = re.compile(r'\A\s{0,80}(?:"[^"\s]{1,80}": )?(?P<string>"(?:[^"\\]|\\.)*"),?')
 _QUOTED = re.compile(r'\A\s{0,80}(?P<string>"(?:[^"\\]|\\.)*"),?')

@@ -229,7 +229,7 @@ def _reasons(report: Report) -> Iterator[Reason]:
         yield Reason("tool_error", report.errors[0][:LONGEST_MESSAGE])
     if report.repeated or len(report.results) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
-    elif not report.results and report.of_queries:
+    elif not report.results and report.of_queries and not report.current:
         message = "Only TPC-C runs are read, and this is one of TPC-H's queries."
         yield Reason("other_benchmark", message)
     elif not report.results:

@@ -81,7 +81,10 @@ _COUNTED = (
     rf"total number of retries: (?P<retries>{COUNT})",
     rf"number of transactions skipped: (?P<skipped>{COUNT}) {PERCENTAGE}",
 )
-_PROCESSED = rf"number of transactions actually processed: (?P<processed>{COUNT})"
+# to 8.1: "number of processed transactions", and no blank before the bracket of tps
+_PROCESSED = (
+    rf"number of (?:transactions actually processed|processed transactions): (?P<processed>{COUNT})"
+)
 _LATE = rf"(?P<late>{COUNT})(?P<of_executed>/{COUNT})? {PERCENTAGE}"
 _AVERAGE = rf"latency average(?P<equals>:| =) (?P<average>{DECIMAL}) ms"
 _FIGURES = (
@@ -92,8 +95,8 @@ _FIGURES = (
     rf"rate limit schedule lag: avg (?P<lag>{DECIMAL}) \(max (?P<maximum_lag>{DECIMAL})\) ms",
     rf"initial connection time = (?P<initial>{DECIMAL}) ms",
     rf"average connection time = (?P<reconnection>{DECIMAL}) ms",
-    rf"tps = (?P<including>{DECIMAL}) \(including connections establishing\)",
-    rf"tps = (?P<excluding>{DECIMAL}) \(excluding connections establishing\)",
+    rf"tps = (?P<including>{DECIMAL}) ?\(including connections establishing\)",
+    rf"tps = (?P<excluding>{DECIMAL}) ?\(excluding connections establishing\)",
     rf"tps = (?P<without_initial>{DECIMAL}) \(without initial connection time\)",
     rf"tps = (?P<reconnecting>{DECIMAL}) \(including reconnection times\)",
 )

@@ -114,6 +114,7 @@ _SILENT = re.compile(
     r"|Initializing worker threads\.\.\.|Threads started!|SQL statistics:|queries performed:"
     r"|General statistics:|Latency \(ms\):|Threads fairness:|CPU speed:|Creating table .*"
     r"|Latency histogram \(values are in milliseconds\)|value\s+-+ distribution -+ count"
+    r"|Dropping table .*"
     r"|Inserting [0-9]+ records into .*|Creating a secondary index on .*"
     r"|Throughput:|File operations:|OLTP test statistics:|Test execution summary:"
     r"|per-request statistics:|Doing [A-Za-z]{2,10} .{1,80}(?:test|benchmark)\.?"
@@ -202,7 +203,10 @@ def _take_value(line: str, summary: Summary) -> bool:
         for name, value in match.groupdict().items()
         if value is not None
     }
-    summary.repeated |= not summary.values.keys().isdisjoint(values)
+    # `prepare` and `cleanup` before and after a run name the version, and nothing else.
+    summary.repeated |= values != {"version": summary.values.get("version")} and (
+        not summary.values.keys().isdisjoint(values)
+    )
     summary.values.update(values)
     return True
 

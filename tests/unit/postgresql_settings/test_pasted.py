@@ -16,6 +16,19 @@ FORMS = {
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
     "psql": "postgres=# ALTER SYSTEM SET shared_buffers = '2GB';\npostgres=# SET work_mem = '8MB';\n"
     "postgres=# set random_page_cost to 1.1;\npostgres=# SET SESSION jit = off;",
+    "a session of psql": "$ psql\npsql (18.0)\nType \"help\" for help.\n\n" + "".join(
+        f"psql# ALTER SYSTEM SET {name} = '{value}';\nALTER SYSTEM\n" for name, value in WANTED.items()
+    ) + "postgres=# SELECT pg_reload_conf();\n pg_reload_conf \n----------------\n t\n(1 row)\n\npostgres=# \\q\n",
+    "aws, JSON": "aws rds modify-db-parameter-group \\\n  --db-parameter-group-name p \\\n  --parameters '[\n" + ",\n".join(
+        f'    {{"ParameterName": "{name}", "ParameterValue": "{value}", "ApplyMethod": "immediate"}}' for name, value in WANTED.items()
+    ) + "\n  ]'\n",
+    "aws": "aws rds modify-db-parameter-group --parameters " + " ".join(
+        f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in WANTED.items()
+    ),
+    "gcloud": "gcloud sql instances patch i --database-flags=" + ",".join(f"{name}={value}" for name, value in WANTED.items()),
+    "az": "".join(f"az postgres flexible-server parameter set -g r --name {name} --value {value}\n" for name, value in WANTED.items()),
+    "a difference": "--- a/postgresql.conf\n+++ b/postgresql.conf\n@@ -1,3 +1,5 @@\n-work_mem = 4MB\n shared_buffers = 2GB\n"
+    "+work_mem = 8MB\n+random_page_cost = 1.1\n jit = off\n",
     "ALTER DATABASE and ROLE": "ALTER DATABASE shop SET shared_buffers = '2GB';\nALTER ROLE app SET work_mem = '8MB';\n"
     "ALTER ROLE app IN DATABASE shop SET random_page_cost TO 1.1;\nALTER USER app SET jit TO off; -- slow",
     "Patroni": "scope: shop\nbootstrap:\n  dcs:\n    ttl: 30\n    postgresql:\n      use_slots: true\n"

@@ -160,6 +160,13 @@ LAYOUTS = {
         json.dumps({"Query Text": "select 1", **DOCUMENT[0]}, indent=2), "\t"),
     "JSON in a mail": textwrap.indent(JSON, "> "),
     "JSON on one line": json.dumps(DOCUMENT),
+    "rows as JSON": json.dumps([{"QUERY PLAN": line} for line in LINES], indent=2),
+    "lists as JSON": json.dumps([[line] for line in LINES]),
+    "strings as JSON": json.dumps(LINES),
+    "a longer fence": f"~~~~\n{PLAN}\n~~~~\n",
+    "a comment of C": f"/*\n{PLAN}\n*/\n",
+    "a comment with stars": "/*\n" + "\n".join(f" * {line}" for line in LINES) + "\n */\n",
+    "a chat's arrows": PLAN.replace("'a -> (b'", "'a -- (b'").replace("->", "\u2192"),
     "the source of a page": PLAN.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
 }  # fmt: skip
 
@@ -176,7 +183,7 @@ def test_a_plan_is_read_whole_in_each_layout(layout):
     assert not plan.not_understood
     if "JSON" not in layout:
         assert [nodes[3].on, nodes[5].on] == ["line l", "book b"]
-        assert nodes[5].detail("Filter") == "(name <> 'a -> (b'::text)"
+        assert nodes[5].detail("Filter").replace("--", "->") == "(name <> 'a -> (b'::text)"
         settings = "Settings: max_parallel_workers_per_gather = '0', work_mem = '5MB'"
         assert {settings, "Planning: Buffers: shared hit=129"} <= set(plan.footer)
         assert nodes[0].details == (

@@ -13,6 +13,7 @@ from tests.unit.tools.reading import figures, sample
 
 FIO = json.loads(sample("fio", "randrw8k_json.txt"))
 SYSBENCH = sample("sysbench", "oltp_read_write.txt").decode()
+HEAD = f"{SYSBENCH.partition(chr(10))[0]}\n\n"
 FILES = sample("sysbench", "1.0.20_fileio.txt").decode()
 CONTEXT = {"num_cpus": 8, "library_build_type": "release"}
 
@@ -49,6 +50,23 @@ READ = [
         ),
         {},
         {"warmup": 10.0},
+    ),
+    (
+        "sysbench",
+        "shardingsphere pull request 10245: prepare, run and cleanup in one text",
+        f"{HEAD}Creating table 'sbtest1'...\n{SYSBENCH}{HEAD}Dropping table 'sbtest1'...\n",
+        {},
+        {},
+    ),
+    (
+        "pgbench",
+        "pgbench's README of 2006",
+        "number of clients: 4\nnumber of transactions per client: 100\n"
+        "number of processed transactions: 400/400\n"
+        "tps = 21.875015(including connections establishing)\n"
+        "tps = 22.098827(excluding connections establishing)\n",
+        {"tps": 22.098827, "transactions": 400},
+        {"clients": 4},
     ),
     ("sysbench", "fileio says what it does", FILES, {}, {"mode": "random r/w"}),
     ("fio", "block size and pattern", json.dumps(FIO), {}, {"bs": "8k", "rw": "randrw"}),
@@ -112,6 +130,14 @@ REFUSED = [
         "go_tpc",
         "go-tpc pull request 12: the first versions",
         "NEW_ORDER - Takes(s): 79.9, Count: 13044, TPM: 9791.1, Avg(ms): 35, 99th(ms): 80\n",
+        "without tpmC",
+    ),
+    (
+        "go_tpc",
+        "go-tpc ch, stopped",
+        "[Current] NEW_ORDER - Takes(s): 10.0, Count: 99, TPM: 594.0, Sum(ms): 99.0, "
+        "Avg(ms): 1.0, 50th(ms): 1.0, 90th(ms): 1.0, 95th(ms): 1.0, 99th(ms): 1.0, "
+        "99.9th(ms): 1.0, Max(ms): 1.0\n[Current] Q1: 4.50s\n",
         "without tpmC",
     ),
     ("go_tpc", "go-tpc tpch", "[Summary] Q1: 4.50s\n[Summary] Q2: 0.51s\n", "TPC-H"),
