@@ -55,6 +55,12 @@ _BUILD_WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
 # Numbers that may be zero, but otherwise not below this, in their own unit.
 LEAST_BUT_ZERO: Mapping[str, float] = {"vacuum_buffer_usage_limit": 128}
 
+# Numbers that the server raises to this, in their own unit, where they are smaller (but -1).
+RAISED_TO: Mapping[str, tuple[tuple[Span, float], ...]] = {
+    "autovacuum_work_mem": ((("9.4", "16"), 1024), (("17", None), 64)),
+    "wal_buffers": ((("9.2", None), 4),),
+}
+
 # Other names of settings: old name -> (versions that accept it, today's name).
 ALIASES: Mapping[str, tuple[Span, str]] = {
     "sort_mem": (("9.2", None), "work_mem"),
@@ -105,6 +111,12 @@ def words(setting: Setting) -> frozenset[str]:
 def build_words(setting: Setting) -> tuple[str, ...]:
     """The words that an enum has where the server was built with the library for it."""
     return tuple(_in_span(_BUILD_WORDS, setting))
+
+
+def least(setting: Setting) -> float | None:
+    """The number to which the version raises smaller ones; None where it takes each as it is."""
+    spans = RAISED_TO.get(setting.name, ())
+    return next((number for span, number in spans if within(span, setting.major)), None)
 
 
 def alias(name: str, major: str) -> str | None:

@@ -109,6 +109,8 @@ def _boolean(text: str, setting: Setting) -> bool:
 
 def _enum(text: str, setting: Setting) -> str:
     word = text.lower()
+    if setting.name == "wal_compression" and word in unlisted.ON:
+        return "pglz"
     for value in (*setting.values, *unlisted.build_words(setting)):
         if value.lower() == word:
             return value
@@ -130,7 +132,7 @@ def _shown(word: str, setting: Setting) -> str:
     if word == "debug":
         return "debug2"
     if word in unlisted.ON:
-        return "pglz" if setting.name == "wal_compression" else "on"
+        return "on"
     return "off" if word in unlisted.OFF else word
 
 
@@ -230,7 +232,8 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
 def _in_whole_banks(number: float, text: str, setting: Setting) -> float:
     bank = unlisted.MULTIPLE_OF.get(setting.name)
     if bank is None or number % bank == 0:
-        return number
+        raised = unlisted.least(setting)
+        return number if raised is None or number < 0 else max(number, raised)
     raise BadValue(
         "not_a_multiple",
         _("%(name)s = %(value)s is not a multiple of %(bank)s."),

@@ -55,6 +55,10 @@ _SENTENCES = {
     "no_condition": gettext_lazy("%(word)s has no condition."),
     "condition_open": gettext_lazy("This \\if has no \\endif."),
     "condition_without_if": gettext_lazy("%(word)s has no \\if."),
+    "pipeline_open": gettext_lazy("This \\startpipeline has no \\endpipeline."),
+    "pipeline_twice": gettext_lazy("%(word)s is in a pipeline already."),
+    "no_pipeline": gettext_lazy("%(word)s is in no pipeline."),
+    "not_in_pipeline": gettext_lazy("%(word)s is not allowed in a pipeline."),
 }
 
 

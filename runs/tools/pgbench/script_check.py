@@ -7,6 +7,7 @@ Source: the pgbench page of PostgreSQL 18's manual, pgbench.c.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from runs.tools.pgbench.script_tokens import (
     NAME,
@@ -24,6 +25,7 @@ _WITHOUT_WORDS = frozenset(("else", "endif", "startpipeline", "syncpipeline", "e
 _COMMANDS = frozenset(
     ("set", "sleep", "gset", "aset", *_CONDITIONS, *SHELL, *_WITHOUT_WORDS)
 )  # fmt: skip
+_OF_PIPELINES = frozenset(("startpipeline", "syncpipeline", "endpipeline", "gset", "aset"))
 MOST_SCRIPTS, MOST_CHARACTERS, MOST_WEIGHT = 20, 100_000, 1_000_000
 _MOST_WORDS = dict.fromkeys(_WITHOUT_WORDS, 0) | {"gset": 1, "aset": 1}
 _SETTING = frozenset(("set", "setshell"))
@@ -109,14 +111,17 @@ def _shells(script: GivenScript) -> Iterator[Fault]:
 
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
     """What is wrong with the commands, and with variables that nothing has set above."""
-    conditions, has_sql = _Conditions(), False
+    conditions, pipeline, has_sql = _Conditions(), _Pipeline(), False
     # \\gset and \\aset define what the server's columns are called.
     knows_names = not re.search(r"\\\s*+[ag]set", script.text, re.IGNORECASE)
     for run in _runs(script.text):
         first = run[0]
         faults: Iterator[tuple[str, str]] = iter(())
         if first.kind == "meta":
-            faults = _meta(first, conditions, has_sql=has_sql)
+            faults = chain(
+                _meta(first, conditions, has_sql=has_sql),
+                pipeline.faults(first, is_sure=not conditions.open_lines),
+            )
         elif first.is_open:
             faults = iter((("quote_open", first.text[:20]),))
         else:
@@ -129,6 +134,8 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
         if first.kind == "meta" and (name := _set_by(first)):
             defined.add(name)
     yield from (Fault(script.name, line, "condition_open") for line in conditions.open_lines)
+    if pipeline.line:
+        yield Fault(script.name, pipeline.line, "pipeline_open")
     if not has_sql:
         yield Fault(script.name, 0, "no_sql")
 
@@ -203,6 +210,37 @@ class _Conditions:
         elif command == "else":
             self._open[-1].has_else = True
         return True
+
+
+class _Pipeline:
+    """Whether a pipeline is open; pgbench sees it only when the script runs.
+
+    What stands in a \\if may run or not: nothing is said of it, nor of what follows.
+    """
+
+    def __init__(self) -> None:
+        self.line = 0
+        self._is_known = True
+
+    def faults(self, token: Token, *, is_sure: bool) -> Iterator[tuple[str, str]]:
+        """(code, word) of a command that pgbench aborts at."""
+        found = _META.fullmatch(token.text)
+        command = found["command"].lower() if found else ""
+        if command not in _OF_PIPELINES:
+            return
+        self._is_known &= is_sure
+        if not self._is_known:
+            self.line = 0
+        elif command == "startpipeline" and self.line:
+            yield "pipeline_twice", f"\\{command}"
+        elif command == "startpipeline":
+            self.line = token.line
+        elif command in {"gset", "aset"}:
+            yield from [("not_in_pipeline", f"\\{command}")] if self.line else ()
+        elif not self.line:
+            yield "no_pipeline", f"\\{command}"
+        elif command == "endpipeline":
+            self.line = 0
 
 
 def _meta(token: Token, conditions: _Conditions, *, has_sql: bool) -> Iterator[tuple[str, str]]:

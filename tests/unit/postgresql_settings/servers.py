@@ -32,7 +32,8 @@ ACCOUNT = service_account()
 READ_EACH = """
 postgres=$1; shift
 for folder; do
-    "$postgres" -C max_connections -D "$PWD/$folder" >/dev/null 2>"$folder.said"
+    name=$(cat "$folder.name")
+    "$postgres" -C "$name" -D "$PWD/$folder" >"$folder.value" 2>"$folder.said"
     echo $? >"$folder.status"
 done
 """
@@ -60,11 +61,22 @@ class Server:
 
     def reads_each(self, texts: Sequence[str]) -> list[tuple[bool, str]]:
         """Whether it accepts each postgresql.conf separately, in one go."""
+        asked = [("max_connections", text) for text in texts]
+        return [(taken, said) for taken, said, _value in self._ask_each(asked)]
+
+    def shows_each(self, settings: Sequence[tuple[str, str]]) -> list[str]:
+        """The value that it has of each setting by itself; empty where it refuses it."""
+        asked = [(name, _line(name, value)) for name, value in settings]
+        return [value for _taken, _said, value in self._ask_each(asked)]
+
+    def _ask_each(self, asked: Sequence[tuple[str, str]]) -> list[tuple[bool, str, str]]:
+        """(whether it takes the file, what it says, the value), of each name and file."""
         with _open_folder() as folder:
-            names = [str(number) for number in range(len(texts))]
-            for name, text in zip(names, texts, strict=True):
+            names = [str(number) for number in range(len(asked))]
+            for name, (setting, text) in zip(names, asked, strict=True):
                 (folder / name).mkdir()
                 (folder / name / "postgresql.conf").write_text(text)
+                (folder / f"{name}.name").write_text(setting)
             argv = ["/bin/sh", "-c", READ_EACH, "sh", self.bindir / "postgres", *names]
             with ACCOUNT.spawn(argv, env=ACCOUNT.environment(folder), cwd=folder) as shell:
                 assert shell.wait(timeout=240) == 0
@@ -72,6 +84,7 @@ class Server:
                 (
                     (folder / f"{name}.status").read_text() == "0\n",
                     (folder / f"{name}.said").read_text(errors="replace"),
+                    (folder / f"{name}.value").read_text(errors="replace").strip(),
                 )
                 for name in names
             ]

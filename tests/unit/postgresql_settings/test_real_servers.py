@@ -4,7 +4,7 @@
 import pytest
 
 from runs.postgresql_settings import values
-from runs.postgresql_settings.catalogue import MAJORS, catalogue
+from runs.postgresql_settings.catalogue import MAJORS, catalogue, setting
 from runs.postgresql_settings.conf_file import quoted, read, write
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
@@ -228,3 +228,53 @@ def test_a_written_file_is_read_by_the_server_that_it_is_for(server):
     expected = [not refused(settings, server) for settings in given]
     assert all(expected)
     assert not disagreements(CARRIED, expected, server.reads_each(written))
+
+
+# Lines about which check and `postgres -C` differ, and why; others they decide alike.
+EXCEPTIONS = {
+    "the build": [
+        "wal_compression = lz4", "wal_compression = zstd", "wal_sync_method = fsync_writethrough",
+        "io_method = io_uring", "timezone = Mars/Olympus", "lc_messages = xx_XX.UTF-8",
+    ],
+    "checked at the start alone": [
+        "max_wal_size = 31MB", "archive_mode = always", "max_connections = 262143",
+    ],
+    "another file": ["include_if_exists 'x.conf'"],
+    "no setting for a file, and ignored": ["seed = 0.5"],
+    "a later minor release": ["data_sync_retry = on"],
+    "not a number, which 9.3 and 9.5 take": ["random_page_cost = 'nan'"],
+}  # fmt: skip
+# Values as the server has them, in its own unit, whatever the spelling of words.
+VALUES = [
+    ("wal_buffers", "1"), ("wal_buffers", "0"), ("wal_buffers", "-1"), ("wal_buffers", "64kB"),
+    ("autovacuum_work_mem", "1"), ("autovacuum_work_mem", "512kB"), ("autovacuum_work_mem", "-1"),
+    ("wal_compression", "on"), ("wal_compression", "yes"), ("wal_compression", "off"),
+    ("work_mem", "010MB"), ("work_mem", "0x400"), ("checkpoint_timeout", "90000ms"), ("fsync", "of"),
+    ("client_min_messages", "debug"), ("wal_level", "archive"), ("synchronous_commit", "1"),
+    ("random_page_cost", "1.5e0"), ("effective_cache_size", "1GB"), ("archive_mode", "0"),
+]  # fmt: skip
+
+
+@SOME_START
+def test_what_is_decided_otherwise_has_its_reason(server):
+    lines = [line for each in EXCEPTIONS.values() for line in each]
+    files = [read(f"{line}\n") for line in lines]
+    expected = [not file.faults and not refused(dict(file.settings), server) for file in files]
+    answers = server.reads_each([f"{line}\n" for line in lines])
+    for line, good, (taken, said) in zip(lines, expected, answers, strict=True):
+        is_build = line in EXCEPTIONS["the build"] or line.startswith("data_sync")
+        assert taken == good or (good if is_build else taken), (line, said)
+
+
+@SOME_START
+def test_values_are_those_of_the_server(server):
+    known = [(name, text) for name, text in VALUES if setting(name, server.major)]
+    wrong = []
+    for (name, text), said in zip(known, server.shows_each(known), strict=True):
+        found = setting(name, server.major)
+        same = {"debug": "debug2"}.get(said, said)
+        if refused({name: text}, server) or said == "":
+            assert bool(refused({name: text}, server)) == (said == ""), (name, text)
+        elif values.parse(text, found) != values.parse(same, found):
+            wrong.append((name, text, said))
+    assert not wrong

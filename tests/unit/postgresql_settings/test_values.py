@@ -68,7 +68,7 @@ def test_a_bool_takes_any_beginning_that_is_clear(text, value):
         ("wal_level", "9.6", "hot_standby", "replica"),
         ("wal_level", "9.5", "hot_standby", "hot_standby"),
         ("password_encryption", "13", "on", "md5"),
-        ("wal_compression", "15", "on", "on"),
+        ("wal_compression", "15", "on", "pglz"),
         ("wal_compression", "15", "true", "pglz"),
         ("wal_compression", "15", "zstd", "zstd"),
         ("io_method", "18", "io_uring", "io_uring"),

@@ -14,11 +14,12 @@ from runs.tools.pgbench.script_tokens import tokens
 from tests.patterns import min_of
 from tests.unit.postgresql_settings.servers import installed
 
-PGBENCH = next(
-    each.bindir / "pgbench"
+SERVER = next(
+    each
     for each in reversed(installed())
     if each.major == "18" and (each.bindir / "pgbench").exists()
 )
+PGBENCH = SERVER.bindir / "pgbench"
 # Scripts that the check may refuse for what pgbench sees only when they run.
 AT_RUN_TIME = {"variable_missing", "quote_open", "no_sql"}
 TAKEN = [
@@ -98,6 +99,30 @@ def test_beginnings_of_scripts_are_decided_as_by_pgbench(of_pgbench):
         part = text[:end]
         if (of_pgbench(part) is None) != (not ours(part)) and part.strip() != "\\":
             wrong.append((part, ours(part), of_pgbench(part)))
+    assert not wrong
+
+
+# What pgbench sees when it runs: of each script the line and the fault, or none.
+PIPELINES = [
+    ("\\startpipeline\nSELECT 1;", (1, "pipeline_open")), ("SELECT 1;\n\\endpipeline", (2, "no_pipeline")),
+    ("\\startpipeline\nSELECT 1;\n\\startpipeline\n\\endpipeline", (3, "pipeline_twice")),
+    ("SELECT 1;\n\\syncpipeline", (2, "no_pipeline")), ("\\startpipeline\nSELECT 1 AS a \\gset\n\\endpipeline", (2, "not_in_pipeline")),
+    ("\\startpipeline\n\\endpipeline\nSELECT 1;", None), ("\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 1;\n\\endpipeline", None),
+    ("\\if true\n\\startpipeline\n\\endif\nSELECT 1;\n\\endpipeline", None), ("SELECT 1 AS a \\gset\n\\startpipeline\nSELECT :a;\n\\endpipeline", None),
+    ("\\startpipeline\n\\sleep 1 us\nSELECT 1;\n\\ENDPIPELINE", None),
+]  # fmt: skip
+
+
+def test_pipelines_are_decided_as_by_a_run(tmp_path):
+    wrong = []
+    with SERVER.running({}) as (folder, _started):
+        for text, fault in PIPELINES:
+            (tmp_path / "s").write_text(text + "\n")
+            argv = [PGBENCH, "-n", "-t", "1", "-M", "extended", "-U", "x", "-h", folder, "-f", "s"]
+            done = subprocess.run([*argv, "postgres"], cwd=tmp_path, capture_output=True, check=False)
+            found = [(each.line, each.code) for each in check([GivenScript("s", text)], {})]
+            if found != ([fault] if fault else []) or (done.returncode == 0) != (not fault):
+                wrong.append((text, found, done.stderr))
     assert not wrong
 
 
