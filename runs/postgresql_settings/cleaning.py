@@ -32,7 +32,9 @@ def _of_difference(lines: list[str]) -> list[str]:
     """The newer lines of `diff -u`, what they replace empty."""
     if not any(map(_HUNK.match, lines)):
         return lines
-    kept = ["" if line.startswith(("-", "+++", "@@", "diff ", "index ")) else line for line in lines]
+    kept = [
+        "" if line.startswith(("-", "+++", "@@", "diff ", "index ")) else line for line in lines
+    ]
     return [line[1:] if line[:1] in {"+", " "} else line for line in kept]
 
 

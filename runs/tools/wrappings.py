@@ -159,9 +159,7 @@ def _string(text: str) -> str:
 
 _WORD = re.compile(rf"\A[^ \t]{{1,{_LONGEST_PREFIX}}}[ \t]")
 # The mark of a comment with its blanks, blanks alone, a mark of a difference or a table.
-_MARGIN = re.compile(
-    r"\A(?:[ \t]{0,40}(?:#|//|--|;|\*) {1,8}|[ \t]{1,40}(?=\S)|\+(?! ?-)|\| )"
-)
+_MARGIN = re.compile(r"\A(?:[ \t]{0,40}(?:#|//|--|;|\*) {1,8}|[ \t]{1,40}(?=\S)|\+(?! ?-)|\| )")
 _MESSAGES = ("log", "msg", "message", "MESSAGE", "textPayload", "line", "text")
 _STRING = re.compile(r'\A\s{0,80}(?:"[^"\s]{1,80}": )?(?P<string>"(?:[^"\\]|\\.)*"),?')
 _QUOTED = re.compile(r'\A\s{0,80}(?P<string>"(?:[^"\\]|\\.)*"),?')

@@ -16,7 +16,7 @@ FORMS = {
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
     "psql": "postgres=# ALTER SYSTEM SET shared_buffers = '2GB';\npostgres=# SET work_mem = '8MB';\n"
     "postgres=# set random_page_cost to 1.1;\npostgres=# SET SESSION jit = off;",
-    "a session of psql": "$ psql\npsql (18.0)\nType \"help\" for help.\n\n" + "".join(
+    "a session of psql": '$ psql\npsql (18.0)\nType "help" for help.\n\n' + "".join(
         f"psql# ALTER SYSTEM SET {name} = '{value}';\nALTER SYSTEM\n" for name, value in WANTED.items()
     ) + "postgres=# SELECT pg_reload_conf();\n pg_reload_conf \n----------------\n t\n(1 row)\n\npostgres=# \\q\n",
     "aws, JSON": "aws rds modify-db-parameter-group \\\n  --db-parameter-group-name p \\\n  --parameters '[\n" + ",\n".join(

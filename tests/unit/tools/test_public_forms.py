@@ -61,10 +61,12 @@ READ = [
     (
         "pgbench",
         "pgbench's README of 2006",
-        "number of clients: 4\nnumber of transactions per client: 100\n"
-        "number of processed transactions: 400/400\n"
-        "tps = 21.875015(including connections establishing)\n"
-        "tps = 22.098827(excluding connections establishing)\n",
+        (
+            "number of clients: 4\nnumber of transactions per client: 100\n"
+            "number of processed transactions: 400/400\n"
+            "tps = 21.875015(including connections establishing)\n"
+            "tps = 22.098827(excluding connections establishing)\n"
+        ),
         {"tps": 22.098827, "transactions": 400},
         {"clients": 4},
     ),
@@ -135,9 +137,11 @@ REFUSED = [
     (
         "go_tpc",
         "go-tpc ch, stopped",
-        "[Current] NEW_ORDER - Takes(s): 10.0, Count: 99, TPM: 594.0, Sum(ms): 99.0, "
-        "Avg(ms): 1.0, 50th(ms): 1.0, 90th(ms): 1.0, 95th(ms): 1.0, 99th(ms): 1.0, "
-        "99.9th(ms): 1.0, Max(ms): 1.0\n[Current] Q1: 4.50s\n",
+        (
+            "[Current] NEW_ORDER - Takes(s): 10.0, Count: 99, TPM: 594.0, Sum(ms): 99.0, "
+            "Avg(ms): 1.0, 50th(ms): 1.0, 90th(ms): 1.0, 95th(ms): 1.0, 99th(ms): 1.0, "
+            "99.9th(ms): 1.0, Max(ms): 1.0\n[Current] Q1: 4.50s\n"
+        ),
         "without tpmC",
     ),
     ("go_tpc", "go-tpc tpch", "[Summary] Q1: 4.50s\n[Summary] Q2: 0.51s\n", "TPC-H"),

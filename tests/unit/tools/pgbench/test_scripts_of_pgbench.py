@@ -119,7 +119,9 @@ def test_pipelines_are_decided_as_by_a_run(tmp_path):
         for text, fault in PIPELINES:
             (tmp_path / "s").write_text(text + "\n")
             argv = [PGBENCH, "-n", "-t", "1", "-M", "extended", "-U", "x", "-h", folder, "-f", "s"]
-            done = subprocess.run([*argv, "postgres"], cwd=tmp_path, capture_output=True, check=False)
+            done = subprocess.run(
+                [*argv, "postgres"], cwd=tmp_path, capture_output=True, check=False
+            )
             found = [(each.line, each.code) for each in check([GivenScript("s", text)], {})]
             if found != ([fault] if fault else []) or (done.returncode == 0) != (not fault):
                 wrong.append((text, found, done.stderr))
