@@ -28,6 +28,7 @@ from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.histories.suites import SuiteJobs
 from runs.services.access import audit
 from runs.services.campaigns import bisections as answers
+from runs.services.campaigns import summaries
 from runs.services.changes import webhooks
 from runs.services.database import Statement
 
@@ -62,16 +63,22 @@ def wake() -> None:
         dispatch.find_changes(campaign_id)
 
 
-@transaction.atomic
 def find(*, campaign_id: int) -> list[Change]:
     """Analyse the histories of a campaign with new runs; report and return what is new.
 
     One worker at a time; a call by another does nothing. New work stays queued for the next call.
     """
+    waiting = list(StaleCell.objects.filter(campaign=campaign_id).values_list("pk", "cell_id"))
+    # Committed before the rest, which takes its time: uploads wait for the summaries.
+    summaries.renew_medians(cell_ids=sorted({cell for _pk, cell in waiting}))
+    return _find(campaign_id, waiting)
+
+
+@transaction.atomic
+def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
     campaign = Campaign.objects.select_related("project").filter(pk=campaign_id).first()
     if campaign is None or not lock(campaign_id=campaign_id):
         return []
-    waiting = list(StaleCell.objects.filter(campaign=campaign).values_list("pk", "cell_id"))
     found: list[Change] = []
     if campaign.origin == Origin.UPLOADED:
         suite = suites.of_jobs(campaign)

@@ -178,7 +178,7 @@ def _store(
         placed=placed,
         conditions=under,
         metrics=metric_ids,
-        then=[*_consequences(finished), *to_seal],
+        then=[*_consequences(finished, ids), *to_seal],
     )
     _keep_files(runs, ids)
     changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
@@ -213,12 +213,12 @@ def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:
     return replace(run, revision=replace(run.revision, sha=shas[run.revision.sha]))
 
 
-def _consequences(finished: Set[tuple[int, int]]) -> list[Statement]:
-    """What to do after cells (campaign, cell) got new figures."""
+def _consequences(finished: Set[tuple[int, int]], ids: Sequence[int]) -> list[Statement]:
+    """What to do after cells (campaign, cell) got new figures by some of these runs."""
     if not finished:
         return []
     return [
-        summaries.refreshing(cell_ids=sorted(cell for _campaign, cell in finished)),
+        summaries.carrying(run_ids=ids),
         changes.noting(cells=finished),
     ]
 

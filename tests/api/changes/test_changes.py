@@ -185,7 +185,7 @@ def test_only_the_end_of_a_long_history_is_looked_at_again(django_assert_max_num
     find()
     store(history([1000], first=1500, runs=1))
 
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         assert find() == []
 
 

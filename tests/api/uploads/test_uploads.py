@@ -3,7 +3,9 @@
 import gzip
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from django.db import connection
@@ -29,6 +31,7 @@ from runs.models import (
 from runs.postgresql_settings import catalogue
 from runs.services.access import projects
 from runs.services.campaigns import summaries
+from runs.services.changes import changes
 from tests import factories
 from tests.api.upload_bodies import changed, run
 
@@ -124,6 +127,57 @@ def test_the_summary_is_that_of_the_repeats(stored):
     summary = CellSummary.objects.get(cell=cell, metric__name="tps")
     for name, expected in vars(summarise(values)).items():
         assert math.isclose(getattr(summary, name), expected, rel_tol=1e-12), name
+
+
+def test_a_summary_that_uploads_carry_forward_is_the_one_made_of_all_values(stored, post):
+    """Beyond EXACT repeats its median is made anew by control."""
+    random = Random(1)
+    values = [random.lognormvariate(7, 0.01) for _number in range(3 * summaries.EXACT)]
+    sizes, left = [1, 2, summaries.EXACT - 4, 1, 1, 1, 7], list(values)
+    for size in [*sizes, len(values) - sum(sizes)]:
+        batch, left = left[:size], left[size:]
+        bodies = [changed("measurements/0/value", value) for value in batch]
+        assert post({"runs": bodies}, "uploads/batch/").status_code == 201
+    summary = CellSummary.objects.get(metric__name="tps")
+    assert _is_summary(summary, replace(summarise(values), median=summary.median))
+
+    assert changes.find(campaign_id=summary.cell.campaign_id) == []
+
+    summary.refresh_from_db()
+    assert _is_summary(summary, summarise(values))
+    cell = stored(changed("measurements/0/value", 0.0)).cell
+    assert CellSummary.objects.get(cell=cell, metric__name="tps").log_variance is None
+
+
+def _is_summary(stored, expected):
+    return all(
+        math.isclose(getattr(stored, name), value, rel_tol=1e-9)
+        for name, value in vars(expected).items()
+    )
+
+
+def test_a_median_is_that_of_the_newest_repeats_by_whatever_it_is_made(stored):
+    cell = stored(run()).cell
+    Run.objects.bulk_create(
+        Run(campaign=cell.campaign, cell=cell, repeat=number, position=0, state="finished")
+        for number in range(2, summaries.MEDIAN_OF + 202)
+    )
+    tps = Metric.objects.get(name="tps")
+    Measurement.objects.bulk_create(
+        Measurement(run=each, metric=tps, value=each.repeat) for each in cell.runs.exclude(repeat=1)
+    )
+    summaries.refresh_all(cell_ids=[cell.pk])
+    CellSummary.objects.filter(cell=cell, metric=tps).update(median=0)
+
+    found = [_median(cell, each) for each in (summaries.renew_medians, summaries.refresh_all)]
+    summaries.refresh(cell_id=cell.pk)
+
+    assert {*found, CellSummary.objects.get(cell=cell, metric=tps).median} == {701.5}
+
+
+def _median(cell, make):
+    make(cell_ids=[cell.pk])
+    return CellSummary.objects.get(cell=cell, metric__name="tps").median
 
 
 @pytest.mark.parametrize("values", [[5.0], [0.0, 4.0], [-1.0, 2.0, 3.0], [1e-100, 1e24]])
