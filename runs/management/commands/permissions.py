@@ -1,4 +1,4 @@
-"""Prints who may do what, as docs/security.md has it."""
+"""Prints who may do what; docs/security.md has its first table."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -20,36 +20,29 @@ ROLES = {
 }
 
 
-def markdown() -> str:
-    """The lowest role of each right, and which right each address needs."""
+def rights() -> str:
+    """The lowest role of each right, and the scope that a token needs for it."""
     lines = [_row(["right", "scope of a token", "lowest role"]), _row(["---"] * 3)]
     for right, grant in GRANTS.items():
         lines.append(_row([right.value, f"`{grant.scope.value}`", ROLES[grant.role]]))
-    lines += ["", _row(["right", "addresses"]), _row(["---"] * 2)]
-    lines += [_row([right.value, found]) for right, found in _addresses().items()]
+    return "\n".join(lines) + "\n"
+
+
+def addresses() -> str:
+    """Of each right the addresses that need it."""
+    found: dict[Right, list[str]] = defaultdict(list)
+    for address, rules in ADDRESSES.items():
+        for method, right in rules.items():
+            found[right].append(f"{method} `{address}`")
+    lines = [_row(["right", "addresses"]), _row(["---"] * 2)]
+    lines += [_row([right.value, ", ".join(found[right])]) for right in GRANTS if found[right]]
     return "\n".join(lines) + "\n"
 
 
 def put_into(text: str) -> str:
-    """The text with the current table between its marks. Raises ValueError without marks."""
+    """The text with the current rights between its marks. Raises ValueError without marks."""
     before, rest = text[: text.index(BEGIN)], text[text.index(END) :]
-    return f"{before}{BEGIN}\n{markdown()}\n{rest}"
-
-
-def _addresses() -> dict[Right, str]:
-    """Of each right its addresses, by the methods that need it."""
-    found: dict[Right, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for address, rules in ADDRESSES.items():
-        methods: dict[Right, list[str]] = defaultdict(list)
-        for method, right in rules.items():
-            methods[right].append(method)
-        for right, names in methods.items():
-            found[right]["/".join(names)].append(f"`{address}`")
-    return {
-        right: "; ".join(f"{methods}: {', '.join(each)}" for methods, each in found[right].items())
-        for right in GRANTS
-        if found[right]
-    }
+    return f"{before}{BEGIN}\n{rights()}\n{rest}"
 
 
 def _row(cells: list[str]) -> str:
@@ -60,15 +53,15 @@ PLACE = Path(settings.BASE_DIR) / "docs" / "security.md"
 
 
 class Command(BaseCommand):
-    """The matrix of rights and addresses; `--write` puts it into docs/security.md."""
+    """The lowest role of each right, and its addresses; `--write` puts the roles into docs."""
 
     help = __doc__
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Write, or only check."""
-        parser.add_argument("--write", action="store_true", help="write it into docs/security.md")
+        parser.add_argument("--write", action="store_true", help="write the roles into docs/security.md")
         parser.add_argument(
-            "--check", action="store_true", help="check that docs/security.md has it"
+            "--check", action="store_true", help="check that docs/security.md has them"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -78,6 +71,6 @@ class Command(BaseCommand):
         if options["write"]:
             PLACE.write_text(current)
         elif not options["check"]:
-            self.stdout.write(markdown())
+            self.stdout.write(f"{rights()}\n{addresses()}")
         elif current != text:
             raise CommandError(f"{PLACE.name} is old: manage.py permissions --write")
