@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Write, or only check."""
-        parser.add_argument("--write", action="store_true", help="write the roles into docs/security.md")
+        parser.add_argument("--write", action="store_true", help="write them into docs/security.md")
         parser.add_argument(
             "--check", action="store_true", help="check that docs/security.md has them"
         )
