@@ -153,4 +153,4 @@ def test_a_quote_that_is_open_is_named_with_its_line():
 def test_a_hostile_script_is_answered_soon(unit):
     text = unit * (90_000 // len(unit))
     assert "".join(each.text for each in tokens(text)) == text
-    assert min_of(lambda: check([GivenScript("s", text)], {})) < 2
+    assert min_of(lambda: check([GivenScript("s", text)], {}), 2) < 2
