@@ -104,8 +104,8 @@ def test_the_report_tells_who_concluded_what(client, finished_campaign, django_u
     assert "— hanako, 20" in page
 
 
-def published_reports_compile(client, languages):
-    for slug, language in zip(published(), languages, strict=False):
+def published_reports_compile(client, languages, slugs):
+    for slug, language in zip(slugs, languages, strict=False):
         answer = client.get(f"/campaigns/{slug}/report/?format=rst&lang={language}")
         text = unzipped(answer)[f"{slug}-{language}/{slug}-{language}.rst"]
         assert compiled(text), (slug, language)
@@ -116,13 +116,14 @@ def published():
     return campaigns.values_list("slug", flat=True)
 
 
-def test_every_published_campaign_has_a_report_that_compiles(client, whole_archive):
-    published_reports_compile(client, cycle(["en", "ja"]))
+def test_a_published_campaign_has_a_report_that_compiles(client, whole_archive):
+    published_reports_compile(client, cycle(["en", "ja"]), published()[::4])
 
 
 @pytest.mark.slow
-def test_every_published_campaign_has_its_report_in_the_other_language(client, whole_archive):
-    published_reports_compile(client, cycle(["ja", "en"]))
+@pytest.mark.parametrize("languages", [["en", "ja"], ["ja", "en"]])
+def test_every_published_campaign_has_its_report_in_each_language(client, whole_archive, languages):
+    published_reports_compile(client, cycle(languages), published())
 
 
 def test_the_report_of_a_publication_has_the_print_its_ratios_and_its_source(client, whole_archive):
