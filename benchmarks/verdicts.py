@@ -134,17 +134,18 @@ def sources() -> dict[str, Source]:
 def _of_tables(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield "**Any wrong *faster* or *slower* in a whole table of which nothing differs.**"
     yield ""
-    heads = [f"{rows} row{'s' if rows > 1 else ''}, n = {n}" for rows in ROWS for n in ROUNDS]
+    counts = ", ".join(map(str, ROUNDS))
+    heads = [f"{rows} row{'s' if rows > 1 else ''}, n = {counts}" for rows in ROWS]
     yield f"| noise | {' | '.join(heads)} |"
     yield "|---" * (len(heads) + 1) + "|"
     for name, source in sources().items():
-        rates = [
-            any_false(random, source, rows, n, _fewer(repetitions, rows))
-            for rows in ROWS
-            for n in ROUNDS
-        ]
-        yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
-        for (rows, n), rate in zip(itertools.product(ROWS, ROUNDS), rates, strict=True):
+        rates = {
+            (rows, n): any_false(random, source, rows, n, _fewer(repetitions, rows))
+            for rows, n in itertools.product(ROWS, ROUNDS)
+        }
+        cells = (" ".join(f"{rates[rows, n]:.1%}" for n in ROUNDS) for rows in ROWS)
+        yield f"| {name} | {' | '.join(cells)} |"
+        for (rows, n), rate in rates.items():
             _keep(kept, "rounds", rate, rows=rows, n=n)
     yield ""
 
@@ -173,7 +174,7 @@ def _of_jobs(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
                 after_jobs(random, rows, n, count, of_job, repetitions, of=of, ar=ar)
                 for of in (1, BASELINE)
             ]
-            rates.append(" / ".join(f"{rate:.1%}" for rate in both))
+            rates.append("/".join(f"{rate:.1%}" for rate in both))
             _keep(kept, "jobs", max(both), rows=rows, n=n, points=count)
         hits = after_jobs(random, rows, n, count, 0.02, repetitions, loss=math.log(0.9))
         yield f"| {rows} | {n} | {count} | {' | '.join(rates)} | {hits:.1%} |"
