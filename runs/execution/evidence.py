@@ -16,6 +16,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import RECORD, StepResult
+from runs.tools import quantities
 
 # Files outside of its own folder are read by a server's superuser from 11 on.
 WAITS_SINCE, EXEC_TIME_SINCE, IO_SINCE = 110000, 130000, 160000
@@ -271,8 +272,8 @@ def _sessions(seen: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
     length = max(asked) + 1
     return [
         SeriesData(
-            f"waits_{kind.lower()}",
-            "sessions",
+            quantities.WAITS.kind(kind).name,
+            quantities.WAITS.unit,
             tuple(seconds[kind][n] / max(1, len(asked[n])) for n in range(length)),
             start=0.0,
         )

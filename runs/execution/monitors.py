@@ -19,7 +19,7 @@ from runs.execution.nodes import DATABASE_NODE, Node
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import StepResult
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, unit_of
+from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
 from runs.tools.sar import reader as sar
 from runs.tools.vmstat import reader as vmstat
@@ -88,7 +88,7 @@ def column_of(name: str) -> tuple[str, str]:
 
 def is_monitored(name: str) -> bool:
     """Whether a series with that name is about a machine, not the load."""
-    return bool(unit_of(column_of(name)[1]))
+    return metric_of(column_of(name)[1]) is not None
 
 
 def conclude(bench: Bench, watched: Sequence[Watched]) -> None:
@@ -119,8 +119,10 @@ def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> 
             (second + shift, value)
             for second, value in zip(each.reading.seconds, values, strict=True)
         ]
-        name = series_name(each.node, column, alone=alone)
-        for made in regular(name, unit_of(column), points, interval=interval):
+        if (metric := metric_of(column)) is None:
+            continue
+        named = replace(metric, name=series_name(each.node, column, alone=alone))
+        for made in regular(named, points, interval=interval):
             data = SeriesData(made.name, made.unit, made.values, made.start, made.interval)
             found.append(data)
     return found

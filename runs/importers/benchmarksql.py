@@ -10,14 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, texts
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import MetricValue
-from runs.tools.metrics import Metric
 from runs.tools.output import number
 
-_TPMC = Metric("tpmc", "New orders per minute", "tpmC", "higher")
-_TPM = Metric("tpm", "Transactions per minute", "tpm", "higher")
-_ROLLBACKS = Metric("rollbacks", "Rollbacks", "transactions", "neutral")
 _NEW_ORDER = "NEW_ORDER"
 # The delivery itself is done in the background, and no transaction of a terminal.
 _BACKGROUND = "DELIVERY_BG"
@@ -99,18 +95,18 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
     counted = {name: kind for name, kind in kinds.items() if name != _BACKGROUND}
     if _NEW_ORDER not in counted:
         return
-    yield from _TPMC.of(len(counted[_NEW_ORDER].latencies) / minutes)
-    yield from _TPM.of(sum(len(kind.latencies) for kind in counted.values()) / minutes)
-    yield from metrics.ERRORS.of(sum(kind.errors for kind in counted.values()))
+    yield from quantities.TPMC.of(len(counted[_NEW_ORDER].latencies) / minutes)
+    yield from quantities.TPM.of(sum(len(kind.latencies) for kind in counted.values()) / minutes)
+    yield from quantities.ERRORS.of(sum(kind.errors for kind in counted.values()))
     for name, kind in kinds.items():
         ordered = sorted(kind.latencies)
-        yield from metrics.TRANSACTIONS.part(name).of(len(ordered))
-        yield from _ROLLBACKS.part(name).of(kind.rollbacks)
-        yield from metrics.LATENCY_AVERAGE.part(name).of(sum(ordered) / len(ordered))
-        yield from metrics.LATENCY_MAXIMUM.part(name).of(ordered[-1])
+        yield from quantities.TRANSACTIONS.part(name).of(len(ordered))
+        yield from quantities.ROLLBACKS.part(name).of(kind.rollbacks)
+        yield from quantities.LATENCY_AVERAGE.part(name).of(sum(ordered) / len(ordered))
+        yield from quantities.LATENCY_MAXIMUM.part(name).of(ordered[-1])
         for percent in _PERCENTILES:
             place = max(0, round(len(ordered) * float(percent) / 100) - 1)
-            yield from metrics.latency_percentile(percent).part(name).of(ordered[place] or None)
+            yield from quantities.latency_percentile(percent).part(name).of(ordered[place] or None)
 
 
 def _properties(file: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, of_reading
-from runs.tools import metrics
+from runs.tools import metrics, quantities
 from runs.tools.adapter import SeriesReading, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
@@ -89,4 +89,4 @@ def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesReading]:
     first = points[0][0] if points else 0.0
     interval = metrics.interval_of([seconds for seconds, _value in points])
     placed = [(seconds - first, value) for seconds, value in points]
-    yield from metrics.regular("tpm", "tpm", placed, interval=interval)
+    yield from metrics.regular(quantities.TPM, placed, interval=interval)

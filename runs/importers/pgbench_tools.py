@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, texts
-from runs.tools import metrics
+from runs.tools import metrics, quantities
 from runs.tools.adapter import Level, MetricValue, SeriesReading
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
@@ -26,13 +26,13 @@ _TABLES = (
     "test_metrics_data",
 )
 _FIGURES = (
-    (metrics.TPS, "tps"),
-    (metrics.TRANSACTIONS, "trans"),
-    (metrics.LATENCY_AVERAGE, "avg_latency"),
-    (metrics.LATENCY_MAXIMUM, "max_latency"),
-    (metrics.latency_percentile("90"), "percentile_90_latency"),
-    (Metric("wal_written", "WAL written", "B", "neutral"), "wal_written"),
-    (Metric("database_size", "Size of the database", "B", "neutral"), "dbsize"),
+    (quantities.TPS, "tps"),
+    (quantities.TRANSACTIONS, "trans"),
+    (quantities.LATENCY_AVERAGE, "avg_latency"),
+    (quantities.LATENCY_MAXIMUM, "max_latency"),
+    (quantities.latency_percentile("90"), "percentile_90_latency"),
+    (quantities.WAL_WRITTEN, "wal_written"),
+    (quantities.DATABASE_SIZE, "dbsize"),
 )
 _COUNTERS = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean")
 _LEVELS = {
@@ -210,4 +210,5 @@ def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
     for name, placed in sorted(points.items())[:_MONITORS]:
         placed.sort(key=lambda point: point[0])
         interval = metrics.interval_of([seconds for seconds, _value in placed])
-        yield from metrics.regular(f"monitor_{slug(name)}"[:60], "", placed, interval=interval)
+        named = Metric(f"monitor_{slug(name)}"[:60], "", "", "neutral")
+        yield from metrics.regular(named, placed, interval=interval)

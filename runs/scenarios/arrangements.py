@@ -29,12 +29,12 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     FurtherCluster,
-    MetricDefinition,
     Objection,
     Procedure,
     Requirement,
     Sizes,
 )
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 NAME = "arrangement"
@@ -53,7 +53,7 @@ LOGICAL_SINCE = QUORUM_SINCE = 100000
 KEEP_SIZE_SINCE = 130000
 TABLES = ("accounts", "branches", "tellers", "history")
 
-BEHIND = MetricDefinition("behind_bytes", _("Behind at the end of the load"), "bytes", "lower")
+BEHIND = quantities.BEHIND
 FACTOR = ChoiceFactor(
     NAME,
     _("Arrangement"),

@@ -18,7 +18,6 @@ from runs.execution.reporter import ArtifactData, SeriesData
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
     ClusterOptions,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -27,6 +26,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.timed_sql import planned, timed
 from runs.scenarios.version_defaults import comparable
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 REPEATS = 5
@@ -41,18 +41,18 @@ QUERIES = {
         "WHERE l_commitdate < l_receiptdate GROUP BY o_custkey ORDER BY 2 DESC, 1 LIMIT 20"
     ),
 }
-LOAD = MetricDefinition("elapsed_load", _("Elapsed time of loading"), "s", "lower")
-KEYS = MetricDefinition("elapsed_primary_keys", _("Elapsed time of primary keys"), "s", "lower")
-INDEXES = MetricDefinition("elapsed_indexes", _("Elapsed time of indexes"), "s", "lower")
+LOAD = quantities.LOAD_TIME
+KEYS = quantities.KEYS_TIME
+INDEXES = quantities.INDEXES_TIME
 OF_QUERIES = {
-    "scan": MetricDefinition("elapsed_scan", _("Elapsed time of a full scan"), "s", "lower"),
-    "group": MetricDefinition("elapsed_group", _("Elapsed time of grouping"), "s", "lower"),
-    "join": MetricDefinition("elapsed_join", _("Elapsed time of the join"), "s", "lower"),
+    "scan": quantities.SCAN_TIME,
+    "group": quantities.GROUP_TIME,
+    "join": quantities.JOIN_TIME,
 }
-BLOCK_SIZE = MetricDefinition("block_size", _("Block size"), "kB", "neutral")
-TABLE_SIZE = MetricDefinition("table_size", _("Size of the largest table"), "byte", "neutral")
-DATABASE_SIZE = MetricDefinition("database_bytes", _("Size of the database"), "byte", "neutral")
-CACHED = MetricDefinition("cached_bytes", _("Cached by shared buffers"), "byte", "neutral")
+BLOCK_SIZE = quantities.BLOCK_SIZE
+TABLE_SIZE = quantities.TABLE_SIZE
+DATABASE_SIZE = quantities.DATABASE_BYTES
+CACHED = quantities.CACHED_BYTES
 MAX_WAL_SIZE_SINCE = 90500
 
 SIZES = """
@@ -134,7 +134,9 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
         for number in range(1, REPEATS + 1)
     ]
     bench.findings.measurements[OF_QUERIES[name].name] = sum(taken) / len(taken)
-    bench.findings.series.append(SeriesData(OF_QUERIES[name].name, "s", tuple(taken), start=1.0))
+    bench.findings.series.append(
+        SeriesData(OF_QUERIES[name].name, OF_QUERIES[name].unit, tuple(taken), start=1.0)
+    )
 
 
 async def _note_sizes(bench: Bench) -> None:

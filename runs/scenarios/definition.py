@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 
 from runs.execution.bench import Bench
 from runs.execution.plan import Origin
+from runs.tools.metrics import Metric
 
 
 def _is_installed(package: str) -> bool:
@@ -20,16 +21,6 @@ def _is_installed(package: str) -> bool:
 
 Direction = Literal["higher", "lower", "neutral"]
 Level = int | str
-
-
-@dataclass(frozen=True)
-class MetricDefinition:
-    """A metric: its name in measurements, title, unit, and which direction is better."""
-
-    name: str
-    title: str
-    unit: str
-    direction: Direction
 
 
 @dataclass(frozen=True)
@@ -318,7 +309,7 @@ class Scenario:
     source: str
     factors: tuple[AnyFactor, ...]
     parameters: tuple[Parameter, ...]
-    metrics: tuple[MetricDefinition, ...]
+    metrics: tuple[Metric, ...]
     primary_metric: str
     writes: bool
     procedure: Procedure
@@ -356,7 +347,7 @@ class Scenario:
         unmet = (each for each in self.requires if not each.is_met(version_num, levels))
         return next(unmet, None)
 
-    def metric(self, name: str) -> MetricDefinition:
+    def metric(self, name: str) -> Metric:
         """The metric with that name; KeyError if the scenario has none."""
         for metric in self.metrics:
             if metric.name == name:

@@ -26,21 +26,20 @@ from runs.scenarios import pgbench_procedure as procedure
 from runs.scenarios.definition import (
     Factor,
     FurtherCluster,
-    MetricDefinition,
     Parameter,
     Quick,
     Scenario,
     Sizes,
 )
 from runs.scenarios.fixed_point_read import SCRIPT
-from runs.tools import pgbench
+from runs.tools import pgbench, quantities
 from runs.wording import gettext_noop as _
 
 MAIN, PARTNER = "main", "partner"
-RATIO = MetricDefinition("duet_ratio", _("Throughput over the partner's"), "ratio", "higher")
-OWN_TPS = MetricDefinition("duet_tps", _("Throughput next to the partner"), "tps", "neutral")
-PARTNERS_TPS = MetricDefinition("duet_partner_tps", _("The partner's throughput"), "tps", "neutral")
-SPREAD = MetricDefinition("duet_spread", _("Spread of the ratios of pairs"), "%", "neutral")
+RATIO = quantities.DUET_RATIO
+OWN_TPS = quantities.DUET_TPS
+PARTNERS_TPS = quantities.DUET_PARTNER_TPS
+SPREAD = quantities.DUET_SPREAD
 # What all begins at one time; each is the first to begin in every second pair.
 PAIRS = """
 cd "$1" || exit 1
@@ -176,7 +175,7 @@ def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> No
     length = float(bench.parameters["duration"])
     ratios = tuple(math.exp(each) for each in logs)
     bench.findings.series.append(
-        SeriesData("duet_ratio", "ratio", ratios, start=length, interval=length)
+        SeriesData(RATIO.name, RATIO.unit, ratios, start=length, interval=length)
     )
     partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
     message = f"Measured at the same time as {partner.bindir}: only the ratio says something."

@@ -26,7 +26,6 @@ from runs.scenarios.definition import (
     ClusterOptions,
     ExtensionRequirement,
     FurtherCluster,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -37,17 +36,16 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH
 from runs.scenarios.timed_sql import planned
 from runs.scenarios.version_defaults import comparable
+from runs.tools import quantities
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 
 REPLICATION, LOGICAL, REPLICA = "replication", "logical", "replica"
 JSONB_SINCE = 90400
-HITS = MetricDefinition("hits", _("Records found"), "rows", "neutral")
-INSERTS = MetricDefinition("inserts_per_second", _("Inserts per second"), "inserts/s", "higher")
-INDEX_BYTES = MetricDefinition("index_bytes", _("Size of the index"), "byte", "lower")
-BACKGROUND = MetricDefinition(
-    "background_inserts", _("Inserts a second during the searches"), "inserts/s", "neutral"
-)
+HITS = quantities.HITS
+INSERTS = quantities.INSERTS
+INDEX_BYTES = quantities.INDEX_BYTES
+BACKGROUND = quantities.BACKGROUND_INSERTS
 TABLES = """
 CREATE TABLE records (id int, tag text, record jsonb);
 CREATE TABLE nikoniko (tag text, record jsonb);

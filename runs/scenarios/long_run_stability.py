@@ -23,7 +23,6 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     Factor,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -32,8 +31,9 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
-from runs.scenarios.sampling import Column, Samples
+from runs.scenarios.sampling import Samples
 from runs.scenarios.version_defaults import comparable
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 # A dip is that of an interval, not of a single second: a minute, or a twentieth of a short run.
@@ -113,24 +113,24 @@ SELECT extract(epoch from clock_timestamp()), sum(n_dead_tup), sum(pg_table_size
 FROM pg_stat_user_tables
 """
 COLUMNS = (
-    Column("dead_rows", "rows"),
-    Column("table_bytes", "byte"),
-    Column("index_bytes", "byte"),
-    Column("autovacuums", "vacuums"),
-    Column("hot_updates", "rows"),
-    Column("updates", "rows"),
+    quantities.DEAD_ROWS,
+    quantities.TABLE_BYTES,
+    quantities.INDEX_BYTES,
+    quantities.AUTOVACUUMS,
+    quantities.HOT_UPDATES,
+    quantities.UPDATES,
 )
 HOLD_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
 VACUUMS = 'grep -A 20 "automatic vacuum of table" "$1" || true'
 _ELAPSED = re.compile(r"elapsed:? ([\d.]+) s")
-TREND = MetricDefinition("tps_trend", _("Throughput, end against beginning"), "%", "higher")
-DIP = MetricDefinition("tps_dip", _("Deepest dip of throughput"), "%", "higher")
-VARIATION = MetricDefinition("tps_variation", _("Variation of throughput"), "%", "lower")
-GROWTH = MetricDefinition("growth", _("Growth of tables and indexes"), "byte", "lower")
-DEAD = MetricDefinition("dead_rows", _("Dead rows at the end"), "rows", "lower")
-VACUUM_COUNT = MetricDefinition("autovacuums", _("Autovacuums"), "vacuums", "neutral")
-LONGEST_VACUUM = MetricDefinition("longest_vacuum", _("Longest autovacuum"), "s", "lower")
-HOT = MetricDefinition("hot_share", _("Share of HOT updates"), "%", "neutral")
+TREND = quantities.TPS_TREND
+DIP = quantities.TPS_DIP
+VARIATION = quantities.TPS_VARIATION
+GROWTH = quantities.GROWTH
+DEAD = quantities.DEAD_ROWS
+VACUUM_COUNT = quantities.AUTOVACUUMS
+LONGEST_VACUUM = quantities.LONGEST_VACUUM
+HOT = quantities.HOT_SHARE
 # Below these percentages the result gets a note.
 DRIFTING, DIPPING = 90.0, 60.0
 

@@ -1,29 +1,19 @@
 """The metrics that scenarios share."""
 
-from runs.scenarios.definition import MetricDefinition
-from runs.tools import metrics
-from runs.wording import gettext_noop as _
+from runs.tools import quantities
 
-TPS = MetricDefinition("tps", _("Transactions per second"), "tps", "higher")
-LATENCY_AVERAGE = MetricDefinition("latency_average", _("Average latency"), "ms", "lower")
+TPS = quantities.TPS
+LATENCY_AVERAGE = quantities.LATENCY_AVERAGE
 # In percent; named as in uploads.
 LATENCY_PERCENTILES = {
-    percent: MetricDefinition(metric.name, metric.title, metric.unit, metric.direction)
-    for percent in ("50", "90", "95", "99", "99.9")
-    for metric in [metrics.latency_percentile(percent)]
+    percent: quantities.latency_percentile(percent) for percent in ("50", "90", "95", "99", "99.9")
 }
-LATENCY_STDDEV = MetricDefinition("latency_stddev", _("Latency, standard deviation"), "ms", "lower")
-CONNECTION_TIME = MetricDefinition(
-    "initial_connection_time", _("Initial connection time"), "ms", "lower"
-)
-TRANSACTIONS = MetricDefinition(
-    "transactions", _("Transactions processed"), "transactions", "neutral"
-)
-FAILED_TRANSACTIONS = MetricDefinition(
-    metrics.FAILED.name, metrics.FAILED.title, metrics.FAILED.unit, metrics.FAILED.direction
-)
-ELAPSED = MetricDefinition("elapsed", _("Elapsed time"), "s", "lower")
-ROWS_RETURNED = MetricDefinition("rows_returned", _("Rows returned"), "rows", "neutral")
+LATENCY_STDDEV = quantities.LATENCY_STDDEV
+CONNECTION_TIME = quantities.CONNECTION_TIME
+TRANSACTIONS = quantities.TRANSACTIONS
+FAILED_TRANSACTIONS = quantities.FAILED
+ELAPSED = quantities.ELAPSED
+ROWS_RETURNED = quantities.ROWS_RETURNED
 # The metrics of a pgbench run.
 PGBENCH = (
     TPS,
@@ -33,9 +23,7 @@ PGBENCH = (
     CONNECTION_TIME,
     TRANSACTIONS,
 )
-CPU_IDLE = MetricDefinition("cpu_idle", _("CPU idle"), "%", "neutral")
-GENERATOR_CPU = MetricDefinition(
-    "generator_cpu", _("Processors used by the load generator"), "processors", "neutral"
-)
+CPU_IDLE = quantities.CPU_IDLE
+GENERATOR_CPU = quantities.GENERATOR_CPU
 # For any scenario: what the monitors record about a run.
 MONITORED = (CPU_IDLE, GENERATOR_CPU)

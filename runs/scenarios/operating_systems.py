@@ -23,7 +23,6 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     Factor,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -31,6 +30,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import CPU_IDLE, PGBENCH, TPS
+from runs.tools import quantities
 from runs.tools.pg_test_fsync import adapter
 from runs.wording import gettext_noop as _
 
@@ -40,9 +40,7 @@ SIZES = ("16MB", "64MB", "256MB", "1GB", "4GB", "16GB", "38GB")
 METHODS = ("open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync")
 # Without these nothing waits for the disk, and the method has no effect.
 WAITING = ("fsync", "synchronous_commit")
-FSYNC_OPERATIONS = MetricDefinition(
-    "fsync_operations", _("Synchronised writes (pg_test_fsync)"), "ops/s", "higher"
-)
+FSYNC_OPERATIONS = quantities.FSYNC_OPERATIONS
 
 
 class OperatingSystems:

@@ -22,7 +22,6 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     Factor,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -32,6 +31,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import ELAPSED, ROWS_RETURNED
 from runs.scenarios.timed_sql import explained, repeated
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 PARALLEL_SINCE = 90600
@@ -45,12 +45,10 @@ QUERIES = {
 }
 # The parallel part of each query, as the report defines it.
 AS_PRINTED = {"Q10": parallel.seconds_in_subplans, "Q11": parallel.seconds_to_the_last_step}
-PARALLEL_PART = MetricDefinition(
-    "parallel_part_elapsed", _("Elapsed time of the parallel part"), "s", "lower"
-)
-GATHERED = MetricDefinition("gather_elapsed", _("Elapsed time of all Gathers"), "s", "lower")
-PLANNED = MetricDefinition("workers_planned", _("Workers planned"), "workers", "neutral")
-LAUNCHED = MetricDefinition("workers_launched", _("Workers launched"), "workers", "neutral")
+PARALLEL_PART = quantities.PARALLEL_PART
+GATHERED = quantities.GATHERED
+PLANNED = quantities.WORKERS_PLANNED
+LAUNCHED = quantities.WORKERS_LAUNCHED
 
 
 class ParallelQuery:

@@ -25,7 +25,7 @@ from runs.scenarios.metrics import (
     TPS,
     TRANSACTIONS,
 )
-from runs.tools import pgbench
+from runs.tools import pgbench, quantities
 from runs.tools.pgbench import explaining, generators, versions
 from runs.wording import gettext_noop as _
 
@@ -378,8 +378,11 @@ def _series(points: tuple[pgbench.ProgressPoint, ...]) -> list[SeriesData]:
     if not points:
         return []
     return [
-        SeriesData("tps", "tps", tuple(point.tps for point in points), start=1.0),
-        SeriesData("latency", "ms", tuple(point.latency_ms for point in points), start=1.0),
+        SeriesData(metric.name, metric.unit, values, start=1.0)
+        for metric, values in (
+            (quantities.TPS, tuple(point.tps for point in points)),
+            (quantities.LATENCY, tuple(point.latency_ms for point in points)),
+        )
     ]
 
 

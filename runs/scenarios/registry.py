@@ -23,8 +23,9 @@ from runs.scenarios import (
     storage_bandwidth,
     storage_placement,
 )
-from runs.scenarios.definition import Level, MetricDefinition, Scenario
+from runs.scenarios.definition import Level, Scenario
 from runs.scenarios.metrics import MONITORED
+from runs.tools.metrics import Metric
 
 _SCENARIOS = {
     scenario.slug: scenario
@@ -73,7 +74,7 @@ def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
     return get(slug, {name: (level,) for name, level in levels.items()})
 
 
-def metrics() -> dict[str, MetricDefinition]:
+def metrics() -> dict[str, Metric]:
     """Every metric of every scenario and of the monitors, by name."""
     own = {metric.name: metric for scenario in every() for metric in scenario.metrics}
     further = (*MONITORED, arrangements.BEHIND)

@@ -34,7 +34,6 @@ from runs.scenarios.definition import (
     ClusterOptions,
     Factor,
     FurtherCluster,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -43,6 +42,8 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import PGBENCH, TPS, TRANSACTIONS
+from runs.tools import quantities
+from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 
 STEP = "lag"
@@ -115,18 +116,18 @@ def series(printed: str, begin: float) -> list[SeriesData]:
     for name, values in sorted(rows.items()):
         seconds = range(min(values), max(values) + 1)
         columns = [[values.get(second) for second in seconds]]
-        found.append(_column(f"{name}_replay_bytes", "bytes", columns[0], 0, seconds[0]))
+        found.append(_column(name, quantities.REPLAY_BYTES, columns[0], 0, seconds[0]))
         for place, phase in enumerate(PHASES, start=1):
-            made = _column(f"{name}_{phase}_lag", "ms", columns[0], place, seconds[0])
+            made = _column(f"{name}_{phase}", quantities.PHASE_LAG, columns[0], place, seconds[0])
             found += [made] if any(value is not None for value in made.values) else []
     return found
 
 
 def _column(
-    name: str, unit: str, rows: Sequence[list[str] | None], place: int, start: float
+    name: str, metric: Metric, rows: Sequence[list[str] | None], place: int, start: float
 ) -> SeriesData:
     values = tuple(float(row[place]) if row and row[place] else None for row in rows)
-    return SeriesData(name, unit, values, start=start)
+    return SeriesData(f"{name}_{metric.name}", metric.unit, values, start=start)
 
 
 def _sql(version_num: int) -> str:
@@ -151,9 +152,7 @@ QUICK = {"scale": 10, "duration": 6, "clients": 16}
 KEEP_SIZE_SINCE = 130000
 MAX_WAL_SIZE_SINCE = 90500
 
-WAL_BYTES = MetricDefinition(
-    "wal_bytes_per_transaction", _("WAL bytes per transaction"), "bytes", "lower"
-)
+WAL_BYTES = quantities.WAL_PER_TRANSACTION
 
 
 class Replication:

@@ -5,14 +5,13 @@ others have reported, and leaves no snapshot behind that would hold VACUUM back.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
-from runs.tools.metrics import regular
+from runs.tools.metrics import Metric, regular
 
 STEP = "database-samples"
 # At most this many, even in a run of days.
@@ -28,14 +27,6 @@ done
 """
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of the samples: the name of its series, and its unit."""
-
-    name: str
-    unit: str
-
-
 class Samples:
     """The samples of one run: `begin` before the load, `end` after it.
 
@@ -43,7 +34,7 @@ class Samples:
     others are those of `columns`.
     """
 
-    def __init__(self, bench: Bench, query: str, columns: tuple[Column, ...]) -> None:
+    def __init__(self, bench: Bench, query: str, columns: tuple[Metric, ...]) -> None:
         self._bench = bench
         self._columns = columns
         duration = bench.parameters["duration"]
@@ -77,9 +68,7 @@ class Samples:
             for place, column in enumerate(self._columns, start=1)
         }
         for column in self._columns:
-            for each in regular(
-                column.name, column.unit, found[column.name], interval=float(self.interval_s)
-            ):
+            for each in regular(column, found[column.name], interval=float(self.interval_s)):
                 data = SeriesData(each.name, each.unit, each.values, each.start, each.interval)
                 self._bench.findings.series.append(data)
         return found

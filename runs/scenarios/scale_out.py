@@ -25,7 +25,6 @@ from runs.scenarios.definition import (
     ClusterOptions,
     ExtensionRequirement,
     FurtherCluster,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -36,6 +35,7 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
 from runs.scenarios.pgbench_load import BUILT_IN
 from runs.scenarios.pgbench_procedure import Options
+from runs.tools import quantities
 from runs.tools.pgbench import versions
 from runs.wording import gettext_noop as _
 
@@ -68,9 +68,7 @@ SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
     (SELECT coalesce(sum(bbalance), 0) FROM pgbench_branches),
     (SELECT coalesce(sum(delta), 0) FROM pgbench_history);
 """
-ROWS_ON_A_NODE = MetricDefinition(
-    "accounts_on_a_node", _("Accounts on the fullest node"), "rows", "neutral"
-)
+ROWS_ON_A_NODE = quantities.ROWS_ON_A_NODE
 
 
 class ScaleOut:

@@ -21,7 +21,6 @@ from runs.execution.steps import StepResult
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -29,6 +28,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.pgbench_procedure import BUSY_CLUSTER_BYTES
+from runs.tools import quantities
 from runs.tools.fio import adapter
 from runs.wording import gettext_noop as _
 
@@ -47,11 +47,11 @@ DIRECT = "direct"
 FLUSH_AFTER = {f"{kb}kB": kb // BLOCK_KB for kb in (8, 128)} | {"none": 0}
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 
-BANDWIDTH = MetricDefinition("bandwidth", _("Bandwidth"), "MB/s", "higher")
-READ = MetricDefinition("storage_read_bandwidth", _("Read bandwidth"), "MB/s", "higher")
-WRITE = MetricDefinition("storage_write_bandwidth", _("Write bandwidth"), "MB/s", "higher")
-IOPS = MetricDefinition("iops", _("Operations per second"), "ops/s", "higher")
-FSYNC = MetricDefinition("fsync_latency", _("Latency of a flush"), "ms", "lower")
+BANDWIDTH = quantities.BANDWIDTH
+READ = quantities.STORAGE_READ
+WRITE = quantities.STORAGE_WRITE
+IOPS = quantities.IOPS
+FSYNC = quantities.FSYNC_LATENCY
 
 
 class StorageBandwidth:

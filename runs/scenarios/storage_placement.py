@@ -28,7 +28,6 @@ from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -38,6 +37,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.scenarios.pgbench_load import BUILT_IN
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 SLOW, WAL, INDEX, TABLE, ALL = "all-hdd", "wal-ssd", "index-ssd", "table-ssd", "all-ssd"
@@ -60,7 +60,7 @@ HEAP_FETCHES = """
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (ANALYZE) SELECT aid FROM pgbench_accounts WHERE aid BETWEEN 1 AND 1000;
 """
-FETCHES = MetricDefinition("heap_fetches", _("Heap fetches of 1,000 rows"), "rows", "lower")
+FETCHES = quantities.HEAP_FETCHES
 
 # Old and new place of the WAL; the folder was pg_xlog up to 9.6.
 _MOVE_WAL = """

@@ -1,32 +1,17 @@
 """What a monitor recorded of a machine: named columns of values, one row a sample.
 
-Names are the same whatever the tool: cpu_user, cpu_system, cpu_iowait, cpu_steal, cpu_idle (% of
-all processors; user includes niced), memory_free, memory_cached (MiB), run_queue (processes),
-disk_read and disk_write (kB/s), disk_util (% of the time), disk_await (ms), network_receive and
-network_send (kB/s); those of a device carry its name (`disk_util_vda`).
+Names are the same whatever the tool, `quantities.HOST`: processors in percent of all of them, user
+with niced; those of a device carry its name (`disk_util_vda`).
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from runs.tools.metrics import Metric
+from runs.tools.quantities import HOST
 
 KIB_PER_MIB = 1024
-UNITS = {
-    "cpu_user": "%",
-    "cpu_system": "%",
-    "cpu_iowait": "%",
-    "cpu_steal": "%",
-    "cpu_idle": "%",
-    "memory_free": "MiB",
-    "memory_cached": "MiB",
-    "run_queue": "processes",
-    "disk_read": "kB/s",
-    "disk_write": "kB/s",
-    "disk_util": "%",
-    "disk_await": "ms",
-    "network_receive": "kB/s",
-    "network_send": "kB/s",
-}
 # A host of containers has hundreds of network devices.
 MOST_DEVICES = 8
 _LONGEST_DEVICE = 30
@@ -42,10 +27,10 @@ class HostReading:
     columns: Mapping[str, tuple[float | None, ...]]
 
 
-def unit_of(column: str) -> str:
-    """The unit of a column, whatever its device; empty for an unknown one."""
-    name = next((name for name in UNITS if column == name or column.startswith(f"{name}_")), "")
-    return UNITS.get(name, "")
+def metric_of(column: str) -> Metric | None:
+    """What a column is of, under its own name; None for an unknown one."""
+    name = next((name for name in HOST if column == name or column.startswith(f"{name}_")), None)
+    return replace(HOST[name], name=column) if name else None
 
 
 def device_column(name: str, device: str) -> str:
@@ -57,12 +42,12 @@ def without_idle_devices(
     columns: Mapping[str, tuple[float | None, ...]],
 ) -> dict[str, tuple[float | None, ...]]:
     """Leave out devices on which nothing happened, and all but the busiest of many."""
-    kept = {name: values for name, values in columns.items() if name in UNITS}
-    for kind in UNITS:
+    kept = {name: values for name, values in columns.items() if name in HOST}
+    for kind in HOST:
         of_devices = {
             name: values
             for name, values in columns.items()
-            if name.startswith(f"{kind}_") and name not in UNITS and any(values)
+            if name.startswith(f"{kind}_") and name not in HOST and any(values)
         }
         busiest = sorted(of_devices, key=lambda name: _sum(of_devices[name]), reverse=True)
         kept |= {name: of_devices[name] for name in sorted(busiest[:MOST_DEVICES])}

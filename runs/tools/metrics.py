@@ -1,4 +1,4 @@
-"""The metrics that tools share, and series: points in time as values at a fixed interval."""
+"""What a figure is of, and series: points in time as values at a fixed interval."""
 
 import hashlib
 import math
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from runs.tools import units
 from runs.tools.adapter import Direction, MetricValue, SeriesReading
 from runs.tools.output import slug
-from runs.wording import gettext_noop as _
 
 _LONGEST_NAME = 80
 _LONGEST_TITLE = 150
@@ -25,6 +25,11 @@ class Metric:
     title: str
     unit: str
     direction: Direction
+
+    @property
+    def quantity(self) -> str:
+        """What is measured, whatever the unit. Raises KeyError for a unit of no known quantity."""
+        return units.quantity_of(self.unit)
 
     def of(self, value: float | None) -> tuple[MetricValue, ...]:
         """Return the measurement, or nothing where the tool gave no usable number."""
@@ -46,32 +51,10 @@ class Metric:
         full = f"{prefix}_{self.name}" if prefix else self.name
         return replace(self, name=full, title=f"{name[:_LONGEST_TITLE]}: {self.title}")
 
-
-TPS = Metric("tps", _("Transactions per second"), "tps", "higher")
-QPS = Metric("qps", _("Queries per second"), "queries/s", "higher")
-TRANSACTIONS = Metric("transactions", _("Transactions processed"), "transactions", "neutral")
-FAILED = Metric("failed_transactions", _("Failed transactions"), "transactions", "lower")
-ERRORS = Metric("errors", _("Errors"), "errors", "lower")
-LATENCY_MINIMUM = Metric("latency_minimum", _("Latency, minimum"), "ms", "lower")
-LATENCY_AVERAGE = Metric("latency_average", _("Average latency"), "ms", "lower")
-LATENCY_STDDEV = Metric("latency_stddev", _("Latency, standard deviation"), "ms", "lower")
-LATENCY_MAXIMUM = Metric("latency_max", _("Latency, maximum"), "ms", "lower")
-CONNECTION_TIME = Metric("initial_connection_time", _("Initial connection time"), "ms", "lower")
-_PERCENTILES = {
-    "25": _("Latency, 25th percentile"),
-    "50": _("Latency, median"),
-    "75": _("Latency, 75th percentile"),
-    "90": _("Latency, 90th percentile"),
-    "95": _("Latency, 95th percentile"),
-    "99": _("Latency, 99th percentile"),
-    "99.9": _("Latency, 99.9th percentile"),
-}
-
-
-def latency_percentile(percent: str) -> Metric:
-    """Return the metric of a percentile of latency: "99.9" gives `latency_p99_9`."""
-    title = _PERCENTILES.get(percent, f"Latency, {percent}th percentile")
-    return Metric(f"latency_p{slug(percent)}", title, "ms", "lower")
+    def kind(self, name: str) -> "Metric":
+        """Return the one of a family: of a method, of a device."""
+        full = f"{self.name}_{slug(name)}"[:_LONGEST_NAME]
+        return replace(self, name=full, title=f"{self.title}: {name}")
 
 
 # A reading with more gaps than this for each point is of times that are wrong.
@@ -89,7 +72,7 @@ def interval_of(seconds: Sequence[float]) -> float | None:
 
 
 def regular(
-    name: str, unit: str, points: Iterable[Point], *, interval: float | None
+    metric: Metric, points: Iterable[Point], *, interval: float | None
 ) -> tuple[SeriesReading, ...]:
     """Put points at their intervals; the first point's time is the start.
 
@@ -106,7 +89,4 @@ def regular(
     values: list[float | None] = [None] * count
     for seconds, value in ordered:
         values[round((seconds - start) / interval)] = value
-    return (SeriesReading(name, unit, start, interval, tuple(values)),)
-
-
-# measurements: an upload takes 1,000
+    return (SeriesReading(metric.name, metric.unit, start, interval, tuple(values)),)

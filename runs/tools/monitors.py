@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from runs.tools.adapter import Files, Reason, SeriesReading, UnreadableOutput
-from runs.tools.host_reading import HostReading, unit_of
+from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.iostat import reader as iostat
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import text_of
@@ -55,5 +55,6 @@ def read(files: Files) -> tuple[tuple[SeriesReading, ...], tuple[Reason, ...]]:
 def _series(found: HostReading) -> Iterator[SeriesReading]:
     interval = interval_of(found.seconds) or 1.0
     for name, values in found.columns.items():
-        points = list(zip(found.seconds, values, strict=True))
-        yield from regular(name, unit_of(name), points, interval=interval)
+        if metric := metric_of(name):
+            points = list(zip(found.seconds, values, strict=True))
+            yield from regular(metric, points, interval=interval)

@@ -1,13 +1,12 @@
 """The adapters, found by their folders: each `runs/tools/<tool>/adapter.py` has an `ADAPTER`."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
 from runs import tools
-from runs.tools import metrics as shared
+from runs.tools import quantities
 from runs.tools.adapter import Adapter
 from runs.tools.metrics import Metric
 
@@ -22,16 +21,7 @@ def every() -> tuple[Adapter, ...]:
 
 def metrics() -> dict[str, Metric]:
     """The metrics that the adapters name, by name; those of a part of a run have further names."""
-    modules = [shared, *(import_module(type(each).__module__) for each in every())]
-    return {each.name: each for module in modules for each in _metrics_of(vars(module).values())}
-
-
-def _metrics_of(values: Iterable[object]) -> Iterator[Metric]:
-    for value in values:
-        if isinstance(value, Metric):
-            yield value
-        elif isinstance(value, dict):
-            yield from _metrics_of(value.values())
+    return dict(quantities.METRICS)
 
 
 def find(name: str) -> Adapter | None:

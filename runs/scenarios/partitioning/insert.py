@@ -14,7 +14,6 @@ from runs.execution.errors import TargetProblem
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
-    MetricDefinition,
     Quick,
     Requirement,
     Scenario,
@@ -23,9 +22,10 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import ELAPSED
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
-ROWS_PER_SECOND = MetricDefinition("rows_per_second", _("Rows a second"), "rows/s", "higher")
+ROWS_PER_SECOND = quantities.ROW_RATE
 KINDS = {"unpartitioned": "unpartitioned", "declarative": "declarative"}
 TRIGGER = """
 CREATE FUNCTION access_log_insert() RETURNS trigger LANGUAGE plpgsql AS $body$

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios.definition import MetricDefinition, Place, Quick, Requirement, Scenario, Sizes
+from runs.scenarios.definition import Place, Quick, Requirement, Scenario, Sizes
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
-REMOVAL = MetricDefinition("elapsed_removal", _("Elapsed time of removing"), "s", "lower")
-VACUUM = MetricDefinition("elapsed_vacuum", _("Elapsed time of VACUUM"), "s", "lower")
-ANALYZE = MetricDefinition("elapsed_analyze", _("Elapsed time of ANALYZE"), "s", "lower")
+REMOVAL = quantities.REMOVAL_TIME
+VACUUM = quantities.VACUUM_TIME
+ANALYZE = quantities.ANALYZE_TIME
 
 
 class Maintenance:

@@ -15,7 +15,6 @@ from runs.scenarios import prewarming
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
-    MetricDefinition,
     Parameter,
     Place,
     Quick,
@@ -26,10 +25,11 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import ELAPSED
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import explained, repeated
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
-BLOCKS_READ = MetricDefinition("blocks_read", _("Blocks read from disk"), "blocks", "lower")
-BLOCKS_HIT = MetricDefinition("blocks_hit", _("Blocks found in shared buffers"), "blocks", "lower")
+BLOCKS_READ = quantities.BLOCKS_READ
+BLOCKS_HIT = quantities.BLOCKS_HIT
 AFTER_UPDATES = "index-only-after-updates"
 # By level: the setting that stays on, and what the plan must show.
 SCANS = {

@@ -4,12 +4,8 @@ from django.db import transaction
 
 from runs.models import Metric, Scenario
 from runs.scenarios import registry
-from runs.scenarios.definition import MetricDefinition
 from runs.scenarios.themes import THEMES
-from runs.tools import registry as tool_registry
-from runs.tools.metrics import Metric as ToolMetric
-
-Named = MetricDefinition | ToolMetric
+from runs.tools import quantities
 
 
 @transaction.atomic
@@ -32,8 +28,7 @@ def _sync_metrics() -> None:
     stored = {each.name: each for each in Metric.objects.filter(project=None)}
     own = registry.metrics()
     made = []
-    named: dict[str, Named] = {**tool_registry.metrics(), **own}
-    for name, metric in named.items():
+    for name, metric in {**quantities.METRICS, **own}.items():
         fields = {"unit": metric.unit, "direction": metric.direction, "title": metric.title}
         known = stored.get(name)
         if known is None:

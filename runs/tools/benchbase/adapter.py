@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     Level,
@@ -21,20 +21,20 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric, Point, interval_of, regular
+from runs.tools.metrics import Point, interval_of, regular
 from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
 from runs.wording import gettext_noop as _
 
 _THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"
-_GOODPUT = Metric("goodput", _("Committed requests per second"), "requests/s", "higher")
-_THROUGHPUT = Metric("throughput", _("Requests per second"), "requests/s", "higher")
-_REQUESTS = Metric("requests", _("Requests measured"), "requests", "neutral")
 _LATENCIES = (
-    (metrics.LATENCY_MINIMUM, "Minimum"),
-    *((metrics.latency_percentile(p), f"{p}th Percentile") for p in ("25", "75", "90", "95", "99")),
-    (metrics.latency_percentile("50"), "Median"),
-    (metrics.LATENCY_AVERAGE, "Average"),
-    (metrics.LATENCY_MAXIMUM, "Maximum"),
+    (quantities.LATENCY_MINIMUM, "Minimum"),
+    *(
+        (quantities.latency_percentile(p), f"{p}th Percentile")
+        for p in ("25", "75", "90", "95", "99")
+    ),
+    (quantities.latency_percentile("50"), "Median"),
+    (quantities.LATENCY_AVERAGE, "Average"),
+    (quantities.LATENCY_MAXIMUM, "Maximum"),
 )
 _DATABASES = {"postgres", "postgresql"}
 _STATES_OF_AN_END = {"done", "exit"}
@@ -124,9 +124,9 @@ def _status(reasons: tuple[Reason, ...]) -> Status:
 
 
 def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:
-    yield from _GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
-    yield from _THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
-    yield from _REQUESTS.of(number(summary.get("Measured Requests")))
+    yield from quantities.GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
+    yield from quantities.THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
+    yield from quantities.REQUESTS.of(number(summary.get("Measured Requests")))
     latencies = part(summary, "Latency Distribution")
     for metric, name in _LATENCIES:
         microseconds = number(latencies.get(f"{name} Latency (microseconds)"))
@@ -148,16 +148,16 @@ def _series(lines: tuple[str, ...]) -> Iterator[SeriesReading]:
             table.append([number(cell) for cell in cells])
     seconds = [row[0] for row in table if row[0] is not None]
     interval = interval_of(sorted(seconds))
-    for name, unit, columns in (
-        ("throughput", "requests/s", {_THROUGHPUT_KEY: 1.0}),
-        ("latency", "ms", _AVERAGES),
+    for metric, columns in (
+        (quantities.THROUGHPUT, {_THROUGHPUT_KEY: 1.0}),
+        (quantities.LATENCY, _AVERAGES),
     ):
         column = next((column for column in columns if column in header), None)
         if column is not None:
             place, factor = header.index(column), columns[column]
             points = [_point(row[0], row[place], factor, interval) for row in table]
             found = [point for point in points if point is not None]
-            yield from regular(name, unit, found, interval=interval)
+            yield from regular(metric, found, interval=interval)
 
 
 def _point(

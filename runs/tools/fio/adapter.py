@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs import foreign_json
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     Level,
@@ -17,7 +17,6 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric
 from runs.tools.output import (
     LONGEST_MESSAGE,
     documents_in,
@@ -90,8 +89,11 @@ def _fsync_ms(job: Mapping[str, Any]) -> float | None:
     return float(told["mean"]) / 1e6 if told.get("N") and told.get("mean") else None
 
 
-_IOPS = Metric("iops", _("Operations per second"), "ops/s", "higher")
-_BANDWIDTH = Metric("bandwidth", _("Throughput"), "MiB/s", "higher")
+_BANDWIDTHS = {
+    "read": quantities.READ_BANDWIDTH,
+    "write": quantities.WRITE_BANDWIDTH,
+    "trim": quantities.TRIM_BANDWIDTH,
+}
 _BYTES_PER_MIB = 1 << 20
 _DIRECTIONS = ("read", "write", "trim")
 # To 2.x fio gives microseconds under names without the unit.
@@ -221,18 +223,20 @@ def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
             continue
         prefix = "" if len(jobs) == 1 else f"job {place} {(words(job.get('jobname')) or '')[:20]} "
         for direction in _DIRECTIONS:
-            yield from _of_direction(f"{prefix}{direction}", part(job, direction))
+            yield from _of_direction(prefix, direction, part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
 
 
-def _of_direction(name: str, values: dict[str, Any]) -> Iterator[MetricValue]:
+def _of_direction(prefix: str, direction: str, values: dict[str, Any]) -> Iterator[MetricValue]:
     if not number(values.get("iops")):
         return
-    yield from _IOPS.part(name).of(number(values.get("iops")))
+    name = f"{prefix}{direction}"
+    yield from quantities.IOPS.part(name).of(number(values.get("iops")))
     bandwidth, kib = number(values.get("bw_bytes")), number(values.get("bw"))
     if bandwidth is None and kib is not None:  # to 3.0 there was KiB/s alone
         bandwidth = kib * KIB
-    yield from _BANDWIDTH.part(name).of(bandwidth and bandwidth / _BYTES_PER_MIB)
+    metric = _BANDWIDTHS[direction].part(prefix) if prefix else _BANDWIDTHS[direction]
+    yield from metric.of(bandwidth and bandwidth / _BYTES_PER_MIB)
     yield from _latency(name, values, "clat")
 
 
@@ -242,14 +246,14 @@ def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator
         whole = part(values, f"lat{suffix}")
         if not number(whole.get("mean")):
             continue
-        yield from metrics.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
-        yield from metrics.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
+        yield from quantities.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
+        yield from quantities.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
         for key, percent in _PERCENTILES.items():
             rows_of = [  # the second with --lat_percentiles=1
                 part(values, f"{kind}{suffix}", "percentile") for kind in (percentiles_of, "lat")
             ]
             found = next((row[key] for row in rows_of if key in row), None)
-            yield from metrics.latency_percentile(percent).part(name).of(_times(found, factor))
+            yield from quantities.latency_percentile(percent).part(name).of(_times(found, factor))
 
 
 def _times(value: Any, factor: float) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     MetricValue,
@@ -17,7 +17,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric, Point, regular
+from runs.tools.metrics import Point, regular
 from runs.tools.output import (
     LONGEST_MESSAGE,
     document_of,
@@ -25,7 +25,6 @@ from runs.tools.output import (
     number,
     output_of,
     shown,
-    slug,
     text_named,
     words,
 )
@@ -184,10 +183,6 @@ def _finite(columns: dict[str, Any]) -> dict[str, float]:
     return dict(values())
 
 
-_TPMC = Metric("tpmc", _("New orders per minute"), "tpmC", "higher")
-_TPM = Metric("tpm", _("Transactions per minute"), "tpm", "higher")
-_EFFICIENCY = Metric("efficiency", _("Share of the rate that TPC-C allows"), "%", "neutral")
-_QPHH_RATE = Metric("qphh", _("Queries per hour"), "queries/h", "higher")
 _ERROR_SUFFIX = "_ERR"
 
 
@@ -249,26 +244,29 @@ def _status(reasons: tuple[Reason, ...]) -> Status:
 
 def _measurements(report: Report) -> Iterator[MetricValue]:
     result = report.results[0]
-    yield from _TPMC.of(result["tpmc"])
-    yield from _TPM.of(result.get("tpmtotal"))
-    yield from _EFFICIENCY.of(result.get("efficiency"))
-    yield from _QPHH_RATE.of(report.qphh)
+    yield from quantities.TPMC.of(result["tpmc"])
+    yield from quantities.TPM.of(result.get("tpmtotal"))
+    yield from quantities.EFFICIENCY.of(result.get("efficiency"))
+    yield from quantities.QPHH.of(report.qphh)
     errors = 0.0
     for operation in report.summary.values():
         if operation.name.endswith(_ERROR_SUFFIX):
             errors += operation.values["count"]
         else:
             yield from _of_operation(operation)
-    yield from metrics.ERRORS.of(errors)
+    yield from quantities.ERRORS.of(errors)
 
 
 def _of_operation(operation: Operation) -> Iterator[MetricValue]:
     for metric, column in (
-        (metrics.TRANSACTIONS, "count"),
-        (_TPM, "tpm"),
-        (metrics.LATENCY_AVERAGE, "avg(ms)"),
-        *((metrics.latency_percentile(p), f"{p}th(ms)") for p in ("50", "90", "95", "99", "99.9")),
-        (metrics.LATENCY_MAXIMUM, "max(ms)"),
+        (quantities.TRANSACTIONS, "count"),
+        (quantities.TPM, "tpm"),
+        (quantities.LATENCY_AVERAGE, "avg(ms)"),
+        *(
+            (quantities.latency_percentile(p), f"{p}th(ms)")
+            for p in ("50", "90", "95", "99", "99.9")
+        ),
+        (quantities.LATENCY_MAXIMUM, "max(ms)"),
     ):
         yield from metric.part(operation.name).of(operation.values.get(column))
 
@@ -290,7 +288,7 @@ def _series(report: Report) -> Iterator[SeriesReading]:
                 (interval * place, operation.values["tpm"])
                 for place, operation in enumerate(found, start=1)
             ]
-            yield from regular(f"{slug(name)}_tpm", "tpm", points, interval=interval)
+            yield from regular(quantities.TPM.part(name), points, interval=interval)
 
 
 ADAPTER = GoTpcAdapter()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from runs.tools import quantities
 from runs.tools.adapter import (
     Direction,
     Files,
@@ -26,8 +27,8 @@ from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 _TIMES = {
-    "real_time": Metric("real_time", _("Time of an iteration"), "ms", "lower"),
-    "cpu_time": Metric("cpu_time", _("Processor time of an iteration"), "ms", "lower"),
+    "real_time": quantities.REAL_TIME,
+    "cpu_time": quantities.CPU_TIME,
 }
 _AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max"})
 # What the tool itself writes of an iteration; all else is the benchmark's own.
@@ -38,10 +39,7 @@ _FIELDS = frozenset(
         *("total_allocated_bytes", "net_heap_growth", "error_occurred", "skipped"),
     }
 )
-_RATES = {
-    "items_per_second": Metric("items_per_second", _("Items per second"), "items/s", "higher"),
-    "bytes_per_second": Metric("bytes_per_second", _("Bytes per second"), "B/s", "higher"),
-}
+_RATES = {each.name: each for each in (quantities.ITEM_RATE, quantities.BYTE_RATE)}
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     Level,
@@ -17,19 +17,15 @@ from runs.tools.adapter import (
 )
 from runs.tools.hammerdb.job_report import counter_series, read_document
 from runs.tools.hammerdb.text_log import Log, is_result, read_lines
-from runs.tools.metrics import Metric
 from runs.tools.output import LONGEST_MESSAGE, documents_in, lines_of, number, shown, text_of
 from runs.wording import gettext_noop as _
 
-_NOPM = Metric("nopm", _("New orders per minute"), "NOPM", "higher")
-_TPM = Metric("tpm", _("Transactions per minute"), "tpm", "higher")
-_CALLS = Metric("calls", _("Calls"), "calls", "neutral")
 _TIMES = (
-    (_CALLS, "calls"),
-    (metrics.LATENCY_MINIMUM, "min"),
-    (metrics.LATENCY_AVERAGE, "avg"),
-    (metrics.LATENCY_MAXIMUM, "max"),
-    *((metrics.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
+    (quantities.CALLS, "calls"),
+    (quantities.LATENCY_MINIMUM, "min"),
+    (quantities.LATENCY_AVERAGE, "avg"),
+    (quantities.LATENCY_MAXIMUM, "max"),
+    *((quantities.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
 )
 _FILES = 20
 _PROCEDURES = 40
@@ -117,8 +113,8 @@ def _status(reasons: tuple[Reason, ...]) -> Status:
 
 
 def _measurements(log: Log) -> Iterator[MetricValue]:
-    yield from _NOPM.of(number(log.results[0]["nopm"]))
-    yield from _TPM.of(number(log.results[0]["tpm"]))
+    yield from quantities.NOPM.of(number(log.results[0]["nopm"]))
+    yield from quantities.TPM.of(number(log.results[0]["tpm"]))
     for name, times in list(log.profile.items())[:_PROCEDURES]:
         for metric, key in _TIMES:
             yield from metric.part(name).of(times.get(key))

@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
+from runs.tools import quantities
 from runs.tools.adapter import SeriesReading
 from runs.tools.hammerdb.text_log import Log, read_lines
 from runs.tools.metrics import Point, regular
@@ -55,7 +56,7 @@ def counter_series(document: Any) -> Iterator[SeriesReading]:
         interval = _usual_interval([moment for moment, _ in points])
         first = points[0][0] if points else 0.0
         placed: list[Point] = [(moment - first, value) for moment, value in points]
-        yield from regular("tpm", "tpm", placed, interval=interval)
+        yield from regular(quantities.TPM, placed, interval=interval)
         return
 
 

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runs.tools import quantities
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.metrics import Metric
 from runs.tools.named_values import doubled, marked, read_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
-_ELAPSED = Metric("elapsed", _("Elapsed time"), "s", "lower")
-_USER = Metric("user_time", _("Processor time, user"), "s", "lower")
-_SYSTEM = Metric("system_time", _("Processor time, system"), "s", "lower")
-_FIELDS = {"median": _ELAPSED, "user": _USER, "system": _SYSTEM}
+_FIELDS = {
+    "median": quantities.ELAPSED,
+    "user": quantities.USER_TIME,
+    "system": quantities.SYSTEM_TIME,
+}
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
         if isinstance(statuses, list) and any(status != 0 for status in statuses):
             yield Reason("command_failed", f"{words(row.get('command'))} ended with an error.")
     yield from doubled([_name(row) for row in commands])
-    if not any(_ELAPSED.of(_median(row)) for row in commands):
+    if not any(quantities.ELAPSED.of(_median(row)) for row in commands):
         yield Reason("no_result", "No command has a median.")
 
 

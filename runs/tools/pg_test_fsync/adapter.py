@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     MetricValue,
@@ -18,21 +19,16 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, slug, text_named
+from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
 _SECTIONS = (
-    (re.compile(r"\ACompare file sync methods using one .*:"), "one_write", _("One write")),
-    (re.compile(r"\ACompare file sync methods using two .*:"), "two_writes", _("Two writes")),
-    (re.compile(r"\ACompare open_sync with different .*:"), "sizes", _("open_sync, sizes")),
-    (
-        re.compile(r"\ATest if fsync on non-write file descriptor.*"),
-        "other_descriptor",
-        _("Another descriptor"),
-    ),
-    (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), "unsynced", _("Not synced")),
+    (re.compile(r"\ACompare file sync methods using one .*:"), quantities.ONE_WRITE),
+    (re.compile(r"\ACompare file sync methods using two .*:"), quantities.TWO_WRITES),
+    (re.compile(r"\ACompare open_sync with different .*:"), quantities.SIZES),
+    (re.compile(r"\ATest if fsync on non-write file descriptor.*"), quantities.OTHER_DESCRIPTOR),
+    (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), quantities.UNSYNCED),
 )
-_LAST_SECTION = "unsynced"
 _RATE = re.compile(
     r"\A(?P<method>\S.{0,60}?)\s{1,40}(?P<rate>[0-9]{1,12}[.,][0-9]{3}) ops/sec"
     r"(?:\s{1,40}[0-9]{1,12} usecs/op)?"
@@ -52,8 +48,8 @@ class _Tests:
     rates: dict[Metric, float] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     repeated: bool = False
-    section: tuple[str, str] | None = None
-    sections: list[str] = field(default_factory=list)
+    section: Metric | None = None
+    sections: list[Metric] = field(default_factory=list)
     seconds: int | None = None
     version: str | None = None
     errors: list[str] = field(default_factory=list)
@@ -116,21 +112,19 @@ def _take(line: str, tests: _Tests) -> None:
         (tests.errors if _ERROR.fullmatch(line) else tests.unknown_lines).append(line)
 
 
-def _keep_rate(section: tuple[str, str], rate: re.Match[str], tests: _Tests) -> None:
-    name, title = section
-    method = rate["method"]
-    metric = Metric(f"{name}_{slug(method)}"[:80], f"{title}: {method}", "ops/s", "higher")
+def _keep_rate(section: Metric, rate: re.Match[str], tests: _Tests) -> None:
+    metric = section.kind(rate["method"])
     tests.repeated |= metric.name in tests.names
     tests.names.add(metric.name)
     tests.rates[metric] = float(rate["rate"].replace(",", "."))
 
 
 def _take_section(line: str, tests: _Tests) -> bool:
-    for pattern, name, title in _SECTIONS:
+    for pattern, section in _SECTIONS:
         if pattern.fullmatch(line):
-            tests.repeated |= name in tests.sections
-            tests.section = (name, title)
-            tests.sections.append(name)
+            tests.repeated |= section in tests.sections
+            tests.section = section
+            tests.sections.append(section)
             return True
     return False
 
@@ -150,7 +144,7 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
     if not tests.rates:
         yield Reason("no_result", "No test of the output has a result.")
-    elif not any(metric.name.startswith(_LAST_SECTION) for metric in tests.rates):
+    elif not any(metric.name.startswith(quantities.UNSYNCED.name) for metric in tests.rates):
         yield Reason("cut", "The output ends before the last test, the one without sync.")
 
 

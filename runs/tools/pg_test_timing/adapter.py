@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from runs.tools import quantities
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.metrics import Metric
 from runs.tools.output import lines_of, output_of, shown
 from runs.wording import gettext_noop as _
 
-_COST = Metric("clock_read_time", _("Time to read the clock"), "ns", "lower")
 _SECONDS = re.compile(r"Testing timing overhead for (?P<seconds>[0-9]{1,9}) seconds?\.")
 _PER_LOOP = re.compile(
     r"(?:Per loop time|Average loop time) including overhead: (?P<time>[0-9]{1,9}[.,][0-9]{1,3}) "
@@ -84,7 +83,7 @@ def _reasons(lines: list[str], clocks: list[str]) -> Iterator[Reason]:
 
 
 def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:
-    metric = _COST.part(clock) if clock else _COST
+    metric = quantities.CLOCK_READ_TIME.part(clock) if clock else quantities.CLOCK_READ_TIME
     return metric.of(float(match["time"].replace(",", ".")) * _NS[match["unit"]])
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import MetricValue, Reason, SeriesReading
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, text_of
@@ -147,7 +147,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     measurements = [
         value
         for percent in PERCENTILES
-        for value in metrics.latency_percentile(percent).of(_ms(log, float(percent)))
+        for value in quantities.latency_percentile(percent).of(_ms(log, float(percent)))
     ]
     differs = _difference(log, result)
     if (result.transactions_processed or log.latencies.count) < log.latencies.count:
@@ -156,7 +156,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
         )
         return LogReading(True, reasons=(Reason("log_of_another_run", contradiction),))
     if log.latencies.count and not differs:
-        measurements += metrics.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
+        measurements += quantities.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
     return LogReading(
         bool(log.lines),
         tuple(measurements),
@@ -198,8 +198,14 @@ def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
     if not counts:
         return ()
     return (
-        SeriesReading("tps", "tps", 1.0, 1.0, tuple(float(count) for count in counts)),
-        SeriesReading("latency", "ms", 1.0, 1.0, latencies),
+        SeriesReading(
+            quantities.TPS.name,
+            quantities.TPS.unit,
+            1.0,
+            1.0,
+            tuple(float(count) for count in counts),
+        ),
+        SeriesReading(quantities.LATENCY.name, quantities.LATENCY.unit, 1.0, 1.0, latencies),
     )
 
 
@@ -234,7 +240,7 @@ def _intervals(log: AggregatedLog) -> tuple[SeriesReading, ...]:
         latencies.append((end, found.latency_sum / count / _US_PER_MS if count else None))
         longest.append((end, found.latency_maximum / _US_PER_MS if count else None))
     return (
-        *regular("tps", "tps", rates, interval=interval),
-        *regular("latency", "ms", latencies, interval=interval),
-        *regular("latency_max", "ms", longest, interval=interval),
+        *regular(quantities.TPS, rates, interval=interval),
+        *regular(quantities.LATENCY, latencies, interval=interval),
+        *regular(quantities.LATENCY_MAXIMUM, longest, interval=interval),
     )

@@ -120,7 +120,7 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
         if first.kind == "meta":
             faults = chain(
                 _meta(first, conditions, has_sql=has_sql),
-                pipeline.faults(first, is_sure=not conditions.open_lines),
+                pipeline.faults(first, is_sure=not conditions.is_open),
             )
         elif first.is_open:
             faults = iter((("quote_open", first.text[:20]),))
@@ -193,6 +193,10 @@ class _Conditions:
 
     def __init__(self) -> None:
         self._open: list[_Condition] = []
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._open)
 
     @property
     def open_lines(self) -> list[int]:

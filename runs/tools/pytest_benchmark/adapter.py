@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from runs.tools import quantities
 from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.metrics import Metric
 from runs.tools.named_values import doubled, marked, read_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
-
-_TIME = Metric("time", _("Time of a call"), "ms", "lower")
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
         if seconds is not None and name:
             is_alike = name in alike
             own = (_named(row, "fullname") or name) if is_alike else name
-            yield from _TIME.part(own, is_marked=is_alike).of(seconds * 1000)
+            yield from quantities.CALL_TIME.part(own, is_marked=is_alike).of(seconds * 1000)
 
 
 def _named(row: dict[str, Any], key: str) -> str:

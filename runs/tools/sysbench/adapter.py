@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runs.tools import metrics
+from runs.tools import quantities
 from runs.tools.adapter import (
     Files,
     Level,
@@ -19,7 +19,7 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
-from runs.tools.metrics import Metric, Point, regular
+from runs.tools.metrics import Point, regular
 from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
@@ -211,19 +211,6 @@ def _take_value(line: str, summary: Summary) -> bool:
     return True
 
 
-_QUERIES = Metric("queries", _("Queries"), "queries", "neutral")
-_EVENTS = Metric("events", _("Events executed"), "events", "neutral")
-_EVENT_RATE = Metric("events_per_second", _("Events per second"), "events/s", "higher")
-_RECONNECTS = Metric("reconnects", _("Reconnections"), "connections", "lower")
-_DEADLOCKS = Metric("deadlocks", _("Deadlocks"), "deadlocks", "lower")
-_TRANSFERRED = Metric("transfer_rate", _("Throughput"), "MiB/s", "higher")
-_IOPS = Metric("iops", _("Operations per second"), "ops/s", "higher")
-_READS = Metric("read_iops", _("Operations per second"), "ops/s", "higher")
-_WRITES = Metric("write_iops", _("Operations per second"), "ops/s", "higher")
-_FSYNCS = Metric("fsync_iops", _("Operations per second"), "ops/s", "higher")
-_READ_MIB = Metric("read_bandwidth", _("Throughput"), "MiB/s", "higher")
-_WRITE_MIB = Metric("write_bandwidth", _("Throughput"), "MiB/s", "higher")
-_MEMORY_MIB = Metric("memory_bandwidth", _("Throughput"), "MiB/s", "higher")
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 
 
@@ -287,39 +274,39 @@ def _status(summary: Summary, reasons: tuple[Reason, ...]) -> Status:
 def _measurements(summary: Summary) -> Iterator[MetricValue]:
     values = {name: _number(text) for name, text in summary.values.items()}
     for metric, name in (
-        (metrics.TPS, "tps"),
-        (metrics.QPS, "qps"),
-        (metrics.TRANSACTIONS, "transactions"),
-        (_QUERIES, "queries"),
-        (metrics.ERRORS, "errors"),
-        (_RECONNECTS, "reconnects"),
-        (_EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
-        (_DEADLOCKS, "deadlocks"),
-        (_MEMORY_MIB, "memory_mib"),
-        (_TRANSFERRED, "transferred"),
-        (_IOPS, "requests_rate"),
-        (_EVENTS, "events"),
+        (quantities.TPS, "tps"),
+        (quantities.QPS, "qps"),
+        (quantities.TRANSACTIONS, "transactions"),
+        (quantities.QUERIES, "queries"),
+        (quantities.ERRORS, "errors"),
+        (quantities.RECONNECTS, "reconnects"),
+        (quantities.EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
+        (quantities.DEADLOCKS, "deadlocks"),
+        (quantities.MEMORY_BANDWIDTH, "memory_mib"),
+        (quantities.TRANSFER_RATE, "transferred"),
+        (quantities.IOPS, "requests_rate"),
+        (quantities.EVENTS, "events"),
     ):
         yield from metric.of(values.get(name))
     for metric, name in (
-        (metrics.LATENCY_MINIMUM, "min"),
-        (metrics.LATENCY_AVERAGE, "avg"),
-        (metrics.LATENCY_MAXIMUM, "max"),
-        (_READS, "reads"),
-        (_WRITES, "writes"),
-        (_FSYNCS, "fsyncs"),
-        (_READ_MIB, "read_mib"),
-        (_WRITE_MIB, "write_mib"),
+        (quantities.LATENCY_MINIMUM, "min"),
+        (quantities.LATENCY_AVERAGE, "avg"),
+        (quantities.LATENCY_MAXIMUM, "max"),
+        (quantities.READ_IOPS, "reads"),
+        (quantities.WRITE_IOPS, "writes"),
+        (quantities.FSYNC_IOPS, "fsyncs"),
+        (quantities.READ_BANDWIDTH, "read_mib"),
+        (quantities.WRITE_BANDWIDTH, "write_mib"),
     ):
         yield from metric.of(
             values.get(name) or None
         )  # 0.00 is of what was not tested, or too short to print
     printed = summary.values.get("percent")
     if printed and int(printed):  # --percentile=0 prints 0.00
-        yield from metrics.latency_percentile(str(int(printed))).of(values["percentile"] or None)
+        yield from quantities.latency_percentile(str(int(printed))).of(values["percentile"] or None)
     for percent in _PERCENTILES:
         if percent != printed:
-            yield from metrics.latency_percentile(percent).of(_percentile(summary, percent))
+            yield from quantities.latency_percentile(percent).of(_percentile(summary, percent))
 
 
 def _percentile(summary: Summary, percent: str) -> float | None:
@@ -343,21 +330,21 @@ def _series(summary: Summary) -> Iterator[SeriesReading]:
     if not reports or summary.repeated:
         return
     percent = reports[0]["percent"]
-    for name, unit, column in (
-        ("tps", "tps", "tps"),
-        ("qps", "queries/s", "qps"),
-        ("events_per_second", "events/s", "eps"),
-        *([(f"latency_p{percent}", "ms", "latency")] if percent else []),
-        ("memory_bandwidth", "MiB/s", "memory_mib"),
-        ("error_rate", "errors/s", "errors"),
-        ("read_bandwidth", "MiB/s", "read_mib"),
-        ("write_bandwidth", "MiB/s", "write_mib"),
-        ("fsync_iops", "ops/s", "fsyncs"),
+    for metric, column in (
+        (quantities.TPS, "tps"),
+        (quantities.QPS, "qps"),
+        (quantities.EVENT_RATE, "eps"),
+        *([(quantities.latency_percentile(percent), "latency")] if percent else []),
+        (quantities.MEMORY_BANDWIDTH, "memory_mib"),
+        (quantities.ERROR_RATE, "errors"),
+        (quantities.READ_BANDWIDTH, "read_mib"),
+        (quantities.WRITE_BANDWIDTH, "write_mib"),
+        (quantities.FSYNC_IOPS, "fsyncs"),
     ):
         points: list[Point] = [
             (float(report["second"]), _number(report.get(column))) for report in reports
         ]
-        yield from regular(name, unit, points, interval=interval)
+        yield from regular(metric, points, interval=interval)
 
 
 def _levels(summary: Summary) -> dict[str, Level]:

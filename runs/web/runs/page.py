@@ -20,7 +20,7 @@ from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
-from runs.tools.host_reading import UNITS
+from runs.tools.quantities import HOST
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence
 
@@ -32,9 +32,9 @@ MOST_PANELS = 8
 def title_of(name: str) -> str:
     """The title of a monitor's series: machine, quantity, device."""
     machine, column = column_of(name)
-    kind = next((each for each in UNITS if column == each or column.startswith(f"{each}_")), column)
+    kind = next((each for each in HOST if column == each or column.startswith(f"{each}_")), column)
     device = column[len(kind) + 1 :]
-    quantity = _titles().get(kind, kind)
+    quantity = _(HOST[kind].title) if kind in HOST else kind
     return " ".join(part for part in (machine, quantity, device) if part)
 
 
@@ -61,25 +61,6 @@ def _tells(series: Series, kind: str) -> bool:
     _machine, column = column_of(series.name)
     is_kind = column == kind or column.startswith(f"{kind}_")
     return is_kind and (kind == "cpu_idle" or any(series.values))
-
-
-def _titles() -> dict[str, str]:
-    return {
-        "cpu_user": _("CPU user"),
-        "cpu_system": _("CPU system"),
-        "cpu_iowait": _("CPU waiting for disks"),
-        "cpu_steal": _("CPU steal"),
-        "cpu_idle": _("CPU idle"),
-        "memory_free": _("Memory free"),
-        "memory_cached": _("Memory as cache"),
-        "run_queue": _("Runnable processes"),
-        "disk_read": _("Read from disk"),
-        "disk_write": _("Written to disk"),
-        "disk_util": _("Disk busy"),
-        "disk_await": _("Disk latency per request"),
-        "network_receive": _("Received"),
-        "network_send": _("Sent"),
-    }
 
 
 S = Run.State

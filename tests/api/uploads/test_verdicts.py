@@ -8,15 +8,12 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from runs.scenarios import registry as scenario_registry
 from runs.services.campaigns import scenarios
-from runs.services.uploads import units
-from runs.tools import registry
-from runs.tools.adapter import UnreadableOutput
+from runs.tools import registry, units
 from tests.api.upload_bodies import run
 from tests.histories import sha
 from tests.unit.tools.pgbench.samples import sample as pgbench_sample
-from tests.unit.tools.reading import sample, samples
+from tests.unit.tools.reading import sample
 
 pytestmark = pytest.mark.django_db
 
@@ -111,31 +108,6 @@ def test_three_repeats_of_two_commits_pass_or_fail_by_their_figures(gate, tool):
 
     assert (same["overall"], same["exit_code"]) == ("same", 0)
     assert (worse["overall"], worse["exit_code"]) == ("slower", 1)
-
-
-def test_a_name_has_one_unit_in_all_tools_and_scenarios():
-    found = {}
-    for tool in registry.every():
-        texts = samples(tool.name).values() if tool.name != "pgbench" else [text_of("pgbench")]
-        for text in texts:
-            for name, unit in named(tool, text):
-                found.setdefault(name, {}).setdefault(unit, tool.name)
-    for each in (*registry.metrics().values(), *scenario_registry.metrics().values()):
-        found.setdefault(each.name, {}).setdefault(each.unit, "declared")
-    # Of parts of a run alone: its own name is the storage scenario's.
-    del found["bandwidth"]
-
-    assert {name: units for name, units in found.items() if len(units) > 1} == {}
-
-
-def named(tool, text):
-    try:
-        reading = tool.read({"raw": text})
-    except UnreadableOutput:
-        return []
-    return [(each.metric, each.unit) for each in reading.measurements] + [
-        (each.name, each.unit) for each in reading.series
-    ]
 
 
 @pytest.mark.parametrize(

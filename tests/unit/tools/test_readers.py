@@ -9,7 +9,7 @@ from runs.scenarios import operating_systems, storage_bandwidth
 from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.fio.adapter import read_bandwidth
-from runs.tools.host_reading import MOST_DEVICES, unit_of
+from runs.tools.host_reading import MOST_DEVICES, metric_of
 from runs.tools.pg_test_fsync.adapter import one_write
 from runs.tools.sar import reader as sar_reader
 from runs.tools.vmstat import reader as vmstat_reader
@@ -386,7 +386,7 @@ def test_each_column_is_found_by_its_name():
         "disk_read": 10,
         "disk_write": 20,
     }
-    assert all(unit_of(name) for name in columns)
+    assert all(metric_of(name) for name in columns)
 
 
 def test_a_last_line_that_was_cut_is_left_out():

@@ -28,14 +28,48 @@ QUANTITIES: dict[str, dict[str, Fraction | int]] = {
         **dict.fromkeys(("tps", "transactions/s", "requests/s", "req/s", "rps"), 1),
         **dict.fromkeys(("tpm", "transactions/min"), Fraction(1, 60)),
     },
-    "rate of queries": dict.fromkeys(("qps", "queries/s"), 1),
+    "rate of new orders": dict.fromkeys(("tpmC", "NOPM"), Fraction(1, 60)),
+    "rate of queries": {**dict.fromkeys(("qps", "queries/s"), 1), "queries/h": Fraction(1, 3600)},
     "rate of operations": dict.fromkeys(("ops/s", "op/s", "iops", "IOPS", "operations/s"), 1),
+    "share": {"%": 1},
+    "ratio": {"ratio": 1},
+    # Numbers of things and their rates, each of its own.
+    **{
+        each: {each: 1}
+        for each in (
+            *("transactions", "queries", "requests", "calls", "events", "errors", "retries"),
+            *("deadlocks", "connections", "sessions", "processes", "processors", "workers"),
+            *("rows", "blocks", "vacuums", "ops"),
+            *("events/s", "errors/s", "items/s", "rows/s", "inserts/s"),
+        )
+    },
 }
+# What can be below zero.
+_SIGNED = frozenset({"share", "ratio"})
 _PLACES = {
     unit: (quantity, Fraction(size))
     for quantity, units in QUANTITIES.items()
     for unit, size in units.items()
 }
+
+
+def quantity_of(unit: str) -> str:
+    """The quantity that is measured in the unit. Raises KeyError for an unknown unit."""
+    if (place := _place(unit)) is None:
+        raise KeyError(unit)
+    return place[0]
+
+
+def seconds(unit: str) -> float | None:
+    """The seconds of a unit of time; None for others."""
+    place = _place(unit)
+    return float(place[1]) if place and place[0] == "time" else None
+
+
+def is_never_negative(unit: str) -> bool:
+    """Whether it is a number of something, a size or a rate."""
+    place = _place(unit)
+    return unit.endswith("/s") or (place is not None and place[0] not in _SIGNED)
 
 
 def factor(given: str, wanted: str) -> Fraction | None:
