@@ -18,6 +18,7 @@ from runs.selectors.compare.ratio_pairs import STEPS
 from runs.selectors.observations import editions
 from runs.selectors.observations.editions import Again, Part
 from runs.selectors.reports import conditions, reports, results
+from runs.selectors.reports.explanations import explanations
 from runs.templatetags.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.
@@ -33,6 +34,7 @@ def of_edition(edition: Edition, *, draw: Draw, language: str, address: str, tod
             (pgettext("section of a report", "Environment"), _environment(found)),
             (_("Procedure"), _procedure(edition, found)),
             *((_scenario(each), _results(each, draw)) for each in found),
+            (_("Why versions differ"), _causes(found)),
             (_("Against the edition before"), list(_against(again, edition))),
             (_("Doubtful runs"), _doubts(found)),
             (_("Discussion"), _written(edition.discussion)),
@@ -95,6 +97,14 @@ def _results(part: Part, draw: Draw) -> list[Block]:
         for each in (*found, *results.verdicts(part.campaign, subject=STEPS))
     ]
     return [*line, *named]
+
+
+def _causes(found: Sequence[Part]) -> list[Block]:
+    """What ablations prove; nothing where none was measured."""
+    told = [(each, explanations(each.campaign)) for each in found]
+    return [
+        block for part, blocks in told if blocks for block in (Paragraph(_scenario(part)), *blocks)
+    ]
 
 
 def _against(again: Iterable[Again], edition: Edition) -> Iterator[Block]:

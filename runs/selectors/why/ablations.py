@@ -35,6 +35,13 @@ def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
     return list(visible(found, to=to))
 
 
+def explained_pairs(campaign: int) -> list[tuple[int, int]]:
+    """The pairs of cells of a campaign whose difference an ablation was to explain. One query."""
+    found = Ablation.objects.filter(base__campaign=campaign, head__campaign=campaign)
+    tried = found.exclude(suspects=[]).order_by("base__ordinal", "head__ordinal")
+    return list(dict.fromkeys(tried.values_list("base_id", "head_id")))
+
+
 def of_campaign(campaign: int) -> Ablation | None:
     """The ablation that a campaign is, if it is one. One query."""
     found = Ablation.objects.filter(campaign=campaign)

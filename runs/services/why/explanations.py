@@ -118,6 +118,12 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     )
 
 
+def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
+    """The differences between cells of a campaign that an ablation has explained, or tried to."""
+    found = (explain(a, b, reader=reader) for a, b in ablations.explained_pairs(campaign))
+    return [each for each in found if each.proof is not None]
+
+
 def _instructions(a: int, b: int, counting: Ablation | None) -> Instructions | None:
     arms = {"A": {a}, "B": {b}}
     if counting is not None:

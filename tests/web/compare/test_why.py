@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.analysis.why.proof import AGAIN, ALL, A, B
 from runs.execution.accounting import FILE
 from runs.execution.reporter import ArtifactData
-from runs.models import Ablation, Campaign, Project, Run
+from runs.models import Ablation, Campaign, Observation, Project, Run
 from runs.selectors.why import ablations
 from runs.services.campaigns import campaigns, repeats
 from runs.services.configurations import configurations
@@ -249,6 +249,18 @@ def test_reports_of_both_campaigns_say_what_the_ablation_proves(member, measured
     for campaign in (measured, made.campaign):
         text = member.get(f"/campaigns/{campaign.slug}/report/?format=html").content.decode()
         assert f"Putting {PARALLEL} back explains 9" in text
+
+
+def test_the_page_and_the_report_of_an_observation_say_what_is_proven(member, measured, address):
+    made = queue(member, address)
+    measure(made.campaign, TIMES)
+    server = made.base.installation.server
+    observation = Observation.objects.create(
+        slug="o", title="o", server=server, designs=[], anchor="16"
+    )
+    observation.editions.create(label="2026").campaigns.add(measured)
+    for page in ("/observations/o/", "/observations/o/report/?edition=2026"):
+        assert f"Putting {PARALLEL} back explains 9" in member.get(page).content.decode(), page
 
 
 def test_six_more_rounds_follow_and_then_none(member, address):

@@ -1,0 +1,176 @@
+"""The form of an observation: what is measured, how often, and at which hours."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Configuration, Server
+from runs.scenarios import registry
+from runs.scenarios.definition import Factor, Scenario
+from runs.selectors.access import projects
+from runs.selectors.archive import version_line
+from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.observations import observations
+from runs.services.observations.observations import Design, Plan
+from runs.web.campaigns.forms import REPEATS
+from runs.web.campaigns.treatment_fields import LevelsField
+
+CLIENTS, SCALE, DURATION = "clients", "scale", "duration"
+FIRST_CHOICE = (version_line.READ, version_line.UPDATE)
+
+
+def observed() -> list[Scenario]:
+    """The scenarios of which the numbers of clients, the scale and the seconds say enough."""
+    return [
+        each
+        for each in registry.every()
+        if {factor.name for factor in each.factors} == {CLIENTS}
+        and {SCALE, DURATION} == {parameter.name for parameter in each.parameters}
+    ]
+
+
+class ObservationForm(forms.Form):
+    """What is observed on `server`, and how often. `plan()` is what it asks for."""
+
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=150)
+    server = forms.ModelChoiceField(
+        Server.objects.none(), label=gettext_lazy("Server"), to_field_name="slug", empty_label=None
+    )
+    scenarios = forms.MultipleChoiceField(
+        label=gettext_lazy("Observed"), widget=forms.CheckboxSelectMultiple
+    )
+    versions = forms.MultipleChoiceField(
+        label=gettext_lazy("Versions"),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text=gettext_lazy("None chosen: each edition measures all that are installed then."),
+    )
+    anchor = forms.ChoiceField(
+        label=gettext_lazy("Anchor"),
+        help_text=gettext_lazy(
+            "Every edition measures this version: what it gains or loses is the machine's doing."
+        ),
+    )
+    clients = LevelsField(
+        factor=Factor(CLIENTS, "", default=(1, 2, 4), minimum=1, maximum=10_000),
+        label=gettext_lazy("Clients"),
+        max_length=500,
+    )
+    scale = forms.IntegerField(label=gettext_lazy("Scale factor"), min_value=1, max_value=100_000)
+    duration = forms.IntegerField(
+        label=gettext_lazy("Seconds a run"), min_value=1, max_value=604_800
+    )
+    repeats = forms.IntegerField(
+        label=gettext_lazy("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
+    )
+    hours = forms.FloatField(
+        label=gettext_lazy("Or as many rounds as fit into hours"),
+        min_value=0.01,
+        max_value=10_000,
+        required=False,
+    )
+    configuration = forms.ModelChoiceField(
+        Configuration.objects.none(),
+        label=gettext_lazy("PostgreSQL configuration"),
+        to_field_name="slug",
+        required=False,
+        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+    )
+    night_from = forms.TimeField(
+        label=gettext_lazy("Only from"),
+        required=False,
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        help_text=gettext_lazy("Outside of these hours it pauses, and goes on the next night."),
+    )
+    night_until = forms.TimeField(
+        label=gettext_lazy("Until"),
+        required=False,
+        widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+    )
+    time_zone = forms.CharField(label=gettext_lazy("Time zone"), max_length=60)
+
+    def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
+        super().__init__(data)
+        majors = majors_of(server)
+        self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
+        self._choice("scenarios").choices = [(each.slug, _(each.title)) for each in observed()]
+        self._choice("versions").choices = [(each, f"PostgreSQL {each}") for each in majors]
+        self._choice("anchor").choices = [(each, f"PostgreSQL {each}") for each in majors]
+        self._choice("configuration").queryset = projects.usable(
+            Configuration.objects.all(), in_project=project
+        )
+
+    def _choice(self, name: str) -> Any:
+        return self.fields[name]
+
+    def clean(self) -> dict[str, Any]:
+        """Rounds or hours, and both ends of the night or neither."""
+        given = super().clean() or {}
+        if not given.get("repeats") and not given.get("hours"):
+            self.add_error("repeats", _("Give the rounds, or the hours that they may take."))
+        if (given.get("night_from") is None) != (given.get("night_until") is None):
+            self.add_error("night_until", _("Give both ends of the night, or neither."))
+        return given
+
+    def plan(self) -> Plan:
+        """Only of a valid form."""
+        given = self.cleaned_data
+        night = (given["night_from"], given["night_until"])
+        return Plan(
+            title=given["title"],
+            server=given["server"],
+            designs=[
+                Design(
+                    slug,
+                    {CLIENTS: given["clients"]},
+                    {SCALE: given["scale"], DURATION: given["duration"]},
+                    given["repeats"] or REPEATS,
+                )
+                for slug in given["scenarios"]
+            ],
+            versions=given["versions"],
+            anchor=given["anchor"],
+            configuration=given["configuration"],
+            hours=given["hours"],
+            night=night if None not in night else None,
+            time_zone=given["time_zone"],
+        )
+
+
+def filled(given: QueryDict, server: Server) -> QueryDict:
+    """What was sent, and the form's own proposals where nothing was sent yet."""
+    if "title" in given:
+        return given
+    data = QueryDict(mutable=True)
+    for name, value in _initial(server).items():
+        data.setlist(name, value if isinstance(value, list) else [str(value)])
+    for name in given:
+        data.setlist(name, given.getlist(name))
+    return data
+
+
+def _initial(server: Server) -> Mapping[str, Any]:
+    majors = majors_of(server)
+    return {
+        "title": _("Fixed-point observation on %(server)s") % {"server": server.name},
+        "server": server.slug,
+        "scenarios": [each.slug for each in observed() if each.slug in FIRST_CHOICE],
+        "versions": [],
+        "anchor": majors[-2] if len(majors) > 1 else "",
+        "clients": "1, 4",
+        "scale": 10,
+        "duration": version_line.LEAST_SECONDS,
+        "repeats": REPEATS,
+        "time_zone": timezone.get_current_timezone_name(),
+    }
+
+
+def majors_of(server: Server) -> list[str]:
+    """The major versions that an edition on this server would measure."""
+    plan = Plan("", server, ())
+    return [each.major for each in observations.installations(plan)]
