@@ -60,3 +60,13 @@ class Edition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.observation_id}: {self.label}"
+
+    @property
+    def published_as(self) -> str:
+        """The slug of its publication, and the name of the publication's file."""
+        label = "".join(each if each.isalnum() else "-" for each in self.label.lower())
+        return f"{self.observation.slug}-{label}"
+
+    def published_campaign(self, scenario: str) -> str:
+        """The slug of a campaign of its publication; that of its own stays beside it."""
+        return f"{self.published_as}-{scenario}-published"

@@ -167,7 +167,7 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
         )
     except ValueError as error:
         raise Http404(_("Nothing of this edition has finished.")) from error
-    return file(text.encode(), f"{publication.slug(edition)}.yaml", "application/yaml")
+    return file(text.encode(), f"{edition.published_as}.yaml", "application/yaml")
 
 
 def _edition(request: HttpRequest, slug: str) -> Edition:

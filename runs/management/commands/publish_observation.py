@@ -43,7 +43,7 @@ class Command(BaseCommand):
                 "Write it to a folder by --to."
             )
         folder = Path(options["to"] or settings.PUBLICATIONS_DIR)
-        path = folder / f"{publication.slug(edition)}.yaml"
+        path = folder / f"{edition.published_as}.yaml"
         try:
             text = publication.of_edition(
                 edition,

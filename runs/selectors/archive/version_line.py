@@ -7,14 +7,24 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from scipy.special import stdtr
 
 from runs.analysis.inference import SIGNIFICANCE, Inference
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Chain, Link, Trend, trend
-from runs.models import BisectionStep, Campaign, Cell, CellSummary, Metric, Scenario
+from runs.models import (
+    BisectionStep,
+    Campaign,
+    Cell,
+    CellSummary,
+    Edition,
+    Metric,
+    Observation,
+    Scenario,
+)
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
@@ -161,19 +171,39 @@ class Used:
         return (*self.executed, *self.published)
 
 
+def _named(found: QuerySet[Campaign]) -> QuerySet[Campaign, tuple[int, str, str, str, str]]:
+    """Keys, origins and slugs; and the edition that each belongs to, with its observation."""
+    edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
+    label, observation = (
+        Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug")
+    )
+    named = found.annotate(edition=Coalesce(label, Value("")), of=Coalesce(observation, Value("")))
+    return named.values_list("pk", "origin", "slug", "edition", "of")
+
+
 def used(theme: str, *, to: Reader = NOBODY) -> Used:
     """All published campaigns of the line, and the newest MOST_EXECUTED executed here. One query.
 
-    A dozen say as much as all, and the work does not grow with the lab.
+    A dozen say as much as all, and the work does not grow with the lab. What was executed here and
+    published from here is the one that was executed: it has its runs.
     """
 
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published, to=to).order_by().values_list("pk", "origin")
+    listed = visible(published, to=to).order_by()
     # One more than is used: it says that there are others.
-    executed = _executed(theme, to).values_list("pk", "origin")[: MOST_EXECUTED + 1]
-    found = sorted(listed.union(executed, all=True), reverse=True)
-    newest = [pk for pk, origin in found if origin == Origin.EXECUTED]
-    printed = [pk for pk, origin in found if origin == Origin.PUBLISHED]
+    ran = _executed(theme, to)[: MOST_EXECUTED + 1]
+    found = sorted(_named(listed).union(_named(ran), all=True), reverse=True)
+    newest = [pk for pk, origin, *_names in found if origin == Origin.EXECUTED]
+    own = {
+        Edition(label=label, observation=Observation(slug=observation)).published_campaign(theme)
+        for _pk, origin, _slug, label, observation in found
+        if origin == Origin.EXECUTED and label
+    }
+    printed = [
+        pk
+        for pk, origin, slug, *_edition in found
+        if origin == Origin.PUBLISHED and slug not in own
+    ]
     return Used(theme, tuple(newest[:MOST_EXECUTED]), tuple(printed), len(newest) > MOST_EXECUTED)
 
 

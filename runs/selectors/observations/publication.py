@@ -32,7 +32,7 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
     title = f"{observation.title} {edition.label}"
     content = {
         "source": {
-            "slug": slug(edition),
+            "slug": edition.published_as,
             "transcribed": today,
             "data_version": "1",
             "title": _both(title),
@@ -46,12 +46,6 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
         "campaigns": [_campaign(edition, each) for each in found],
     }
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False, width=100)
-
-
-def slug(edition: Edition) -> str:
-    """What the publication and its file are called."""
-    label = "".join(each if each.isalnum() else "-" for each in edition.label.lower())
-    return f"{edition.observation.slug}-{label}"
 
 
 def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
@@ -71,8 +65,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
         if cell.pk in values
     ]  # fmt: skip
     return {
-        # Not that of the campaign, which stays beside it.
-        "slug": f"{slug(edition)}-{theme}-published",
+        "slug": edition.published_campaign(theme),
         "title": _told(lambda: f"{_(campaign.scenario.title)}: PostgreSQL {used[0]} – {used[-1]}"),
         "question": _told(lambda: _("How fast is each version?")),
         "scenario": theme,

@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 
 from runs.models import AuditEntry, Campaign, Project, Source
 from runs.published import reading, schema
+from runs.selectors.archive import version_line
 from runs.selectors.observations import editions, publication
 from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
@@ -190,6 +191,11 @@ def test_an_edition_becomes_a_publication_that_the_archive_checks_and_loads(
     assert table.campaign.repeats == 3
     assert AuditEntry.objects.filter(action="edition_published").exists()
     call_command("load_published", "--check")
+    # The line has its runs, and not once more what is printed of them.
+    line = version_line.used(READ)
+    assert line.executed == (edition.campaigns.get(scenario__slug=READ).pk,)
+    assert table.campaign_id not in line.published
+    assert table.campaign.slug == edition.published_campaign(READ)
 
 
 def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
