@@ -7,7 +7,6 @@ from runs.web import (
     changes,
     histories,
     home,
-    observations,
     reports,
     schedules,
     styleguide,
@@ -19,6 +18,7 @@ from runs.web.campaigns import annotations, campaigns, scenarios, topologies, wo
 from runs.web.compare import bisections, compare, why
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
+from runs.web.observations import observations
 from runs.web.runs import plans, profiles, queue, runs, series
 from runs.web.servers import servers, ssh_keys
 

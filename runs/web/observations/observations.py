@@ -36,7 +36,7 @@ from runs.web import pages
 from runs.web.archive.versions import figure
 from runs.web.campaigns.campaigns import chosen_server
 from runs.web.campaigns.forms import project_of
-from runs.web.observation_form import CLIENTS, ObservationForm, filled, majors_of
+from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_of
 from runs.web.reports import file, language
 
 

@@ -1,0 +1,1 @@
+"""Observations: their form, and the pages of their editions."""
