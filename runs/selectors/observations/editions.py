@@ -25,6 +25,7 @@ from runs.selectors.compare.verdict_words import printed_size
 # The summaries of a campaign's cells: by major version, then by the other levels.
 ByVersion = Mapping[str, Mapping[str, Summary]]
 NOTHING = Said("", is_proven=False)
+MOST_OTHERS = 50
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,13 @@ class Part:
 
 @dataclass(frozen=True)
 class VersionAgain:
-    """A version against the anchor in two editions, and the ratio of both ratios."""
+    """A version in two editions: itself, against the anchor in both, and the ratio of both ratios.
+
+    `direct` has in it what changed of the machine; `change` has not.
+    """
 
     version: str
+    direct: Contrast
     before: Contrast
     now: Contrast
     change: Contrast
@@ -67,10 +72,12 @@ class VersionAgain:
 class Again:
     """A design measured in two editions: the anchor's own change, and each other version's.
 
-    `is_same_machine`: both have the same record of hardware and system.
+    The other edition is one of another observation where two machines, systems or arrangements are
+    compared. `is_same_machine`: both have the same record of hardware and system.
     """
 
     campaign: Campaign
+    now: Edition
     before: Edition
     anchor: str
     conditions: int
@@ -82,7 +89,8 @@ class Again:
     @property
     def sentence(self) -> str:
         """What the anchor says of the machine, in the reader's language."""
-        told: dict[str, object] = {"anchor": self.anchor, "edition": self.before.label}
+        here, there = self.names
+        told: dict[str, object] = {"anchor": self.anchor, "edition": there, "here": here}
         drift = self.drift
         if drift.low is None or drift.high is None:
             told["size"] = printed_size([drift.ratio], self.direction)
@@ -93,11 +101,32 @@ class Again:
         told["size"] = printed_size([drift.low, drift.high], self.direction)
         if not drift.is_apart:
             return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % told
+        if self.is_of_two:
+            text = _(
+                "With the anchor %(anchor)s, %(here)s is %(size)s than %(edition)s. What a version "
+                "gains or loses beyond that is its own."
+            )
+            return text % told
         text = _(
             "The anchor %(anchor)s is %(size)s than in %(edition)s: the machine has changed. "
             "Compare versions by their ratios within an edition."
         )
         return text % told
+
+    @property
+    def is_of_two(self) -> bool:
+        """Whether two observations are compared, and not two editions of one."""
+        return self.now.observation_id != self.before.observation_id
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the edition and the other one are called beside each other."""
+        if not self.is_of_two:
+            return self.now.label, self.before.label
+        here, there = self.now.observation, self.before.observation
+        if here.server_id != there.server_id:
+            return here.server.name, there.server.name
+        return f"{here} {self.now.label}", f"{there} {self.before.label}"
 
 
 def listed(*, to: Reader) -> QuerySet[Observation]:
@@ -111,15 +140,30 @@ def parts(edition: Edition) -> list[Part]:
     return [_part(each) for each in _campaigns(edition)]
 
 
-def again(edition: Edition) -> list[Again]:
-    """What each design says against the edition before; nothing for the first. Six queries each."""
-    earlier = edition.observation.editions.filter(pk__lt=edition.pk).order_by("-pk")
-    before = earlier.first()
+def others(edition: Edition, *, to: Reader) -> list[Edition]:
+    """The editions that it can be compared with, of all observations that share a scenario."""
+    shown = visible(Observation.objects.all(), to=to)
+    found = Edition.objects.filter(observation__in=shown).exclude(pk=edition.pk)
+    asked = {each["scenario"] for each in edition.observation.designs}
+    newest = found.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
+    return [
+        each for each in newest if asked & {own["scenario"] for own in each.observation.designs}
+    ]
+
+
+def again(edition: Edition, before: Edition | None = None) -> list[Again]:
+    """What each design says against another edition, by default the one before it.
+
+    Nothing for the first. Six queries each.
+    """
+    if before is None:
+        earlier = edition.observation.editions.filter(pk__lt=edition.pk).order_by("-pk")
+        before = earlier.first()
     if before is None:
         return []
     of_before = {each.scenario_id: each for each in _campaigns(before)}
     found = (
-        _again(before, of_before[each.scenario_id], each, edition.observation.anchor)
+        _again(edition, before, of_before[each.scenario_id], each)
         for each in _campaigns(edition)
         if each.scenario_id in of_before
     )
@@ -142,9 +186,9 @@ def _part(campaign: Campaign) -> Part:
     )
 
 
-def _again(before: Edition, old: Campaign, new: Campaign, anchor: str) -> Again | None:
+def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> Again | None:
     """None where they share no condition of the anchor."""
-    metric = metrics.primary(new)
+    metric, anchor = metrics.primary(new), edition.observation.anchor
     if metric is None:
         return None
     was, now = (_by_version(each, metric.name) for each in (old, new))
@@ -159,7 +203,7 @@ def _again(before: Edition, old: Campaign, new: Campaign, anchor: str) -> Again 
     same = campaigns.machine_keys(old) == campaigns.machine_keys(new)
     found = [each for each in others if each is not None]
     direction = cast(Direction, metric.direction)
-    return Again(new, before, anchor, len(shared), drift, found, same, direction)
+    return Again(new, edition, before, anchor, len(shared), drift, found, same, direction)
 
 
 def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
@@ -172,9 +216,10 @@ def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> Versi
     before = _mean(ratio(was, each) for each in in_order)
     after = _mean(ratio(now, each) for each in in_order)
     change = _mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
-    if before is None or after is None or change is None:
+    direct = _mean([(1, now[version][each]), (-1, was[version][each])] for each in in_order)
+    if before is None or after is None or change is None or direct is None:
         return None
-    return VersionAgain(version, before, after, change)
+    return VersionAgain(version, direct, before, after, change)
 
 
 def _mean(conditions: Iterable[Sequence[tuple[int, Summary]]]) -> Contrast | None:

@@ -25,17 +25,31 @@ from runs.templatetags.formats import factor
 Draw = Callable[[Part], Figure | None]
 
 
-def of_edition(edition: Edition, *, draw: Draw, language: str, address: str, today: date) -> Report:
-    """The report of an edition. `address` is that of the observation's page."""
+def of_edition(
+    edition: Edition,
+    *,
+    draw: Draw,
+    language: str,
+    address: str,
+    today: date,
+    before: Edition | None = None,
+) -> Report:
+    """The report of an edition. `address` is that of the observation's page.
+
+    `before` is the edition that it is compared with, by default the one before it.
+    """
     with override(language):
-        found, again = editions.parts(edition), editions.again(edition)
+        found, again = editions.parts(edition), editions.again(edition, before)
         sections = [
             (_("Purpose"), _purpose(edition, found)),
             (pgettext("section of a report", "Environment"), _environment(found)),
             (_("Procedure"), _procedure(edition, found)),
             *((_scenario(each), _results(each, draw)) for each in found),
             (_("Why versions differ"), _causes(found)),
-            (_("Against the edition before"), list(_against(again, edition))),
+            (
+                _("Against another edition") if before else _("Against the edition before"),
+                list(_against(again)),
+            ),
             (_("Doubtful runs"), _doubts(found)),
             (_("Discussion"), _written(edition.discussion)),
             (pgettext("section of a report", "Conclusion"), _conclusion(edition, found)),
@@ -107,15 +121,19 @@ def _causes(found: Sequence[Part]) -> list[Block]:
     ]
 
 
-def _against(again: Iterable[Again], edition: Edition) -> Iterator[Block]:
+def _against(again: Iterable[Again]) -> Iterator[Block]:
     for each in again:
         yield Paragraph(each.sentence)
         if not each.is_same_machine:
             yield Paragraph(_("The record of the machine or of its system is another one."))
-        heads = (_("Version"), each.before.label, edition.label, _("Change"), _("interval (95 %)"))
+        here, there = each.names
+        heads = (
+            _("Version"), f"{here} : {there}", there, here, _("Change"), _("interval (95 %)"),
+        )  # fmt: skip
         rows = tuple(
             (
                 f"{other.version} : {each.anchor}",
+                factor(other.direct.ratio),
                 factor(other.before.ratio),
                 factor(other.now.ratio),
                 factor(other.change.ratio),
@@ -127,7 +145,7 @@ def _against(again: Iterable[Again], edition: Edition) -> Iterator[Block]:
         )
         if rows:
             caption = _("Versions against the anchor in both editions")
-            yield Table(caption, heads, rows, frozenset((1, 2, 3, 4)))
+            yield Table(caption, heads, rows, frozenset((1, 2, 3, 4, 5)))
 
 
 def _doubts(found: Sequence[Part]) -> list[Block]:

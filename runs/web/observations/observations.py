@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
@@ -15,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.charts.figure import Figure
-from runs.models import Edition, Observation
+from runs.models import Edition, Observation, Server
 from runs.reports import formats
 from runs.scenarios import registry
 from runs.selectors.access import permissions
@@ -35,9 +36,11 @@ from runs.services.why import words as why_words
 from runs.web import pages
 from runs.web.archive.versions import figure
 from runs.web.campaigns.campaigns import chosen_server
-from runs.web.campaigns.forms import project_of
+from runs.web.campaigns.forms import REPEATS, project_of
 from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_of
 from runs.web.reports import file, language
+
+MOST_SERVERS = 20
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,18 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     edition = next((each for each in all_editions if each.label == wanted), None)
     edition = edition or next(iter(all_editions), None)
     found = editions.parts(edition) if edition else []
+    others = editions.others(edition, to=request.user) if edition else []
+    before = _before(request, others)
     context = {
         "section": "versions",
         "observation": observation,
         "editions": all_editions,
         "edition": edition,
         "parts": [_shown(each, request.user) for each in found],
-        "again": editions.again(edition) if edition else [],
+        "again": editions.again(edition, before) if edition else [],
+        "before": before,
+        "others": [(_named(each), each) for each in others],
+        "elsewhere": _elsewhere(observation),
         "installed": ", ".join(majors_of(observation.server)),
         "proposed_label": _proposed(all_editions),
         "languages": [(code, str(name)) for code, name in settings.LANGUAGES],
@@ -153,6 +161,7 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
         language=language(request.GET.get("lang", "")),
         address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
         today=timezone.localdate(),
+        before=_before(request, editions.others(edition, to=request.user)),
     )
     return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
 
@@ -173,6 +182,40 @@ def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
 def _edition(request: HttpRequest, slug: str) -> Edition:
     found = _observation(request, slug).editions.select_related("observation__server")
     return get_object_or_404(found, label=request.GET.get("edition", ""))
+
+
+def _named(edition: Edition) -> str:
+    """How an address names an edition of any observation."""
+    return f"{edition.observation.slug}~{edition.label}"
+
+
+def _before(request: HttpRequest, others: Sequence[Edition]) -> Edition | None:
+    """The edition that the address asks to compare with; None for the one before."""
+    wanted = request.GET.get("against", "")
+    found = next((each for each in others if _named(each) == wanted), None)
+    if wanted and found is None:
+        raise Http404
+    return found
+
+
+def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
+    """Servers on which the same could be observed, with the address of the filled form."""
+    first = observation.designs[0] if observation.designs else {}
+    clients = first.get("levels", {}).get(CLIENTS, ())
+    given = {
+        "scenarios": [each["scenario"] for each in observation.designs],
+        "versions": observation.versions,
+        "anchor": observation.anchor,
+        "clients": ", ".join(map(str, clients)),
+        "repeats": first.get("repeats", REPEATS),
+        "configuration": observation.configuration.slug if observation.configuration else "",
+        **first.get("parameters", {}),
+    }
+    found = Server.objects.exclude(base_dir="").exclude(pk=observation.server_id).order_by("name")
+    return [
+        (each, urlencode({**given, "server": each.slug}, doseq=True))
+        for each in found[:MOST_SERVERS]
+    ]
 
 
 def _observation(request: HttpRequest, slug: str) -> Observation:

@@ -138,3 +138,31 @@ def test_a_private_observation_is_not_there(client, server):
         address = reverse(f"observation-{name}", args=[made.slug])
         assert client.get(address, {"edition": "2026"}).status_code == 404
     assert "Secret" not in client.get(reverse("observation-list")).content.decode()
+
+
+def test_the_same_on_two_machines_is_one_question(admin_client, edition):
+    """Each version of db2 takes 0.8 of the time of db1's, and 18 gains less there."""
+    slower = factories.server("db2")
+    for version, number in (("16.14", 160014), ("17.6", 170006), ("18.4", 180004)):
+        factories.installation(slower, version, has_psql=True, pgbench_version_num=number)
+    page = admin_client.get(reverse("observation-detail", args=[edition.observation.slug]))
+    ((server, query),) = page.context["elsewhere"]
+    form = admin_client.get(f"{reverse('observation-new')}?{query}").context["form"]
+    assert (server.name, form["clients"].value(), form["anchor"].value()) == ("db2", "1, 2", "17")
+
+    design = Design("fixed-point-read", {"clients": [1, 2]}, {"scale": 1, "duration": 5}, 3)
+    made = observations.create(plan=Plan("Elsewhere", slower, [design]))
+    for campaign in observations.begin(observation=made, label="2026").campaigns.all():
+        factories.finish_all(campaign, gain={"16.14": 0.8, "17.6": 0.8, "18.4": 0.8})
+    address = reverse("observation-detail", args=["elsewhere"])
+    against = {"against": f"{edition.observation.slug}~2026"}
+    (again,) = admin_client.get(address, against).context["again"]
+    assert "With the anchor 17, db2 is 20 % slower than db1." in again.sentence
+    new = next(each for each in again.others if each.version == "18")
+    assert new.direct.ratio == pytest.approx(0.8 / 1.1, rel=0.01)
+    assert new.change.ratio == pytest.approx(1 / 1.1, rel=0.01)
+    report = admin_client.get(
+        reverse("observation-report", args=["elsewhere"]), {"edition": "2026", **against}
+    )
+    assert "db2 : db1" in report.content.decode()
+    assert admin_client.get(address, {"against": "x~2026"}).status_code == 404
