@@ -205,6 +205,10 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         """The requested objects that the reader may see."""
         return self.readable(super().filter_queryset(queryset))
 
+    def newest(self, rows: QuerySet[M], number: int) -> QuerySet[M]:
+        """The first of those that the reader may see, in their order."""
+        return projects.newest(rows, to=reader(self.request), number=number)
+
     def readable(self, rows: QuerySet[M]) -> QuerySet[M]:
         """Those of the rows that the reader may see."""
         return projects.visible(rows, to=reader(self.request))
@@ -241,7 +245,9 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Any:
         """A page in JSON, or everything in CSV."""
         if not isinstance(request.accepted_renderer, CSVRenderer):
-            return super().list(request, *args, **kwargs)
+            # Without `readable`: the pagination asks `newest`.
+            page = self.paginate_queryset(super().filter_queryset(self.get_queryset()))
+            return self.get_paginated_response(self.get_serializer(page, many=True).data)
         ordering = cast(type[KeysetPagination], self.pagination_class).ordering
         rows = self.filter_queryset(self.get_queryset()).order_by(*ordering)
         name = request.path.rstrip("/").rpartition("/")[2]

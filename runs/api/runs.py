@@ -69,7 +69,10 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class RunSerializer(serializers.Serializer[Run]):
-    """A run in a list. For one that did not finish, `code`, `message` and `remedy` say why."""
+    """A run in a list. For one that did not finish, `code`, `message` and `remedy` say why.
+
+    A long message is cut at 300 characters here, and ends with an ellipsis.
+    """
 
     id = serializers.IntegerField()
     campaign = serializers.CharField(source="campaign.slug")
@@ -84,7 +87,7 @@ class RunSerializer(serializers.Serializer[Run]):
         help_text="Empty without a result.",
     )
     code = serializers.CharField()
-    message = serializers.CharField()
+    message = serializers.SerializerMethodField()
     remedy = serializers.CharField()
     server = serializers.CharField(source="server.slug", allow_null=True, default=None)
     queued_at = serializers.DateTimeField()
@@ -95,6 +98,10 @@ class RunSerializer(serializers.Serializer[Run]):
     def get_levels(self, run: Run) -> dict[str, Any]:
         """The version, the level of each factor, and the repeat."""
         return levels_of(run)
+
+    def get_message(self, run: Run) -> str:
+        """Its beginning."""
+        return runs.beginning(run)
 
     def get_url(self, run: Run) -> str:
         """The address of the run in this API."""
@@ -250,6 +257,7 @@ class RunDetailSerializer(RunSerializer):
     `settings` are those that the server reported in the run, null before it has.
     """
 
+    message = serializers.CharField()  # type: ignore[assignment]  # whole
     attempt = serializers.IntegerField()
     versions = VersionsSerializer(source="*")
     hardware = serializers.CharField(source="hardware.fingerprint", allow_null=True, default=None)

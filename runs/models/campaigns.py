@@ -53,6 +53,8 @@ class Campaign(models.Model):
     # it once. Null: not computed.
     changes = models.JSONField(null=True)
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
+    # Whether everybody may see it; kept by triggers (migration 0075).
+    is_public = models.BooleanField(default=True, db_default=True, editable=False)
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
     scenario = models.ForeignKey("Scenario", models.PROTECT, related_name="campaigns")
@@ -113,6 +115,20 @@ class Campaign(models.Model):
         ]
         indexes = [
             models.Index(fields=["origin", "-id"], name="campaign_by_origin"),
+            # The newest that everybody may see, and those of a private project.
+            models.Index(
+                fields=["-id"], condition=models.Q(is_public=True), name="campaign_public"
+            ),
+            models.Index(
+                fields=["origin", "-id"],
+                condition=models.Q(is_public=True),
+                name="campaign_public_by_origin",
+            ),
+            models.Index(
+                fields=["project", "-id"],
+                condition=models.Q(is_public=False),
+                name="campaign_private",
+            ),
             # The newest of a theme for the line through versions.
             models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
             # How many a reader may see of each scenario.

@@ -58,6 +58,8 @@ class Change(models.Model):
     )
     # Whether everybody may see it; kept by triggers (migration 0065).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
+    # Else the project whose members may; kept by triggers (migration 0075).
+    private_project = models.BigIntegerField(null=True, editable=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")
     metric = models.ForeignKey("Metric", models.PROTECT)
@@ -99,6 +101,11 @@ class Change(models.Model):
             models.Index(fields=["rules", "id"], name="change_by_rules"),
             models.Index(fields=["campaign", "-id"], name="change_by_campaign"),
             models.Index(fields=["-id"], condition=models.Q(is_public=True), name="change_public"),
+            models.Index(
+                fields=["private_project", "-id"],
+                condition=models.Q(private_project__isnull=False),
+                name="change_private",
+            ),
             # The filters of lists, the newest first; most have the other value.
             models.Index(
                 fields=["decision", "-id"],

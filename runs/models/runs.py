@@ -105,6 +105,8 @@ class Run(models.Model):
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     # Whether everybody may see it; kept by triggers (migration 0065).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
+    # Else the project whose members may; kept by triggers (migration 0075).
+    private_project = models.BigIntegerField(null=True, editable=False)
     repeat = models.PositiveIntegerField()
     # Runs of one round were made together. Null: as `repeat` for runs executed here, else unknown.
     round = models.PositiveIntegerField(null=True)
@@ -220,12 +222,22 @@ class Run(models.Model):
             # The newest upload of a campaign, which is queried every few seconds.
             models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
-            # Lists of those who are no members begin with what they may see.
+            # Lists begin with what their reader may see: what is public, and own projects.
             models.Index(fields=["-id"], condition=models.Q(is_public=True), name="run_public"),
             models.Index(
                 fields=["-finished_at", "-id"],
                 condition=models.Q(is_public=True),
                 name="run_public_by_end",
+            ),
+            models.Index(
+                fields=["private_project", "-id"],
+                condition=models.Q(private_project__isnull=False),
+                name="run_private",
+            ),
+            models.Index(
+                fields=["private_project", "-finished_at", "-id"],
+                condition=models.Q(private_project__isnull=False),
+                name="run_private_by_end",
             ),
             models.Index(
                 fields=["server", "id"],

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import IntegerField, Prefetch, Q, QuerySet
 from django.db.models.expressions import Func
+from django.db.models.functions import Left
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -26,9 +27,23 @@ RELATED = (
 )
 
 
+# What a list shows of a message; that of a failed run has pages of output.
+MESSAGE_BEGINNING = 300
+
+
 def listed() -> QuerySet[Run]:
-    """Runs for a list, the newest first. The frozen plan is not loaded."""
-    return Run.objects.select_related("campaign", "cell", "server").defer("plan").order_by("-pk")
+    """Runs for a list, the newest first, with the `beginning` of their messages.
+
+    The frozen plan and the whole message are not loaded.
+    """
+    found = Run.objects.select_related("campaign", "cell", "server").order_by("-pk")
+    return found.defer("plan", "message").annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
+
+
+def beginning(run: Run) -> str:
+    """What a list shows of the message of a run of `listed`."""
+    text: str = run.beginning  # type: ignore[attr-defined]  # annotated
+    return text if len(text) <= MESSAGE_BEGINNING else f"{text[: MESSAGE_BEGINNING - 1]}…"
 
 
 def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
@@ -72,7 +87,7 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
         .defer("plan")
         .order_by("-finished_at", "-pk")
     )
-    return visible(ended, to=to)[:limit]
+    return projects.newest(ended, to=to, number=limit)
 
 
 @dataclass(frozen=True)

@@ -57,11 +57,11 @@ def change_list(request: HttpRequest) -> HttpResponse:
     names = {name: decisions for name, _title, decisions in WHICH}
     which = request.GET.get("which", "new")
     which = which if which in names else "new"
-    shown = projects.visible(Change.objects.filter(decision__in=names[which]), to=request.user)
+    decided = Change.objects.filter(decision__in=names[which])
     given = request.GET.get("before", "")
     is_later = given.isascii() and given.isdigit()
     before = min(int(given[:20]), LARGEST_ID) if is_later else None
-    found = causes.page(shown, number=ROWS, before=before)
+    found = causes.page(decided, number=ROWS, before=before, to=request.user)
     context = {
         "section": "campaigns",
         "which": which,
@@ -77,7 +77,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
 def newest(to: projects.Reader) -> list[Row]:
     """The newest causes that nobody has decided about, for the first page. One query if none."""
     open_ones = Change.objects.filter(decision=Change.Decision.OPEN)
-    return _rows(causes.page(projects.visible(open_ones, to=to), number=NEWEST))
+    return _rows(causes.page(open_ones, number=NEWEST, to=to))
 
 
 def _rows(found: causes.Page) -> list[Row]:

@@ -96,8 +96,8 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
     few = executed.alias(last=Coalesce(Subquery(cells), 0), step=Subquery(steps))
     alone = few.filter(last__lte=MOST_CELLS, step=None)
-    listed = projects.visible(alone, to=to).order_by("-pk")
-    return listed.values_list("pk", flat=True)[:NEWEST_FINDINGS]
+    newest = projects.newest(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
+    return newest.values_list("pk", flat=True)
 
 
 def _findings(of: Sequence[int]) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Project
 from runs.selectors.access import permissions
+from runs.selectors.access.projects import Reader, newest
 from runs.selectors.access.rights import Right
 from runs.services.access import projects
 from runs.services.errors import ServiceError
@@ -72,7 +73,9 @@ class Page:
     after: str = ""
 
 
-def page(rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk") -> Page:
+def page(
+    rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk", to: Reader | None = None
+) -> Page:
     """The page that the address names, else the first. `by` is the list's order, ties by key.
 
     At most three queries. A row that has vanished since, or is not in the list, leads to the first
@@ -84,15 +87,20 @@ def page(rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk") -
     end = _end(rows, key, by) if key else None
     if end is not None and is_back:
         turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
-        found = list(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned)[: size + 1])
+        found = _first(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned), size, to)
         if len(found) > size:
             return _page(found[:size][::-1], has_before=True, has_after=True)
     elif end is not None:
-        found = list(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order)[: size + 1])
+        found = _first(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order), size, to)
         if found:
             return _page(found[:size], has_before=True, has_after=len(found) > size)
-    found = list(rows.order_by(*order)[: size + 1])
+    found = _first(rows.order_by(*order), size, to)
     return _page(found[:size], has_before=False, has_after=len(found) > size)
+
+
+def _first(rows: QuerySet[Any], size: int, to: Reader | None) -> list[Any]:
+    """One more than a page has."""
+    return list(rows[: size + 1] if to is None else newest(rows, to=to, number=size + 1))
 
 
 def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:

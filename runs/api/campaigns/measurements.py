@@ -43,7 +43,8 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
         keys = metric_keys(value)
-        if self.data.get("campaign") and metrics.are_many(keys):
+        is_listed = metrics.are_many if self.data.get("campaign") else metrics.are_frequent
+        if is_listed(keys):
             return metrics.among_others(rows, keys)
         return rows.filter(metric__in=keys)
 
@@ -184,6 +185,11 @@ class MeasurementDoor(ReadOnlyDoor[Measurement]):
     queryset = metrics.listed()
     serializer_class = MeasurementSerializer
     filterset_class = MeasurementFilters
+
+    def newest(self, rows: QuerySet[Measurement], number: int) -> QuerySet[Measurement]:
+        """Those of a publication are not behind others: `readable` is quicker."""
+        is_published = self.request.query_params.get("source")
+        return self.readable(rows)[:number] if is_published else super().newest(rows, number)
 
     def readable(self, rows: QuerySet[Measurement]) -> QuerySet[Measurement]:
         """Without the campaigns of a publication's runs, which come separately."""

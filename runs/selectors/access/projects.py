@@ -53,12 +53,22 @@ PATHS: dict[type[Model], str] = {
 }
 # Those that know by themselves whether everybody may see them, or whose run does.
 OPEN: dict[type[Model], str] = {
+    Campaign: "is_public",
     Change: "is_public",
     Run: "is_public",
     Measurement: "run__is_public",
     Series: "run__is_public",
     Artifact: "run__is_public",
 }
+# Where those say whose private project they belong to.
+PRIVATE: dict[type[Model], str] = {
+    Campaign: "project",
+    Change: "private_project",
+    Run: "private_project",
+    Measurement: "run__private_project",
+}
+# A member of more private projects has lists that read what is hidden, too.
+MOST_OWN = 20
 # Without a project they are of the instance: only an administrator changes them.
 OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Metric, Workload})
 
@@ -69,10 +79,9 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     Adds a condition to the query and no query of its own. Rows of models without a project are
     returned as they are.
     """
-    path = PATHS.get(rows.model)
-    if path is None or (isinstance(to, User) and to.is_superuser):
+    if _sees_all(rows, to):
         return rows
-    seen = rows.exclude(**{f"{path}__in": hidden(to)})
+    path, seen = PATHS[rows.model], _allowed(rows, to)
     if rows.model not in OPEN:
         return seen
     # The condition above decides; by this one an index leaves out what a list would skip.
@@ -83,6 +92,49 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
         return seen.filter(is_open)
     own = Project.objects.filter(members=to).order_by()
     return seen.filter(is_open | Q(**{f"{path}__in": own}))
+
+
+def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
+    """The first `number` of those of `visible` in the order of the rows, which an index has.
+
+    None that is hidden is read: what everybody may see comes first in an index of its own, and so
+    do the rows of each private project of the reader's. For members two queries more, of which the
+    keys of projects are one.
+    """
+    if rows.model not in PRIVATE or _sees_all(rows, to):
+        return visible(rows, to=to)[:number]
+    own = _own_private(to)
+    if len(own) > MOST_OWN:
+        return visible(rows, to=to)[:number]
+    seen, open_, private = _allowed(rows, to), OPEN[rows.model], PRIVATE[rows.model]
+    public = seen.filter(**{open_: True})
+    if not own:
+        return public[:number]
+    order = [str(name) for name in rows.query.order_by]
+    names = [name.removeprefix("-") for name in order]
+    fields = ["pk", *(name for name in names if name != "pk")]
+    parts = [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
+    first, *others = (part.values_list(*fields)[:number] for part in parts)
+    found = first.union(*others, all=True).order_by(*order)[:number]
+    return seen.filter(pk__in=[key for key, *_values in found])
+
+
+def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
+    return rows.model not in PATHS or (isinstance(to, User) and to.is_superuser)
+
+
+def _allowed(rows: QuerySet[M], to: Reader) -> QuerySet[M]:
+    return rows.exclude(**{f"{PATHS[rows.model]}__in": hidden(to)})
+
+
+def _own_private(to: Reader) -> list[int]:
+    """The keys of the reader's private projects, at most one more than MOST_OWN."""
+    if isinstance(to, Token):
+        return [] if to.project.is_public else [to.project_id]
+    if not to.is_authenticated:
+        return []
+    joined = Project.objects.filter(members=to, is_public=False).order_by()
+    return list(joined.values_list("pk", flat=True)[: MOST_OWN + 1])
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:

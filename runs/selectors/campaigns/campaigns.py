@@ -30,7 +30,8 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.selectors import validity
-from runs.selectors.access.projects import Reader, visible
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import grids, metrics
@@ -174,7 +175,8 @@ def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], 
     """The newest campaigns, without published ones, and how many runs of all that were executed
     here have finished: for the first page. Two queries.
     """
-    newest = visible(of_origin(), to=to).values_list(*_SHOWN)[:limit]
+    found = projects.newest(of_origin(), to=to, number=limit)
+    newest = found.values_list(*_SHOWN)
     counts = run_counts([*(key for key, *_rest in newest), EXECUTED_HERE])
     finished = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
     return [_line(counts[key], *shown) for key, *shown in newest], finished

@@ -244,6 +244,8 @@ class _IsTrue(Func):
 
 # Of so many measurements PostgreSQL finds those of a campaign by a search for each.
 MANY = 1_000
+# Of so many runs at most one has what is frequent.
+FREQUENT = 20
 
 
 def are_many(metrics: Sequence[int]) -> bool:
@@ -253,10 +255,21 @@ def are_many(metrics: Sequence[int]) -> bool:
     return bool(found[MANY : MANY + 1])
 
 
+def are_frequent(metrics: Sequence[int]) -> bool:
+    """Whether many of the newest runs have measured it. Two queries, which read a few pages."""
+    if len(metrics) != 1:
+        return False
+    found = Measurement.objects.filter(metric=metrics[0]).order_by("-run").values_list("run")
+    far = found[MANY : MANY + 1].first()
+    newest = Run.objects.order_by("-pk").values_list("pk", flat=True).first()
+    return far is not None and (newest or 0) - far[0] <= MANY * FREQUENT
+
+
 def among_others(rows: QuerySet[Measurement], metrics: Sequence[int]) -> QuerySet[Measurement]:
     """Those of these metrics, found by their runs.
 
-    By the metric PostgreSQL reads all of its measurements down to those of an old campaign.
+    By the metric PostgreSQL reads all of its measurements down to those of an old campaign, or to
+    those that a reader may see.
     """
     return rows.filter(_IsTrue(In(F("metric_id"), list(metrics))))
 

@@ -17,6 +17,7 @@ from runs.selectors.campaigns.metrics import summary_of
 
 # What a server was like long ago says little about it now.
 NEWEST_CELLS = 500
+NEWEST_RUNS = 3 * NEWEST_CELLS
 SHOWN_REPEATS = (2, 3, 5, 10)
 SIDE = "side"
 
@@ -67,8 +68,16 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
 
 
 def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> ServerNoise | None:
-    """The same of all runs on a hardware profile that the reader may see. One query."""
-    return _of_runs(projects.visible(Run.objects.filter(hardware=hardware), to=to), metric)
+    """The same of the newest runs on a hardware profile that the reader may see."""
+    return _of_runs(_newest_on(hardware, to), metric)
+
+
+def _newest_on(hardware: HardwareProfile, to: Reader) -> QuerySet[Run]:
+    # Not by their origin: the index of all that was executed here has those of other machines.
+    finished = Run.objects.filter(hardware=hardware, state=Run.State.FINISHED)
+    own = finished.exclude(origin=Origin.UPLOADED).order_by("-pk")
+    newest = projects.newest(own, to=to, number=NEWEST_RUNS)
+    return Run.objects.filter(pk__in=newest.values("pk"))
 
 
 def is_doubted_on(server: Server, metric: str) -> bool:
@@ -83,9 +92,7 @@ def is_doubted_on(server: Server, metric: str) -> bool:
 
 def is_doubted_of(hardware: HardwareProfile, metric: str, *, to: Reader) -> bool:
     """The same of the runs on a hardware profile that the reader may see."""
-    return _repeated(
-        projects.visible(Run.objects.filter(hardware=hardware), to=to), metric
-    ).exists()
+    return _repeated(_newest_on(hardware, to), metric).exists()
 
 
 def _of_runs(runs: QuerySet[Run], metric: str) -> ServerNoise | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
 from django.db import connections, router
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from runs.models import (
     Campaign,
@@ -72,16 +72,15 @@ def candidates(
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
     """
-    found = projects.visible(Campaign.objects.all(), to=reader)
+    found = Campaign.objects.all()
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_says(word))
     found = _filtered(found, filters or CandidateFilters())
-    measured = found.filter(Exists(CellSummary.objects.filter(cell__campaign=OuterRef("pk"))))
-    listed = list(
-        measured.select_related("scenario", "topology", "published").order_by("-pk")[
-            :MOST_CAMPAIGNS
-        ]
-    )
+    # Not Exists: of many small campaigns PostgreSQL then reads every cell there is.
+    summaries = CellSummary.objects.filter(cell__campaign=OuterRef("pk")).order_by()
+    measured = found.alias(figure=Subquery(summaries.values("pk")[:1])).exclude(figure=None)
+    related = measured.select_related("scenario", "topology", "published").order_by("-pk")
+    listed = list(projects.newest(related, to=reader, number=MOST_CAMPAIGNS))
     levels = _levels(listed)
     return [_candidate(campaign, levels[campaign.pk]) for campaign in listed]
 

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference.verdicts import Direction
 from runs.models import CellSummary, Change
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
 from runs.selectors.compare import fact_words
 from runs.selectors.compare.verdict_words import printed_size
 from runs.selectors.histories import histories
@@ -151,20 +153,27 @@ def of(changes: Iterable[Change]) -> list[Cause]:
     ]
 
 
-def page(found: QuerySet[Change], *, number: int, before: int | None = None) -> Page:
+def page(
+    found: QuerySet[Change], *, number: int, before: int | None = None, to: Reader | None = None
+) -> Page:
     """So many causes of these changes; `before` is the `older` of the page before.
+
+    Of all that a reader may see, if one is named.
 
     A cause is where its newest change is, with all others. Four queries at most.
     """
     found = found.alias(day=DAY).order_by("-pk")
     if before is not None:
         found = found.filter(pk__lt=before).exclude(_is_told(before))
-    keys = list(found.values_list("pk", flat=True)[: MOST_CHANGES + 1])
+    most = MOST_CHANGES + 1
+    newest = found[:most] if to is None else projects.newest(found, to=to, number=most)
+    keys = list(newest.values_list("pk", flat=True))
     # To plan the joins of eight tables takes PostgreSQL longer than to find that there is nothing.
     read = list(histories.all_changes().filter(pk__in=keys[:MOST_CHANGES])) if keys else []
     shown, last = _first(read, number)
     is_all = len(shown) == len(read) == len(keys)
     if not is_all:
+        found = found if to is None else projects.visible(found, to=to)
         known = {_key(change) for change in shown}
         shown = [each for each in _around(found, shown) if _key(each) in known]
     return Page(of(shown), None if is_all else last)

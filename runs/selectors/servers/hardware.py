@@ -189,10 +189,12 @@ def detail(key: int, *, to: Reader) -> HardwareRow:
 
 
 def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignLine]:
-    """The newest campaigns, run here or published, on it; of those that the reader may see."""
-    ran = Run.objects.filter(campaign=OuterRef("pk"), hardware=hardware).order_by()
-    printed = PublishedNode.objects.filter(hardware=hardware, table__campaign=OuterRef("pk"))
-    using = campaigns.listed().filter(Exists(ran) | Exists(printed.order_by()))
+    """The newest campaigns of its newest runs that the reader may see, and published ones on it."""
+    own = Run.objects.filter(hardware=hardware).order_by("-pk")
+    runs = projects.newest(own, to=to, number=MOST_COUNTED)
+    ran = sorted(set(runs.values_list("campaign", flat=True)), reverse=True)[:limit]
+    printed = PublishedNode.objects.filter(hardware=hardware).order_by().values("table__campaign")
+    using = campaigns.listed().filter(Q(pk__in=ran) | Q(pk__in=printed))
     return campaigns.in_lines(projects.visible(using, to=to)[:limit])
 
 
@@ -205,10 +207,9 @@ def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     # PostgreSQL reads only a profile's runs, and stops at the limit.
-    hidden = projects.hidden_campaigns(to)
     own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
     here = own.exclude(origin=Origin.PUBLISHED)
-    first = ArraySubquery(here.exclude(campaign__in=hidden).values("pk")[:MOST_COUNTED])
+    first = ArraySubquery(projects.visible(here, to=to).values("pk")[:MOST_COUNTED])
     counted = Func(first, function="cardinality", output_field=IntegerField())
     profiles = HardwareProfile.objects.filter(pk__in=keys).order_by()
     return dict(profiles.annotate(number=counted).values_list("pk", "number"))

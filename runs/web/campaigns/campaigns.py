@@ -126,8 +126,8 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns made here, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
-    shown = projects.visible(campaign_selectors.of_origin(chosen), to=request.user)
-    page = pages.page(shown, request.GET, size=PAGE_SIZE)
+    listed = campaign_selectors.of_origin(chosen)
+    page = pages.page(listed, request.GET, size=PAGE_SIZE, to=request.user)
     context = {
         "section": "campaigns",
         "origin": chosen,

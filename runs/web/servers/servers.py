@@ -67,7 +67,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     except Server.DoesNotExist as error:
         raise Http404 from error
     server = row.server
-    runs = projects.visible(run_selectors.listed().filter(server=server), to=request.user)
+    runs = run_selectors.listed().filter(server=server)
     context = {
         "section": "servers",
         "row": row,
@@ -80,7 +80,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "noise": (floor := noise.of_server(server, TPS.name)),
         "is_noise_doubted": floor is None and noise.is_doubted_on(server, TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
-        "runs": list(runs[:NEWEST]),
+        "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
         "unserved": waiting.of_site(server),
         "check": server_selectors.last_of(server),

@@ -1,10 +1,11 @@
 """Rows say whether everybody may see them: always as their project says, whatever changes."""
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 
 from runs.models import Campaign, Change, Metric, Project, Run
-from runs.selectors.access.projects import NOBODY, visible
+from runs.selectors.access.projects import NOBODY, newest, visible
 from runs.selectors.runs import latest
 from tests import factories
 
@@ -33,9 +34,11 @@ def changed(campaign):
 
 
 def assert_open(campaign, is_open):
+    assert Campaign.objects.get(pk=campaign.pk).is_public == is_open
     for model in (Run, Change):
-        said = set(model.objects.filter(campaign=campaign).values_list("is_public", flat=True))
-        assert said == {is_open}
+        rows = model.objects.filter(campaign=campaign)
+        said = set(rows.values_list("is_public", "private_project"))
+        assert said == {(is_open, None if is_open else campaign.project_id)}
         seen = visible(model.objects.filter(campaign=campaign), to=NOBODY)
         assert seen.exists() == is_open
 
@@ -50,6 +53,24 @@ def test_a_run_and_a_change_have_it_from_the_project_and_follow_it(closed):
     assert_open(campaign, is_open=False)
     Campaign.objects.filter(pk=campaign.pk).update(project=None)
     assert_open(campaign, is_open=True)
+
+
+def test_a_private_row_says_whose_it_is_and_a_member_sees_it_among_public_ones(closed):
+    other = Project.objects.create(slug="other", name="other", is_public=False)
+    shown = [finished("a"), finished("b", closed)]
+    hidden = finished("c", other)
+    member = User.objects.create(username="member")
+    closed.members.add(member)
+
+    def seen(model):
+        return list(newest(model.objects.order_by("-pk"), to=member, number=100))
+
+    assert seen(Campaign) == shown[::-1]
+    assert {run.campaign for run in seen(Run)} == set(shown)
+    Campaign.objects.filter(pk=shown[1].pk).update(project=other)
+    Campaign.objects.filter(pk=hidden.pk).update(project=closed)
+    assert seen(Campaign) == [hidden, shown[0]]
+    assert {run.campaign for run in seen(Run)} == {hidden, shown[0]}
 
 
 def test_what_a_row_says_alone_opens_nothing(closed):

@@ -77,6 +77,7 @@ CONTENTS = {
                 "missing_mailed_at",
                 "uploaded_as",
                 "mailing_since",
+                "is_public",
             ),
             *("remeasures", "leaves_out_doubtful"),
         },
@@ -91,7 +92,7 @@ CONTENTS = {
             *("campaign", "cell", "cluster", "cancel_requested_at"),
             *("validity", "certificate", "again_of"),
             # Copies of the cell, which triggers keep.
-            *("cell_version", "cell_major", "is_public"),
+            *("cell_version", "cell_major", "is_public", "private_project"),
         },
     ),
     Measurement: ((*exports.MEASUREMENT, *exports.LINKS["measurement"]), {"run"}),
@@ -105,6 +106,7 @@ CONTENTS = {
         {
             # The campaign is a copy of the cell's, which a trigger keeps.
             *("campaign", "cell", "run", "decided_by", "mailed_at", "mailing_since", "is_public"),
+            "private_project",
             # Where a step lies is judged again by the rules of who imports it.
             *("earliest", "latest", "facts", "rules", "settled_at", "reason"),
         },
