@@ -21,15 +21,19 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.cost_addresses import BEHIND, COUNTS, NOWHERE, WHOLE, addresses
+from benchmarks.cost_addresses import BEHIND, COUNTS, NOWHERE, OF_SHAPES, WHOLE, addresses
 
 MOST_GROWTH = 1.2
+READERS = ("anonymous", "member", "administrator")
+ADMINISTRATOR = READERS[-1]
 # Of a table with so few pages (half a megabyte) PostgreSQL reads all, because that is cheaper than
 # to search in an index. One that grows beyond is not read whole any more, or counts.
 SMALL_TABLE = 64
 # Rows that a list shows may begin in one page and end in the next, in each of its tables, and an
 # index has a page for where all rows of a table page are visible.
 SLACK = 10
+SLACK_BYTES = 3_000
+TENFOLD = 10
 
 _DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
 # What is read at most, here less: where there are fewer runs than this, it is never reached.
@@ -38,6 +42,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
     "runs.api.pagination.KeysetPagination.page_size": 10,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
+    "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
@@ -62,6 +67,7 @@ class Cost:
     buffers: int
     searches: int = 0
     small: int = 0
+    bytes: int = 0
 
     def allows(self, larger: "Cost", *, times: float = 1) -> bool:
         """Whether the same request may cost so much in a larger database.
@@ -75,11 +81,27 @@ class Cost:
         return larger.statements <= self.statements and larger.buffers <= most
 
 
-def measure(known: Mapping[str, object], only: Sequence[str] = ()) -> dict[str, Cost]:
-    """The cost of each address, or of a few; `known` says what they name."""
-    clients = _clients()
+def measure(
+    known: Mapping[str, object], only: Sequence[str] = (), reader: str = ""
+) -> dict[str, Cost]:
+    """The cost of each address, or of a few; `known` says what they name.
+
+    As one of READERS, without what that one may not see; or as anybody, and as an administrator
+    where somebody has to be logged in.
+    """
+    clients, plans = _clients(), dict[str, dict[str, Any]]()
+    found = {}
     with _keeping_nothing():
-        return {address: _cost(clients, address.format(**known)) for address in only or addresses()}
+        for address in only or addresses():
+            asked = address.format(**known)
+            is_open = not _needs_login(asked)
+            name = reader or (READERS[0] if is_open else ADMINISTRATOR)
+            if name == READERS[0] and not is_open:
+                continue
+            cost = _cost(clients[name], asked, plans)
+            if cost is not None:
+                found[address] = cost
+    return found
 
 
 @contextmanager
@@ -100,14 +122,16 @@ def short_lists() -> Iterator[None]:
         yield
 
 
-def _clients() -> dict[bool, Any]:
-    """Browsers, by whether somebody has to be logged in."""
+def _clients() -> dict[str, Any]:
+    """A browser of each reader."""
     from django.contrib.auth.models import User  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
 
-    admin = Client()
-    admin.force_login(User.objects.get(username="cost"))
-    return {False: Client(), True: admin}
+    clients = {name: Client() for name in READERS}
+    for name, username in (("member", "member"), (ADMINISTRATOR, "cost")):
+        if user := User.objects.filter(username=username).first():
+            clients[name].force_login(user)
+    return clients
 
 
 def _needs_login(address: str) -> bool:
@@ -119,22 +143,30 @@ def _needs_login(address: str) -> bool:
     return GRANTS[rules["GET"]].role > Role.ANYBODY
 
 
-def _cost(clients: Mapping[bool, Any], address: str) -> Cost:
+def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost | None:
+    """What it costs, or nothing where the reader may not see it. `plans` are those made before."""
     from django.db import connection  # noqa: PLC0415
     from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
 
+    connection.queries_log.clear()
     with CaptureQueriesContext(connection) as captured:
-        response = clients[_needs_login(address)].get(address)
+        response = client.get(address)
+        size = 0 if response.streaming else len(response.content)
         if response.streaming:
             for _chunk in response.streaming_content:
                 pass
+    if response.status_code in {401, 403}:
+        return None
     if response.status_code not in {200, 302} and address != NOWHERE:
         raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
     asked = [query["sql"] for query in captured.captured_queries]
     reads = [sql for sql in map(_read, asked) if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
-    plans = [_plan(sql) for sql in reads]
-    counted = (sum(map(count, plans)) for count in (_buffers, _searches, _small))
-    return Cost(len(asked), *counted)
+    for sql in reads:
+        if sql not in plans:
+            plans[sql] = _plan(sql)
+    own = [plans[sql] for sql in reads]
+    counted = (sum(map(count, own)) for count in (_buffers, _searches, _small))
+    return Cost(len(asked), *counted, size)
 
 
 def _read(sql: str) -> str:
@@ -185,6 +217,19 @@ def grown(small: Mapping[str, Cost], large: Mapping[str, Cost], *, times: float)
 
 def _is_allowed(address: str, small: Cost, large: Cost, times: float) -> bool:
     return small.allows(large, times=times if address in (*WHOLE, *COUNTS, *BEHIND) else 1)
+
+
+def grown_by(axis: str, small: Mapping[str, Cost], large: Mapping[str, Cost]) -> list[str]:
+    """What costs more than it may, or says more, where one axis has ten times as much."""
+    faults = []
+    for address, cost in small.items():
+        found, is_whole = large[address], OF_SHAPES.get(address) == axis
+        counts = address in (*WHOLE, *COUNTS, *BEHIND)
+        times = TENFOLD if is_whole or counts else 1
+        is_longer = found.bytes > MOST_GROWTH * times * cost.bytes + SLACK_BYTES
+        if is_longer or not cost.allows(found, times=times):
+            faults.append(f"{address}: {cost} -> {found}")
+    return faults
 
 
 _VERDICTS = (

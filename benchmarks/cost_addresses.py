@@ -220,6 +220,49 @@ VERDICTS = (
     "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
 )
 
+# What `cost_shapes` makes, and the axis by which it grows: an answer that shows all of it may grow
+# as it does.
+OF_SHAPES: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("/campaigns/cells-00000/", "/campaigns/cells-00000/?cells=2"),
+            *("/campaigns/cells-00000/report/", "/api/v1/campaigns/cells-00000/"),
+            "/compare/?s=cells-00000",
+        ),
+        "cells",
+    ),
+    **dict.fromkeys(
+        ("/campaigns/repeats-00000/", "/campaigns/repeats-00001/"),
+        "repeats",
+    ),
+    **dict.fromkeys(
+        (
+            *("/campaigns/commits-00000/", "/campaigns/commits-00000/history/"),
+            "/campaigns/commits-00000/history/?level=clients=1",
+            "/api/v1/history/?campaign=commits-00000&level=clients=1",
+        ),
+        "commits",
+    ),
+    **dict.fromkeys(
+        (
+            *("/campaigns/series-00000/", "/campaigns/series-00000/history/"),
+            "/api/v1/history/?campaign=series-00000",
+        ),
+        "series",
+    ),
+    "/campaigns/machines-00000/": "machines",
+    "/projects/": "projects",
+    # Of a campaign by name, what does not grow.
+    **dict.fromkeys(
+        (
+            *("/compare/?q=commits", "/compare/?q=series", "/campaigns/failed-00000/"),
+            *("/api/v1/runs/?campaign=repeats-00001", "/api/v1/runs/?campaign=failed-00000"),
+            "/api/v1/measurements/?campaign=repeats-00001&metric=tps",
+        ),
+        "",
+    ),
+}
+
 # How much is answered, and how it is written: the rows are the same.
 SAME = {"cursor", "page_size", "format", "lang"}
 # These say how many campaigns there are of each of what they list, or look for a word in all
