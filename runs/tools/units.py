@@ -66,6 +66,12 @@ def seconds(unit: str) -> float | None:
     return float(place[1]) if place and place[0] == "time" else None
 
 
+def is_measured(unit: str) -> bool:
+    """Whether it is of a time or a rate, which no two runs have in all digits."""
+    place = _place(unit)
+    return unit.endswith("/s") or (place is not None and ("time" in place[0] or "rate" in place[0]))
+
+
 def is_never_negative(unit: str) -> bool:
     """Whether it is a number of something, a size or a rate."""
     place = _place(unit)

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.importers.row import ImportedRun, of_reading
-from runs.models import Project, Run
+from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 from runs.services.uploads import importing
@@ -108,13 +108,12 @@ def _levels(given: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
 
 def _store(request: HttpRequest, given: Mapping[str, Any], reading: Reading) -> HttpResponse:
     """The same text in the same campaign is the same run."""
-    text = hashlib.sha256(given["text"].encode("utf-8", "replace")).hexdigest()
     fields = of_reading(reading) | {"levels": _levels(given, reading)}
     fields["server_version"] = reading.server_version or given["version"]
     run = ImportedRun(
         campaign=given["campaign"],
         scenario=reading.tool_name,
-        external_id=f"text:{text[:40]}@{given['sha'][:40]}",
+        external_id="",
         started_at=timezone.now(),
         sha=given["sha"].lower(),
         branch=given["branch"],
@@ -124,14 +123,11 @@ def _store(request: HttpRequest, given: Mapping[str, Any], reading: Reading) -> 
     done = importing.load(runs=[run], project=given["project"], origin="page")
     for sentence in done.left_out:
         messages.error(request, sentence)
-    stored = Run.objects.filter(
-        campaign__project=given["project"], external_id=run.external_id
-    ).last()
-    if stored is None:
+    if not done.ids:
         return redirect("upload-new")
     told = _("The run was stored.") if done.runs else _("This text was stored before, as this run.")
     messages.success(request, told)
-    return redirect("run-detail", stored.pk)
+    return redirect("run-detail", done.ids[0])
 
 
 @require_safe

@@ -185,7 +185,8 @@ def test_what_waited_is_sent_with_the_next_upload(upload, web, token, nobody, tm
     done = upload(*NEW, str(GOOD), **(reach | {"BENCHLAB_URL": url}))
 
     assert done.status == 0, done.err
-    assert Run.objects.count() == 2
+    assert not waiting(tmp_path)
+    assert Run.objects.count() == 1  # the same text
 
 
 def test_what_waits_for_another_server_goes_on_waiting(upload, reach, nobody, tmp_path):

@@ -191,6 +191,9 @@ class StoredRunSerializer(Shape):
     code = serializers.CharField(help_text="Why it did not finish; empty where it did.")
     message = serializers.CharField()
     repeat = serializers.IntegerField()
+    stored_before = serializers.BooleanField(
+        help_text="The text was sent before: this is the run that it was then."
+    )
 
 
 class StoredBatchSerializer(Shape):
@@ -235,6 +238,7 @@ STORED = {
     "code": "",
     "message": "",
     "repeat": 1,
+    "stored_before": False,
 }
 ONCE = OpenApiParameter(
     "Idempotency-Key",

@@ -176,7 +176,7 @@ class _Door(QueryDoor):
     def _answer(self, request: Request, sent: Body, store: Callable[[], Answer]) -> Response:
         key = request.headers.get(KEY)
         if key is None:
-            return Response(store(), status=status.HTTP_201_CREATED)
+            return _of(store())
         if not key.strip() or len(key) > LONGEST_KEY or not (key.isprintable() and key.isascii()):
             message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
             raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
@@ -187,7 +187,7 @@ class _Door(QueryDoor):
             work=store,
         )
         if not done.is_replay:
-            return Response(done.answer, status=status.HTTP_201_CREATED)
+            return _of(done.answer)
         return Response(done.answer, headers={"Idempotent-Replayed": "true"})
 
 
@@ -223,6 +223,13 @@ class BatchDoor(_Door):
             return {"runs": _stored(request, found)}
 
         return self._answer(request, sent, store)
+
+
+def _of(answer: Answer) -> Response:
+    """201, or 200 where nothing is new."""
+    runs = answer.get("runs", [answer])
+    is_new = any(not each["stored_before"] for each in runs)
+    return Response(answer, status=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
 
 def _project(request: Request) -> Project:
@@ -262,4 +269,5 @@ def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:
         "code": run.code,
         "message": run.message,
         "repeat": run.repeat,
+        "stored_before": run.is_again,
     }

@@ -30,13 +30,15 @@ class Loaded:
     campaigns: set[str] = field(default_factory=set)
     runs: int = 0
     there: int = 0
+    ids: list[int] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
 
 def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loaded:
     """Store these runs with their origin. One that contradicts what is stored is left out.
 
-    A run is known by its campaign and external id, so a second import adds what is new alone.
+    A run is known by its campaign and external id, or without one by its text, so a second import
+    adds what is new alone.
     """
     loaded = Loaded()
     ordered = sorted(runs, key=lambda run: (run.campaign, run.started_at))
@@ -57,10 +59,13 @@ def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
         Run.objects.filter(
             campaign__project=project,
             campaign__slug__in={slugs.get(name, name) for name in names},
-            external_id__in={run.external_id for run in runs},
+            external_id__in={run.external_id for run in runs if run.external_id},
         ).values_list("campaign__slug", "external_id")
     )
-    found = {(slugs.get(run.campaign, run.campaign), run.external_id): run for run in runs}
+    found = {
+        (slugs.get(run.campaign, run.campaign), run.external_id or f"#{place}"): run
+        for place, run in enumerate(runs)
+    }
     return [run for key, run in found.items() if key not in known]
 
 
@@ -81,7 +86,9 @@ def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
                 raise
             runs = kept
             continue
-        loaded.runs += len(stored)
+        loaded.runs += sum(not run.is_again for run in stored)
+        loaded.there += sum(run.is_again for run in stored)
+        loaded.ids += [run.id for run in stored]
         loaded.campaigns |= {run.campaign for run in stored}
         return
 

@@ -19,7 +19,14 @@ from runs.services.changes import changes
 from runs.services.database import Statement, ask, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
-from runs.services.uploads import campaigns, cells, conditions, metrics, statistics
+from runs.services.uploads import (
+    campaigns,
+    cells,
+    conditions,
+    metrics,
+    same_text,
+    statistics,
+)
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
@@ -126,22 +133,26 @@ class StoredRun:
     code: str
     message: str
     repeat: int
+    is_again: bool = False
 
 
 def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     """Store these runs, all or none; a run like an earlier one is a repeat and never replaces it.
 
+    One whose text was stored before is that run: see `same_text`.
+
     Raises Refused: `contradicts` if something stored differs (a metric's unit, a campaign's
     scenario), `conflict` for an external id that the campaign has already.
     """
-    try:
-        with transaction.atomic():
-            return _store(runs, project, {})
-    except IntegrityError as error:
-        # Somebody else stored the external id after our check.
-        if EXTERNAL_ID not in str(error):
-            raise
-        raise Refused("conflict", [_taken(run) for run in runs if run.external_id]) from error
+    for is_last in (False, True):
+        try:
+            with transaction.atomic():
+                return _store(runs, project, {})
+        except IntegrityError as error:
+            # Somebody else stored the external id after our check: now we see it.
+            if EXTERNAL_ID not in str(error) or is_last:
+                raise
+    raise AssertionError("it returns, or raises")
 
 
 def _store(
@@ -157,6 +168,9 @@ def _store(
         return _store([_spelled(run, shas) for run in runs], project, uploaded_as)
     if faults:
         raise Refused("contradicts", faults)
+    runs = same_text.named(runs)
+    if there := same_text.stored(runs, project):
+        return _with_those(runs, there, project, uploaded_as)
     known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
     under = conditions.resolve(runs, found, project, faults)
     metric_ids, runs = metrics.resolve(runs, found["metrics"], project, faults)
@@ -193,6 +207,25 @@ def _store(
         )
         for run, key, where in zip(runs, ids, placed, strict=True)
     ]
+
+
+def _with_those(
+    runs: Sequence[GivenRun],
+    there: Mapping[tuple[str, str], Run],
+    project: Project,
+    uploaded_as: Mapping[str, str],
+) -> list[StoredRun]:
+    """Store what is new; the others are the runs that are there."""
+    keys = [(run.campaign, run.external_id) for run in runs]
+    new = [run for run, key in zip(runs, keys, strict=True) if key not in there]
+    others = iter(_store(new, project, uploaded_as) if new else ())
+    return [_stored_before(there[key]) if key in there else next(others) for key in keys]
+
+
+def _stored_before(run: Run) -> StoredRun:
+    return StoredRun(
+        *(run.pk, run.campaign.slug, run.state, run.code, run.message, run.repeat), is_again=True
+    )
 
 
 def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:

@@ -224,8 +224,44 @@ RECONNECTED = SIMPLE.stdout.replace(
 )
 
 
+@pytest.mark.parametrize(
+    ("tool", "text", "again", "is_one"),
+    [
+        ("pgbench", SIMPLE.stdout, {}, True),
+        ("pgbench", SIMPLE.stdout, {"job": "another", "started_at": "2026-02-01T10:00:00Z"}, True),
+        ("pgbench", SIMPLE.stdout, {"raw": SIMPLE.stdout.replace("\n", "\r\n")}, True),
+        ("pgbench", SIMPLE.stdout, {"round": 2}, False),
+        ("pgbench", SIMPLE.stdout, {"external_id": "mine"}, False),
+        ("pgbench", SIMPLE.stdout, {"revision": {"sha": "1234567"}}, False),
+        ("pgbench", SIMPLE.stdout, {"campaign": "weekly"}, False),
+        ("lines", "wal_size=81 MiB lower\nfiles=1234567 files lower\n", {}, False),
+        ("lines", "tps=1203.51 tps\nlatency_average=3.25 ms\n", {}, True),
+        ("lines", "tps=1203 tps\n", {}, False),
+    ],
+)
+def test_a_text_that_is_sent_again_is_the_same_run(post_raw, tool, text, again, is_one):
+    first, second = (post_raw(text, **({"tool": tool} | more)) for more in ({}, again))
+
+    assert (first.status_code, second.status_code) == (201, 200 if is_one else 201)
+    assert second.json()["stored_before"] is is_one
+    assert (first.json()["id"] == second.json()["id"]) is is_one
+
+
+def test_what_is_new_of_several_is_stored_beside_what_is_there(client, bearer, post_raw):
+    there = post_raw(SIMPLE.stdout).json()["id"]
+    one = run(*FIGURES, raw=SIMPLE.stdout, tool="pgbench")
+    body = {"runs": [run(*FIGURES, raw=PREPARED, tool="pgbench"), one, one]}
+
+    for expected in (3, 3):
+        answer = client.post("/api/v1/uploads/batch/", body, "application/json", headers=bearer)
+        ids = [each["id"] for each in answer.json()["runs"]]
+        assert ids[1] == there
+        assert Run.objects.count() == len(set(ids)) == expected
+
+
 def test_simple_and_prepared_are_no_repeats_of_each_other(post_raw):
-    answers = [post_raw(text).json() for text in (SIMPLE.stdout, PREPARED, SIMPLE.stdout, PREPARED)]
+    texts = (SIMPLE.stdout, PREPARED)
+    answers = [post_raw(text, round=number).json() for number in (1, 2) for text in texts]
 
     assert [answer["repeat"] for answer in answers] == [1, 1, 2, 2]
     levels = [cell.levels.get("query_mode") for cell in Cell.objects.order_by("pk")]
@@ -292,8 +328,8 @@ def test_another_workload_is_never_faster_or_slower(post_raw, client, other):
 
 def test_versions_that_print_more_and_less_are_compared(post_raw, client):
     old, new = sample("13.12/a_tpcb"), sample("18.6/a_tpcb")
-    for each in (old, new) * 3:
-        post_raw(each.stdout, postgresql={"version": each.version})
+    for number, each in enumerate((old, new) * 3):
+        post_raw(each.stdout, postgresql={"version": each.version}, round=number // 2)
 
     body = verdict(
         client, base="campaign:nightly~version=13.12", head="campaign:nightly~version=18.6"
@@ -326,8 +362,8 @@ def test_the_version_of_a_server_with_one_installation_is_that_of_its_runs(post_
 
 
 def test_packaged_versions_are_understood(post_raw):
-    for text in ("18.6 (Ubuntu 18.6-1.pgdg22.04+1)", "18.6 (e21737f)", "18.6"):
-        answer = post_raw(SIMPLE.stdout, postgresql={"version": text})
+    for number, text in enumerate(("18.6 (Ubuntu 18.6-1.pgdg22.04+1)", "18.6 (e21737f)", "18.6")):
+        answer = post_raw(SIMPLE.stdout, postgresql={"version": text}, round=number)
         assert answer.status_code == 201, answer.content
 
     assert {each.server_version for each in Run.objects.all()} == {"18.6"}
@@ -335,8 +371,8 @@ def test_packaged_versions_are_understood(post_raw):
 
 
 def test_uploads_of_before_are_parted_by_what_they_say(post_raw):
-    for text in (SIMPLE.stdout, PREPARED, SIMPLE.stdout):
-        post_raw(text)
+    for number, text in enumerate((SIMPLE.stdout, PREPARED, SIMPLE.stdout)):
+        post_raw(text, round=number)
     simple, prepared = Cell.objects.order_by("pk")
     # As an older BenchLab stored them: all in one cell, tries among the levels.
     Run.objects.filter(cell=prepared).update(cell=simple, repeat=3)
