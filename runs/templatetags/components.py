@@ -22,6 +22,14 @@ def card(content: str, title: str = "", **arguments: Any) -> SafeString:
 
 
 @register.simple_block_tag
+def pagehead(content: str, title: str, **arguments: Any) -> SafeString:
+    """`{% pagehead title %}buttons{% endpagehead %}`; arguments: subtitle, up, up_title, parent."""
+    return render_to_string(
+        "components.html#head", {"content": content, "title": title, **arguments}
+    )
+
+
+@register.simple_block_tag
 def tablewrap(content: str, label: str, **arguments: Any) -> SafeString:
     """A table that scrolls in itself; `label` names it for who cannot see it; `tall` limits it."""
     return render_to_string(
