@@ -45,9 +45,10 @@ SELECT id, row_number() OVER (PARTITION BY id ORDER BY version.place, clients.pl
  WHERE campaign.origin = 'executed'
 """
 UPLOADED_CELLS = """
-INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, revision_id, version)
+INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, revision_id, version,
+                       commit_at)
 SELECT campaign.id, row_number() OVER (PARTITION BY campaign.id ORDER BY revision.id, place),
-       levels, levels::text || '@' || sha, levels::text, revision.id, ''
+       levels, levels::text || '@' || sha, levels::text, revision.id, '', committed_at
   FROM runs_campaign campaign,
        jsonb_array_elements(factors -> 'clients') WITH ORDINALITY AS clients (level, place),
        jsonb_build_object('clients', clients.level) AS levels,

@@ -105,6 +105,7 @@ API = (
     *(
         "history/?campaign=ci-00000&level=clients=8",
         "history/?campaign=ci-00000&metric=m1&ref=main",
+        "history/?campaign=ci-00000&skip=1",
     ),
 )
 NOWHERE = "/api/v1/nothing/here/"
@@ -162,6 +163,7 @@ FURTHER = (
     "/archive/?theme=fixed-point-read&version=9.2&year=2013&os=Linux&topology=single&hardware=x",
     "/bisections/new/?campaign=ci-00000&base=a&head=b&metric=tps&effect=2&ignore=x&scenario=pgbench",
     "/bisections/new/?campaign=ci-00000&server=lab-1",
+    "/campaigns/ci-00000/history/?skip=1",
     "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
     "/campaigns/lab-00000/?by=steps&cells=2&metric=m1&order=x&ratios=2&troubled=1",
     "/campaigns/new/?from={published}&server=lab-1",

@@ -96,13 +96,16 @@ class HistorySeriesSerializer(Shape):
     """A history. Of long ones the points are thinned, with every spike and change kept."""
 
     levels = serializers.DictField()
-    total = serializers.IntegerField(help_text="Points before they were thinned.")
+    total = serializers.IntegerField(help_text="Points of this page before they were thinned.")
     points = HistoryPointSerializer(many=True)
     changes = ChangeSerializer(many=True)
 
 
 class HistorySerializer(Shape):
-    """The histories of a metric; `more` were left out: choose some by `level`."""
+    """The histories of a metric; `more` were left out: choose some by `level`.
+
+    Of long ones a page has the newest commits; `older` is the `skip` of the next page, or null.
+    """
 
     campaign = serializers.CharField()
     metric = serializers.CharField(allow_null=True)
@@ -110,6 +113,7 @@ class HistorySerializer(Shape):
     direction = serializers.CharField()
     ref = serializers.CharField()
     more = serializers.IntegerField()
+    older = serializers.IntegerField(allow_null=True)
     series = HistorySeriesSerializer(many=True)
 
 
@@ -120,6 +124,7 @@ EXAMPLE = {
     "direction": "higher",
     "ref": "",
     "more": 0,
+    "older": None,
     "series": [
         {
             "levels": {"clients": 8},
@@ -145,7 +150,7 @@ EXAMPLE = {
 class HistoryDoor(QueryDoor):
     """The histories of a campaign of uploads."""
 
-    parameters = ("campaign", "metric", "ref")
+    parameters = ("campaign", "metric", "ref", "skip")
     repeatable = ("level",)
 
     @extend_schema(
@@ -155,6 +160,9 @@ class HistoryDoor(QueryDoor):
             OpenApiParameter("metric", description="Name; the campaign's first by default."),
             OpenApiParameter("level", many=True, description="A fixed level: clients=8."),
             OpenApiParameter("ref", description="A branch; the campaign's own by default."),
+            OpenApiParameter(
+                "skip", int, description="So many of the newest commits of each are left out."
+            ),
         ],
         responses=HistorySerializer,
         examples=[OpenApiExample("Nightly", EXAMPLE, response_only=True)],
@@ -171,7 +179,11 @@ class HistoryDoor(QueryDoor):
             raise doors.refuse(error.parameter, error.code, error.message) from error
         metric = _metric(given["metric"], campaign) if "metric" in given else None
         found = histories.histories(
-            campaign, metric=metric, levels=levels, ref=given.get("ref", "")
+            campaign,
+            metric=metric,
+            levels=levels,
+            ref=given.get("ref", ""),
+            skip=_skip(given.get("skip", "0")),
         )
         return Response(
             {
@@ -181,6 +193,7 @@ class HistoryDoor(QueryDoor):
                 "direction": found.metric.direction if found.metric else "",
                 "ref": found.ref,
                 "more": found.more,
+                "older": found.older,
                 "series": [_series(each) for each in found.series],
             }
         )
@@ -192,6 +205,13 @@ def _metric(name: str, campaign: Campaign) -> Metric:
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
     return found
+
+
+def _skip(text: str) -> int:
+    skip = histories.skipped(text)
+    if skip is None:
+        raise doors.refuse("skip", "invalid", _("Give a whole number, taken from “older”."))
+    return skip
 
 
 def _series(each: History) -> dict[str, Any]:

@@ -201,6 +201,8 @@ class Cell(models.Model):
     revision = models.ForeignKey(
         "Revision", models.PROTECT, null=True, related_name="cells", db_index=False
     )
+    # When its commit was made; kept by triggers (migration 0076).
+    commit_at = models.DateTimeField(null=True, editable=False)
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)
     version_num = models.PositiveIntegerField(null=True)
@@ -217,6 +219,12 @@ class Cell(models.Model):
         indexes = [
             models.Index(
                 fields=["campaign", "series_key", "ordinal"], name="cell_by_series_ordinal"
+            ),
+            # The newest points of a history.
+            models.Index(
+                fields=["campaign", "series_key", "-commit_at", "-id"],
+                condition=models.Q(revision__isnull=False),
+                name="cell_by_commit",
             ),
             # Whether a campaign has measured a commit, which many campaigns may have.
             models.Index(

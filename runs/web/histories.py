@@ -30,6 +30,7 @@ from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from runs.templatetags.factors import level
+from runs.web.pages import Page
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
@@ -117,13 +118,13 @@ class SeriesPart:
 
 
 def shown_histories(
-    campaign: Campaign, metric_name: str, levels: list[tuple[str, str]]
+    campaign: Campaign, metric_name: str, levels: list[tuple[str, str]], skip: int = 0
 ) -> dict[str, Any]:
     """Everything of the page but the forms. An unknown metric is the campaign's first."""
     metrics = campaign_metrics.of_campaign(campaign)
     metric = next((each for each in metrics if each.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
-    found = histories.histories(campaign, metric=metric, levels=levels)
+    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
     hosts = histories.host_changes(found.series)
     parts = [_part(each, found, hosts.get(each.key, ())) for each in found.series]
     return {
@@ -266,12 +267,21 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(_uploaded(request), slug=slug)
     texts = [text.partition("=") for text in request.GET.getlist("level")]
     levels = [(name, value) for name, equals, value in texts if equals]
-    context = shown_histories(campaign, request.GET.get("metric", ""), levels)
+    skip = histories.skipped(request.GET.get("skip", "0")) or 0
+    context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
+    kept = request.GET.copy()
+    kept.pop("skip", None)
+    page = Page([], _skipping(context["found"].newer), _skipping(context["found"].older))
+    context |= {"page": page, "query": f"{kept.urlencode()}&" if kept else ""}
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(
         request, "campaigns/history.html", {"section": "campaigns", "form": form, **context}
     )
+
+
+def _skipping(number: int | None) -> str:
+    return "" if number is None else f"skip={number}"
 
 
 @require_POST

@@ -23,6 +23,9 @@ from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
+# The newest commits of a series that are read at once, and of all series together.
+WINDOW, WINDOW_OF_ALL = 500, 2_000
+LONGEST_SKIP = 9  # digits
 # What an answer of 150 kB has room for.
 MOST_POINTS = 700
 
@@ -47,6 +50,9 @@ class Histories:
     ref: str
     series: tuple[History, ...] = ()
     more: int = 0
+    # How many of the newest commits of each series the pages before and after this one leave out.
+    older: int | None = None
+    newer: int | None = None
 
 
 def histories(
@@ -55,10 +61,12 @@ def histories(
     metric: Metric | None = None,
     levels: Sequence[tuple[str, str]] = (),
     ref: str = "",
+    skip: int = 0,
 ) -> Histories:
     """The histories under these levels (text), of the campaign's first metric if none is given.
 
-    Without a `ref` it uses the branch that the campaign tracks. Eight queries at most.
+    Without a `ref` it uses the branch that the campaign tracks. Of long ones the newest commits,
+    behind the `skip` newest of each series. Nine queries at most.
     """
     metric = metric or metrics.primary(campaign)
     ref = ref or campaign.tracked_ref
@@ -66,13 +74,28 @@ def histories(
         return Histories(campaign, None, ref)
     found = _series(campaign, levels)
     shown = dict(list(found.items())[:MOST_SERIES])
-    points = history_points.of(campaign, metric, list(shown), ref=ref)
+    number = min(WINDOW, WINDOW_OF_ALL // max(len(shown), 1))
+    window = history_points.newest(campaign, list(shown), ref=ref, number=number, skip=skip)
+    points = history_points.of(campaign, metric, list(shown), ref=ref, window=window)
     known = _changes(campaign, metric, list(shown))
     most = MOST_POINTS // max(len(points), 1)
     made = [
         _history(key, shown[key], points[key], known[key], most) for key in shown if key in points
     ]
-    return Histories(campaign, metric, ref, _with_runs(made), more=len(found) - len(shown))
+    return Histories(
+        campaign,
+        metric,
+        ref,
+        _with_runs(made),
+        more=len(found) - len(shown),
+        older=skip + number if window.has_older else None,
+        newer=max(0, skip - number) if skip else None,
+    )
+
+
+def skipped(text: str) -> int | None:
+    """How many commits an address leaves out; None if that is no number."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_SKIP else None
 
 
 def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, Mapping[str, Any]]:

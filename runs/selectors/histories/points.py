@@ -34,6 +34,20 @@ _FIRST_RUNS = """
 """
 
 
+# The newest cells of each series, and one more, which says that there are older ones.
+_NEWEST = """
+    SELECT newest.id, place > %(number)s + %(skip)s FROM unnest(%(keys)s::text[]) AS wanted (key)
+    CROSS JOIN LATERAL (
+        SELECT cell.id, row_number() OVER (ORDER BY commit_at DESC, cell.id DESC) AS place
+        FROM runs_cell cell JOIN runs_revision revision ON revision.id = revision_id
+        WHERE campaign_id = %(campaign)s AND series_key = wanted.key AND (
+            %(ref)s = '' OR revision.ref = %(ref)s OR EXISTS (
+                SELECT FROM runs_revisionref WHERE revision_id = revision.id AND ref = %(ref)s))
+        ORDER BY commit_at DESC, cell.id DESC LIMIT %(number)s + 1 OFFSET %(skip)s
+    ) AS newest
+"""
+
+
 class FirstRun(NamedTuple):
     """The first finished run of a cell, with the keys of its hardware and environment."""
 
@@ -73,6 +87,32 @@ class Median(Aggregate):
 Points = dict[str, list[HistoryPoint]]
 
 
+@dataclass(frozen=True)
+class Window:
+    """The newest commits of each series: `cells`, and whether there are older ones."""
+
+    cells: tuple[int, ...]
+    has_older: bool
+
+
+def newest(
+    campaign: Campaign, keys: Collection[str], *, ref: str, number: int, skip: int = 0
+) -> Window:
+    """The cells of the `number` newest commits of each series behind the `skip` newest. One query.
+
+    What was measured without a commit is in no window.
+    """
+    with connections[router.db_for_read(Cell)].cursor() as cursor:
+        cursor.execute(
+            _NEWEST,
+            {"campaign": campaign.pk, "keys": list(keys), "ref": ref, "number": number,
+             "skip": skip},
+        )  # fmt: skip
+        found = cursor.fetchall()
+    cells = tuple(cell for cell, is_beyond in found if not is_beyond)
+    return Window(cells, len(cells) < len(found))
+
+
 def series(campaign: Campaign) -> QuerySet[Cell]:
     """A cell of each history of a campaign, in the order of their levels."""
     return (
@@ -90,13 +130,15 @@ def of(
     *,
     ref: str = "",
     since: datetime | None = None,
+    window: Window | None = None,
 ) -> Points:
     """The points of each history, the oldest first. Two queries.
 
     Revisions are those of the branch `ref`, if given, without those that a branch has left behind.
-    A history with any revision leaves out uploads without one. Both start at `since`.
+    A history with any revision leaves out uploads without one. Both start at `since`, and commits
+    are those of a window.
     """
-    found = _revisions(campaign, metric, keys, ref, since)
+    found = _revisions(campaign, metric, keys, ref, since, window)
     days = _days(campaign, metric, [key for key in keys if key not in found], since)
     return {**days, **found}
 
@@ -114,8 +156,11 @@ def _revisions(
     keys: Collection[str],
     ref: str,
     since: datetime | None,
+    window: Window | None,
 ) -> Points:
+    chosen = {} if window is None else {"cell__in": window.cells}
     rows = CellSummary.objects.filter(
+        **chosen,
         metric=metric,
         cell__campaign=campaign,
         cell__series_key__in=keys,

@@ -1,5 +1,6 @@
 """Changes: the inbox of those that were found, and those of the machines in a history."""
 
+import html
 import json
 import re
 from dataclasses import replace
@@ -246,6 +247,26 @@ def test_a_child_never_stands_before_its_parent():
     assert shas() == [sha(2), sha(3), sha(1)]
     points = histories.histories(Campaign.objects.get()).series[0].points
     assert [point.at for point in points] == sorted(point.at for point in points)
+
+
+def test_a_long_history_begins_with_its_newest_commits_and_leads_to_older_ones(client, monkeypatch):
+    monkeypatch.setattr(histories, "WINDOW", 2)
+    store(*(repeats(commit(number), tps=[1000, 1001]) for number in (1, 4, 2, 3, 0)))
+    pages, address = [], "/campaigns/nightly/history/?metric=tps"
+    while address:
+        page = client.get(address)
+        (part,) = page.context["parts"]
+        pages.append([point.sha for point in part.history.points])
+        older = re.search(r'rel="next"\s+href="(.*?)"', page.content.decode())
+        address = f"/campaigns/nightly/history/{html.unescape(older[1])}" if older else ""
+    assert pages == [[sha(3), sha(4)], [sha(1), sha(2)], [sha(0)]]
+
+    found = client.get("/api/v1/history/?campaign=nightly&skip=2").json()
+    assert [each["revision"] for each in found["series"][0]["points"]] == pages[1]
+    assert found["older"] == 4
+    Revision.objects.filter(sha=sha(0)).update(committed_at=commit(9).committed_at)
+    assert shas() == [sha(4), sha(0)]
+    assert client.get("/api/v1/history/?campaign=nightly&skip=-1").status_code == 400
 
 
 GIB = 1 << 30

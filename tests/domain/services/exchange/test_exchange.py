@@ -84,7 +84,7 @@ CONTENTS = {
     ),
     Cell: (
         (*exports.CELL, *exports.LINKS["cell"]),
-        {"campaign", "installation", "workload", "workload_version"},
+        {"campaign", "installation", "workload", "workload_version", "commit_at"},
     ),
     Run: (
         (*exports.RUN, *exports.LINKS["run"]),
