@@ -149,7 +149,7 @@ PAGES = (
     *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
     *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),
     *("/observations/", "/observations/new/?server=lab-1", "/observations/autumn/"),
-    *("/observations/autumn/?edition=2025&against=autumn~2026"),
+    "/observations/autumn/?edition=2025&against=autumn~2026",
     "/observations/autumn/report/?edition=2026&against=autumn~2025",
     "/observations/autumn/publication/?edition=2026",
     *("/scenarios/fixed-point-read/", "/projects/", "/projects/default/people/"),
