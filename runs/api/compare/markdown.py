@@ -20,6 +20,7 @@ from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
 from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
+from runs.selectors.histories import causes
 from runs.templatetags.formats import as_read, sized
 
 SIGNS = {"slower": "🔴", "faster": "🟢", "same": "⚪", "different": "🔵"}
@@ -42,6 +43,7 @@ def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) ->
     parts = [
         f"### {_sign(found.overall)} {HEADLINES[found.overall]}",
         *_sentences(found),
+        *_in_one_job(found),
         _sides(found, address),
         *(_plain(each.text) for each in told),
     ]
@@ -154,6 +156,17 @@ def _sentences(found: SideVerdict) -> list[str]:
         )
         told.append(f"**{_plain(text)}**")
     return told
+
+
+def _in_one_job(found: SideVerdict) -> list[str]:
+    """What tells the runner from the commit, where a loss was seen between jobs."""
+    rows = [row.comparison for row in found.rows if row.counts]
+    if not any(each.verdict == "slower" and each.error_table == "jobs" for each in rows):
+        return []
+    base = found.base.revision.ref if found.base.revision else ""
+    command = causes.in_turn(found.head.campaign, base)
+    text = _("Nothing in the commit explains it? Measure both sides in one job, in turn:")
+    return [text, _fenced(command)]
 
 
 def _sides(found: SideVerdict, address: Address) -> str:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference.verdicts import Direction
-from runs.models import CellSummary, Change
+from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import fact_words
@@ -31,6 +31,16 @@ AGAIN = (
     "--pair base=COMMAND head=COMMAND"
 )
 DAY = TruncDate("run__started_at", tzinfo=UTC)
+
+
+def in_turn(campaign: Campaign, ref: str) -> str:
+    """The client's command that measures a commit and where it left the branch in one job."""
+    words = {
+        "campaign": campaign.uploaded_as or campaign.slug,
+        "scenario": campaign.scenario.slug,
+        "branch": campaign.tracked_ref or ref or "main",
+    }
+    return AGAIN % {name: shlex.quote(word) for name, word in words.items()}
 
 
 @dataclass(frozen=True)
@@ -92,12 +102,7 @@ class Cause:
     def again(self) -> str:
         """The client's command that measures the parent and this commit in turn."""
         campaign, revision = self.first.cell.campaign, self.first.cell.revision
-        words = {
-            "campaign": campaign.uploaded_as or campaign.slug,
-            "scenario": campaign.scenario.slug,
-            "branch": campaign.tracked_ref or (revision.ref if revision else "") or "main",
-        }
-        return AGAIN % {name: shlex.quote(word) for name, word in words.items()}
+        return in_turn(campaign, revision.ref if revision else "")
 
     @property
     def lines(self) -> list[str]:

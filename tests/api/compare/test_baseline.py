@@ -189,7 +189,7 @@ def test_unchanged_commits_of_jobs_of_their_own_are_not_slower_than_their_parent
     assert words.count("slower") <= 1
 
 
-def test_a_loss_of_a_tenth_is_found_against_five_jobs(get):
+def test_a_loss_of_a_tenth_is_found_against_five_jobs(get, client):
     hits = 0
     for seed in range(6):
         for number in range(5):
@@ -199,6 +199,10 @@ def test_a_loss_of_a_tenth_is_found_against_five_jobs(get):
         hits += get("compare/", campaign="nightly", **query)["overall"] == "slower"
 
     assert hits >= 5
+    # The comment says how to tell the runner from the commit.
+    text = client.get("/api/v1/compare/", {"campaign": "nightly", "format": "md", **query}).content
+    assert b"--campaign nightly --scenario" in text
+    assert b"--pair base=COMMAND head=COMMAND" in text
 
 
 def test_both_sides_in_one_job_keep_their_power(base_of):
