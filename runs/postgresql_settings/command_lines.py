@@ -27,7 +27,6 @@ _OF_PROVIDERS = (
     re.compile(r"--name[ =](?P<name>[\w.]++)\s++--value[ =][\"']?(?P<value>[^\s\"']++)"),
 )
 _FLAGS = re.compile(r"--database-flags[ =][\"']?(?P<flags>[^\s\"']++)")
-_FLAG = re.compile(r"(?P<name>[\w.]++)=(?P<value>[^,]++)")
 
 
 def of_command(text: str) -> list[Pasted] | None:
@@ -52,8 +51,10 @@ def _of_providers(text: str) -> Iterator[Pasted]:
         for each in form.finditer(text):
             yield _line(text, each), each["name"], each["value"]
     for flags in _FLAGS.finditer(text):
-        for each in _FLAG.finditer(flags["flags"]):
-            yield _line(text, flags), each["name"], each["value"]
+        for flag in flags["flags"].split(","):
+            name, equals, value = flag.partition("=")
+            if equals:
+                yield _line(text, flags), name, value
 
 
 def _line(text: str, found: re.Match[str]) -> int:

@@ -1,4 +1,4 @@
-"""Files of monitors beside a tool's output: vmstat, iostat, sar become series of the machine."""
+"""Files of monitors beside a tool's output become series of the machine."""
 
 from collections.abc import Callable, Iterator
 
@@ -6,7 +6,9 @@ from runs.tools.adapter import Files, Reason, SeriesReading, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.iostat import reader as iostat
 from runs.tools.metrics import interval_of, regular
+from runs.tools.mpstat import reader as mpstat
 from runs.tools.output import text_of
+from runs.tools.pidstat import reader as pidstat
 from runs.tools.sar import reader as sar
 from runs.tools.vmstat import reader as vmstat
 
@@ -15,13 +17,16 @@ _READERS: dict[str, Callable[[str], HostReading]] = {
     "iostat": iostat.read,
     "sar": sar.read,
     "sadf": sar.read,
+    "mpstat": mpstat.read,
+    "pidstat": pidstat.read,
 }
-_KEPT = frozenset({"pidstat", "mpstat", "meminfo"})  # files that are stored, and not read
+_KEPT = frozenset({"meminfo"})  # files that are stored, and not read
 
 
 def tool_of(name: str) -> str:
     """The monitor that a file is named after: "vmstat", "db1-vmstat.log"; empty for others."""
-    words = name.lower().replace(".", "-").replace("_", "-").replace("/", "-").split("-")
+    named = name.lower().replace("vm_stat", "vmstat")  # of macOS
+    words = named.replace(".", "-").replace("_", "-").replace("/", "-").split("-")
     return next((word for word in words if word in _READERS or word in _KEPT), "")
 
 

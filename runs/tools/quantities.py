@@ -144,12 +144,18 @@ DISK_UTIL = _other("disk_util", "%", "neutral", _("Disk busy"))
 DISK_AWAIT = _other("disk_await", "ms", "neutral", _("Disk latency per request"))
 NETWORK_RECEIVE = _other("network_receive", "kB/s", "neutral", _("Received"))
 NETWORK_SEND = _other("network_send", "kB/s", "neutral", _("Sent"))
+DISK_TRANSFER = _other("disk_transfer", "kB/s", "neutral", _("Read and written"))
+PROCESS_CPU = _other("process_cpu", "%", "neutral", _("CPU of a program"))
+PROCESS_READ = _other("process_read", "kB/s", "neutral", _("Read by a program"))
+PROCESS_WRITE = _other("process_write", "kB/s", "neutral", _("Written by a program"))
 HOST = {
     each.name: each
     for each in (
         *(CPU_USER, CPU_SYSTEM, CPU_IOWAIT, CPU_STEAL, CPU_IDLE),
         *(MEMORY_FREE, MEMORY_CACHED, RUN_QUEUE),
-        *(DISK_READ, DISK_WRITE, DISK_UTIL, DISK_AWAIT, NETWORK_RECEIVE, NETWORK_SEND),
+        *(DISK_READ, DISK_WRITE, DISK_TRANSFER, DISK_UTIL, DISK_AWAIT),
+        *(NETWORK_RECEIVE, NETWORK_SEND),
+        *(PROCESS_CPU, PROCESS_READ, PROCESS_WRITE),
     )
 }
 GENERATOR_CPU = _other(

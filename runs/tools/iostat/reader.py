@@ -1,11 +1,12 @@
-"""Reading `iostat -x 1`, as text or with `-o JSON`: processors, and the disks by their names.
+"""Reading `iostat 1`, as text or with `-o JSON`: processors, and the disks by their names.
 
-Source: sysstat's iostat(1); samples of 12.6 in tests/samples/tools.jsonl. To 11 of sysstat the
-columns of sizes are rkB/s and wkB/s as today, or rMB/s with -m.
+Source: sysstat's iostat(1), where sizes may be in sectors or blocks of 512 bytes (9 to 11), kB or
+MB, and iostat(8) of macOS and the BSDs; samples of 12.6 in tests/samples/tools.jsonl.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from runs import foreign_json
@@ -23,8 +24,14 @@ _CPU = {
     "cpu_idle": ("idle",),
 }
 _DISK = {
-    "disk_read": (("rkB/s", 1.0), ("rMB/s", 1024.0), ("kB_read/s", 1.0)),
-    "disk_write": (("wkB/s", 1.0), ("wMB/s", 1024.0), ("kB_wrtn/s", 1.0)),
+    "disk_read": (
+        *(("rkB/s", 1.0), ("rMB/s", 1024.0), ("rsec/s", 0.5)),
+        *(("kB_read/s", 1.0), ("MB_read/s", 1024.0), ("Blk_read/s", 0.5)),
+    ),
+    "disk_write": (
+        *(("wkB/s", 1.0), ("wMB/s", 1024.0), ("wsec/s", 0.5)),
+        *(("kB_wrtn/s", 1.0), ("MB_wrtn/s", 1024.0), ("Blk_wrtn/s", 0.5)),
+    ),
     "disk_util": (("util", 1.0),),
     "disk_await": (("await", 1.0),),
 }
@@ -36,7 +43,8 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
 
     Raises UnreadableOutput `not_iostat_output`.
     """
-    reports = list(_of_json(text) if text.lstrip().startswith("{") else _of_text(text))
+    is_json = text.lstrip().startswith("{")
+    reports = list(_of_json(text) if is_json else _of_text(text)) or list(_of_bsd(text))
     if not reports:
         raise UnreadableOutput(
             "not_iostat_output",
@@ -84,6 +92,38 @@ def _of_text(text: str) -> Iterator[Row]:
             found |= _disk(cells[0], dict(zip(header[1:], cells[1:], strict=True)))
     if found:
         yield found
+
+
+_BSD = {"us": "cpu_user", "ni": "cpu_user", "sy": "cpu_system", "in": "cpu_system"}
+
+
+def _of_bsd(text: str) -> Iterator[Row]:
+    """A line a sample, below a line of devices and one of columns: KB/t tps MB/s for each disk."""
+    devices: list[str] = []
+    header: list[str] = []
+    for before, line in pairwise(["", *text.splitlines()]):
+        cells = line.split()
+        if "MB/s" in cells or {"us", "sy", "id"} <= set(cells):
+            devices, header = _disks(before), cells
+        elif header and len(cells) == len(header) and number(cells[0]) is not None:
+            yield _bsd_row(dict(enumerate(cells)), header, devices)
+
+
+def _disks(line: str) -> list[str]:
+    words = line.replace("load average", "").split()
+    return [word for word in words if word not in {"tty", "cpu", "load", "average"}]
+
+
+def _bsd_row(cells: Mapping[int, str], header: Sequence[str], devices: Sequence[str]) -> Row:
+    found: Row = {}
+    rates = [place for place, name in enumerate(header) if name == "MB/s"]
+    for place, device in zip(rates, devices, strict=False):
+        found[device_column("disk_transfer", device)] = (number(cells[place]) or 0.0) * 1024
+    for place, name in enumerate(header):
+        column = "cpu_idle" if name == "id" else _BSD.get(name)
+        if column and (value := number(cells[place])) is not None:
+            found[column] = found.get(column, 0.0) + value
+    return found
 
 
 def _is_time(line: str) -> bool:

@@ -1,6 +1,6 @@
-"""Reading `sadf -j FILE -- ...` of sysstat 11 to 12.
+"""Reading `sadf -j FILE -- ...` of sysstat 11 to 12, and the text of `sar 1` of 9 to 12.
 
-Source: sysstat's sadf(1) and json.c; samples of 12.6.1 in tests/samples/tools.jsonl.
+Source: sysstat's sadf(1), sar(1) and json.c; samples of 12.6.1 in tests/samples/tools.jsonl.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runs import foreign_json
+from runs.tools import sysstat_tables
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import (
     KIB_PER_MIB,
@@ -26,6 +27,11 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
 
     With `cpus` the processor's columns are means over those alone, from `sadf ... -P ALL`.
     """
+    if not text.lstrip().startswith("{"):
+        try:
+            return sysstat_tables.read(NAME, text, _of_table)
+        except UnreadableOutput:
+            raise _unreadable() from None
     wanted = {str(number) for number in cpus} or {"all", "-1"}
     samples = list(_samples(_statistics(text), wanted))
     if not samples:
@@ -35,6 +41,32 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     names = dict.fromkeys(name for _time, _interval, row in samples for name in row)
     columns = {name: tuple(row.get(name) for _t, _i, row in samples) for name in names}
     return HostReading(NAME, seconds, without_idle_devices(columns))
+
+
+def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
+    """The same of a line that sar prints."""
+    if cells.get("CPU") == "all":
+        yield from _processor({name.strip("%"): value for name, value in cells.items()})
+    for name, key in (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")):
+        if (value := sysstat_tables.number(cells, key)) is not None:
+            yield name, value / KIB_PER_MIB
+    if (queue := sysstat_tables.number(cells, "runq-sz")) is not None:
+        yield "run_queue", queue
+    for name, kind, columns in _OF_DEVICES:
+        for key, factor in columns:
+            value = sysstat_tables.number(cells, key)
+            if kind in cells and value is not None:
+                yield device_column(name, cells[kind]), value * factor
+
+
+_OF_DEVICES = (
+    ("disk_read", "DEV", (("rkB/s", 1.0), ("rd_sec/s", 0.5))),
+    ("disk_write", "DEV", (("wkB/s", 1.0), ("wr_sec/s", 0.5))),
+    ("disk_util", "DEV", (("%util", 1.0),)),
+    ("disk_await", "DEV", (("await", 1.0),)),
+    ("network_receive", "IFACE", (("rxkB/s", 1.0),)),
+    ("network_send", "IFACE", (("txkB/s", 1.0),)),
+)
 
 
 def _statistics(text: str) -> Sequence[Any]:
@@ -50,7 +82,7 @@ def _statistics(text: str) -> Sequence[Any]:
 def _unreadable() -> UnreadableOutput:
     return UnreadableOutput(
         "not_sadf_output",
-        "This is not the whole JSON that sadf -j prints.",
+        "This is neither the whole JSON of sadf -j nor the text of sar.",
         "Look at what sadf printed: the recording may have been cut off.",
     )
 

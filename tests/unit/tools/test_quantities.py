@@ -56,7 +56,7 @@ def test_what_an_adapter_names_is_declared(tool):
     assert wrong == counters
 
 
-@pytest.mark.parametrize("monitor", ["vmstat", "iostat", "sar"])
+@pytest.mark.parametrize("monitor", ["vmstat", "iostat", "sar", "mpstat", "pidstat"])
 def test_what_a_monitor_names_is_declared(monitor):
     for text in samples(monitor).values():
         for each in monitors.read({monitor: text})[0]:

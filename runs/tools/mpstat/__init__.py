@@ -1,0 +1,1 @@
+"""mpstat: the processors beside a run."""

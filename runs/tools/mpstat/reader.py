@@ -1,0 +1,56 @@
+"""Reading `mpstat 1`, as text of sysstat 6 to 12 or with `-o JSON`: all processors together."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from runs import foreign_json
+from runs.tools import sysstat_tables
+from runs.tools.adapter import UnreadableOutput
+from runs.tools.host_reading import HostReading
+from runs.tools.output import part, rows
+
+NAME = "mpstat"
+# Names of JSON; in text with a percent sign, and to sysstat 8 "user" for "usr".
+_COLUMNS = {
+    "cpu_user": ("usr", "user", "nice", "guest", "gnice"),
+    "cpu_system": ("sys", "system", "irq", "soft"),
+    "cpu_iowait": ("iowait",),
+    "cpu_steal": ("steal",),
+    "cpu_idle": ("idle",),
+}
+
+
+def read(text: str) -> HostReading:
+    """Read the samples. Raises UnreadableOutput `not_mpstat_output`."""
+    if text.lstrip().startswith("{"):
+        text = _table(text)
+    return sysstat_tables.read(NAME, text, _values)
+
+
+def _values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
+    if cells.get("CPU") != "all":
+        return
+    for name, keys in _COLUMNS.items():
+        value = sysstat_tables.total(cells, [f"%{key}" for key in keys])
+        if value is not None:
+            yield name, value
+
+
+def _table(text: str) -> str:
+    """The same as text."""
+    try:
+        document: Any = foreign_json.loads(text)
+    except ValueError as error:
+        raise UnreadableOutput(
+            "not_mpstat_output",
+            "This is not the whole JSON that mpstat -o JSON prints.",
+            "Stop mpstat by SIGINT.",
+        ) from error
+    lines = []
+    for host in rows(part(document, "sysstat"), "hosts")[:1]:
+        for sample in rows(host, "statistics"):
+            for load in rows(sample, "cpu-load"):
+                at, names = str(sample.get("timestamp", "")), [key for key in load if key != "cpu"]
+                lines.append(" ".join([at, "CPU", *(f"%{name}" for name in names)]))
+                lines.append(" ".join([at, *(str(load[key]) for key in ("cpu", *names))]))
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""pidstat: the programs beside a run."""

@@ -1,0 +1,103 @@
+"""The tables that mpstat, pidstat and sar print: a time at the beginning of each line.
+
+Times are as most locales write them: 24 hours, AM and PM, Japanese, and seconds since 1970 as older
+pidstat -h has them. Source: sysstat's mpstat(1), pidstat(1), sar(1).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from runs.tools.adapter import UnreadableOutput
+from runs.tools.host_reading import HostReading, without_idle_devices
+from runs.tools.metrics import interval_of
+from runs.wording import gettext_noop as _
+
+_TIME = re.compile(
+    r"\A[ \t]{0,40}+(?:\d{4}-\d\d-\d\d[T ])?(?:(?P<hour>\d\d)[:時](?P<minute>\d\d)[:分]"
+    r"(?P<second>\d\d)秒?(?:[+-]\d\d:?\d\d|Z)?(?: (?P<half>[AP]M))?|(?P<epoch>\d{9,11}))"
+    r"[ \t]++(?P<rest>\S.*)"
+)
+_HEADING = re.compile(r"\A#[ \t]{0,40}+Time[ \t]++(?P<rest>\S.*)")
+_NAMES = re.compile(r"[A-Za-z%][A-Za-z0-9%/_+.-]*")
+_OF_COLUMNS = re.compile(r"\A%|/s\Z|\Akbmem|\Arunq-sz\Z")
+_DAY = 86400
+Cells = Mapping[str, str]
+Values = Iterable[tuple[str, float]]
+
+
+def read(
+    tool: str, text: str, values_of: Callable[[Cells], Values], *, absent: float | None = None
+) -> HostReading:
+    """The samples; values of one name in one sample are added up, one without is `absent`.
+
+    Raises UnreadableOutput `not_<tool>_output` where no table has something that is known.
+    """
+    samples: dict[float, dict[str, float]] = {}
+    for at, cells in _rows(text):
+        for name, value in values_of(cells):
+            row = samples.setdefault(at, {})
+            row[name] = round(row.get(name, 0.0) + value, 3)
+    if not samples:
+        raise UnreadableOutput(
+            f"not_{tool}_output",
+            _("No line names the columns of %(tool)s."),
+            _("Send what %(tool)s 1 printed, with LC_ALL=C."),
+            tool=tool,
+        )
+    times = sorted(samples)
+    interval = interval_of(times) or 1.0
+    seconds = tuple(time - times[0] + interval for time in times)
+    names = dict.fromkeys(name for row in samples.values() for name in row)
+    columns = {name: tuple(samples[time].get(name, absent) for time in times) for name in names}
+    return HostReading(tool, seconds, without_idle_devices(columns))
+
+
+def number(cells: Cells, name: str) -> float | None:
+    """The number in a column, also with a decimal comma; None where there is none."""
+    try:
+        return float(cells[name].replace(",", "."))
+    except (KeyError, ValueError):
+        return None
+
+
+def total(cells: Cells, names: Iterable[str]) -> float | None:
+    """The sum of the columns that are there."""
+    found = [value for name in names if (value := number(cells, name)) is not None]
+    return sum(found) if found else None
+
+
+def _rows(text: str) -> Iterator[tuple[float, Cells]]:
+    """(seconds, cells) of each line below a heading; averages have no time."""
+    heading: list[str] = []
+    days, before = 0, 0.0
+    for line in text.splitlines():
+        if named := _HEADING.fullmatch(line.rstrip()):
+            heading = named["rest"].split()
+            continue
+        found = _TIME.fullmatch(line.rstrip())
+        if found is None:
+            continue
+        if _is_heading(found["rest"].split()):
+            heading = found["rest"].split()
+            continue
+        words = found["rest"].split(maxsplit=max(0, len(heading) - 1))  # a command has blanks
+        if len(words) == len(heading):
+            clock = _seconds(found)
+            days += clock + _DAY / 2 < before
+            before = clock
+            yield clock + days * _DAY, dict(zip(heading, words, strict=True))
+
+
+def _is_heading(words: list[str]) -> bool:
+    """Whether it names columns: no numbers, and one of the words that only columns have."""
+    is_named = all(map(_NAMES.fullmatch, words))
+    return is_named and any(_OF_COLUMNS.search(word) for word in words)
+
+
+def _seconds(found: re.Match[str]) -> float:
+    if found["epoch"]:
+        return float(found["epoch"])
+    hour = int(found["hour"])
+    if found["half"]:
+        hour = hour % 12 + (12 if found["half"] == "PM" else 0)
+    return float(hour * 3600 + int(found["minute"]) * 60 + int(found["second"]))
