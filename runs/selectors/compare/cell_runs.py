@@ -24,8 +24,9 @@ class CellRuns:
     """The finished runs of a cell: their conditions, keys and programs.
 
     `hardware`, `environment` and `settings` are keys of stored rows, ascending; usually one each.
-    `jobs` are those that uploads state; empty is a run whose job is not known. `judged` counts
-    those, too, that are left out for being invalid.
+    `jobs` are those that uploads state; empty is a run whose job is not known. Of them `turns`
+    measured both sides of a pair in turn. `judged` counts those, too, that are left out for being
+    invalid.
     """
 
     count: int = 0
@@ -36,6 +37,7 @@ class CellRuns:
     servers: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
+    turns: tuple[str, ...] = ()
     judged: Judged = NOT_JUDGED
 
 
@@ -53,6 +55,7 @@ SELECT cell_id,
     )
 },
     array_agg(DISTINCT coalesce(labels->>'job', '')),
+    coalesce(array_agg(DISTINCT labels->>'job') FILTER (WHERE labels ?& '{{job,pair}}'), '{{}}'),
     {validity.COUNTS}
 FROM runs_run WHERE cell_id = ANY(%s) AND {validity.COUNTED}
     AND (%s::text[] IS NULL OR labels->>'job' = ANY(%s)) AND (%s::bigint IS NULL OR id <= %s)
@@ -95,6 +98,7 @@ def _read(
     numbers: list[str],
     names: list[str],
     jobs: list[str],
+    turns: list[str],
     *judged: int,
 ) -> CellRuns:
     return CellRuns(
@@ -106,6 +110,7 @@ def _read(
         servers=tuple(filter(None, servers)),
         tools=_tools(names, numbers),
         jobs=tuple(jobs),
+        turns=tuple(turns),
         judged=Judged(*judged),
     )
 

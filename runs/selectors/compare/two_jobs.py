@@ -1,13 +1,14 @@
 """Two commits that were not measured by one job alone: what a job does is part of the answer.
 
 What a job does to all of its runs is in none of their differences. Where jobs measured both commits
-the runs of these jobs alone are compared, by their own conditions; else the scatter of jobs before
-them is part of the error.
+the runs of these jobs alone are compared, by their own conditions, and where some of these measured
+them in turn, those of them alone; else the scatter of jobs before them is part of the error.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair
 from runs.analysis.inference.jobs import Point, judge_jobs
@@ -47,17 +48,25 @@ def summary_of(cell: Cell) -> Summary:
     return summarise(cell.values)
 
 
-def _jobs_of(base: Collection[str], head: Collection[str]) -> frozenset[str]:
-    """The jobs that measured both sides; runs that state none have none in common."""
-    return frozenset(base) & frozenset(head) - {""}
+def _jobs_of(
+    base: Collection[str], head: Collection[str], turns: Collection[str]
+) -> frozenset[str]:
+    """The jobs that measured both sides, in `turns` if there are such.
+
+    Runs that state none have none in common.
+    """
+    shared = frozenset(base) & frozenset(head) - {""}
+    return shared & frozenset(turns) or shared
 
 
-def _runs_of(pairs: Sequence[tuple[int, int]], stored: Mapping[int, Cell]) -> SharedRuns:
+def _runs_of(
+    pairs: Sequence[tuple[int, int]], stored: Mapping[int, Cell], turns: Collection[str]
+) -> SharedRuns:
     """The runs that both sides of these pairs share; `stored` are all cells with the metric."""
     cells: list[Cell] = []
     places: dict[CellPair, Pair] = {}
     for base, head in pairs:
-        jobs = _jobs_of(stored[base].jobs, stored[head].jobs)
+        jobs = _jobs_of(stored[base].jobs, stored[head].jobs, turns)
         sides = [stored[side].of_jobs(jobs) for side in (base, head)]
         if min(side.n for side in sides) > 1:
             places[base, head] = Pair(len(cells), len(cells) + 1)
@@ -88,9 +97,15 @@ class TwoJobs:
     _shared: dict[Hashable, SharedRuns] = field(default_factory=dict)
     _conditions: dict[Hashable, SharedConditions] = field(default_factory=dict)
 
+    @cached_property
+    def _turns(self) -> frozenset[str]:
+        """The jobs that measured both sides of a pair in turn."""
+        return frozenset(job for runs in self.runs.values() for job in runs.turns)
+
     def are_two(self, pair: CellPair) -> bool:
         """Whether one job measured the base and another one the head, of an uploaded campaign.
 
+        So it is where a job measured both in turn, and another one measured them as well.
         Runs that do not state their job are those of their commit's. A job for each run needs no
         scatter of its own: that of the runs has it.
         """
@@ -102,6 +117,9 @@ class TwoJobs:
             return False
         sides = [(cell, self.runs.get(cell.pk, CellRuns())) for cell in cells]
         made = [{job or (cell.revision_id or "") for job in runs.jobs} for cell, runs in sides]
+        in_turn = made[0] & made[1] & self._turns
+        if in_turn and (made[0] | made[1]) - in_turn:
+            return True
         is_single = all(1 < runs.count == len(set(runs.jobs) - {""}) for _cell, runs in sides)
         return made[0] != made[1] and not is_single
 
@@ -120,7 +138,7 @@ class TwoJobs:
             )
             stored = {cell: each for (cell, of), each in self.stored.items() if of == metric.pk}
             both = [each for each in pairs if each[0] in stored and each[1] in stored]
-            self._shared[key] = _runs_of(both, stored)
+            self._shared[key] = _runs_of(both, stored, self._turns)
         return self._shared[key] if pair in self._shared[key].places else None
 
     def conditions(self, pair: CellPair) -> SharedConditions:
@@ -130,7 +148,8 @@ class TwoJobs:
             made: dict[int | None, set[str]] = defaultdict(set)
             for cell, runs in self.runs.items():
                 made[self.cells[cell].revision_id].update(runs.jobs)
-            shared = _jobs_of(*(made[revision] for revision in key))
+            base, head = (made[revision] for revision in key)
+            shared = _jobs_of(base, head, self._turns)
             cells = [cell for cell in self.runs if self.cells[cell].revision_id in key]
             own = cell_runs.of_cells(cells, jobs=shared, without=self.without)
             self._conditions[key] = SharedConditions(own, comparability.of_cells(cells, own))

@@ -222,7 +222,8 @@ def turns(number, *, loss=0.05, seed=0, within=0.01):
         for commit_of, level in ((number, 1.0), (number + 1, 1 - loss)):
             value = 1000 * host * level * math.exp(random.gauss(0, within))
             (run,) = repeats(commit(commit_of), tps=[value], job=job, hardware="shared runner")
-            store(replace(run, round=at))
+            side = "base" if commit_of == number else "head"
+            store(replace(run, round=at, labels={**run.labels, "pair": side}))
 
 
 def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
@@ -241,6 +242,20 @@ def test_of_jobs_only_those_that_measured_both_sides_are_compared(get, base_of):
     store(repeats(commit(1), tps=[300.0, 310.0, 305.0], job="later", hardware="third"))
     again = get("compare/", campaign="nightly", base="revision:main", head=f"revision:{sha(2)}")
     assert again == body
+
+
+def test_what_was_measured_in_turn_answers_alone(get):
+    """A CI that names no job has one of the whole day, in which the host was busy for a while."""
+    store(repeats(commit(1), tps=STEADY, job="host/day"))
+    store(repeats(commit(2), tps=[each / 3 for each in STEADY], job="host/day"))
+    turns(1, loss=0.0)
+
+    body = get("compare/", campaign="nightly", base=f"revision:{sha(1)}", head=f"revision:{sha(2)}")
+
+    assert body["overall"] != "slower"
+    (row,) = body["rows"]
+    assert (row["base"]["n"], row["head"]["n"]) == (5, 5)
+    assert row["low"] > 0.95
 
 
 def test_turns_in_one_job_have_full_power_whatever_the_host_does(base_of):
