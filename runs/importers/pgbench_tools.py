@@ -7,6 +7,7 @@ test_metrics_data give settings, counters and monitors where they are. Times are
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from psycopg.rows import dict_row
 from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, texts
 from runs.tools import metrics, quantities
 from runs.tools.adapter import Level, MetricValue, SeriesReading
+from runs.tools.host_reading import device_column
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
 
@@ -45,7 +47,31 @@ _LEVELS = {
 }
 _VERSION = re.compile(r"(?:PostgreSQL )?(?P<version>[0-9]{1,2}(?:\.[0-9]{1,3}){0,2})\b")
 _ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
-_MONITORS = 60  # series of a run
+_MONITORS = 150  # series of a run
+# What vmstat, /proc/meminfo and the log of transactions gave, in our names and units.
+_MEASURED = {
+    "rate": (quantities.TPS, 1.0),
+    "avg_latency": (quantities.LATENCY, 1.0),
+    "max_latency": (quantities.LATENCY_MAXIMUM, 1.0),
+    "us": (quantities.CPU_USER, 1.0),
+    "sy": (quantities.CPU_SYSTEM, 1.0),
+    "wa": (quantities.CPU_IOWAIT, 1.0),
+    "st": (quantities.CPU_STEAL, 1.0),
+    "id": (quantities.CPU_IDLE, 1.0),
+    "r": (quantities.RUN_QUEUE, 1.0),
+    "MemFree": (quantities.MEMORY_FREE, 1 / 1024),
+    "Cached": (quantities.MEMORY_CACHED, 1 / 1024),
+}
+# The ends of iostat's, behind a disk's name.
+_OF_DISKS = {
+    "rkB/s": (quantities.DISK_READ, 1.0),
+    "rMB/s": (quantities.DISK_READ, 1024.0),
+    "wkB/s": (quantities.DISK_WRITE, 1.0),
+    "wMB/s": (quantities.DISK_WRITE, 1024.0),
+    "MB/s": (quantities.DISK_TRANSFER, 1024.0),
+    "%util": (quantities.DISK_UTIL, 1.0),
+    "await": (quantities.DISK_AWAIT, 1.0),
+}
 
 
 def read(source: Path | str) -> Imported:
@@ -200,15 +226,30 @@ def _values(
 
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
-    """vmstat, iostat and memory, each column a series over the time of the run."""
+    """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
     points: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
     for row in rows:
         if at := moment(row.get("collected")):
             points[str(row.get("metric"))].append(
                 (at.timestamp() - begin, _number(row.get("value")))
             )
-    for name, placed in sorted(points.items())[:_MONITORS]:
-        placed.sort(key=lambda point: point[0])
+    ordered = sorted(
+        points, key=lambda name: (_measured(name)[0].name.startswith("monitor_"), name)
+    )
+    for name in ordered[:_MONITORS]:
+        metric, factor = _measured(name)
+        placed = sorted(points[name], key=lambda point: point[0])
+        values = [(at, None if value is None else value * factor) for at, value in placed]
         interval = metrics.interval_of([seconds for seconds, _value in placed])
-        named = Metric(f"monitor_{slug(name)}"[:60], "", "", "neutral")
-        yield from metrics.regular(named, placed, interval=interval)
+        yield from metrics.regular(metric, values, interval=interval)
+
+
+def _measured(name: str) -> tuple[Metric, float]:
+    """What a column is of, and what makes our unit of it; of others nobody knows the unit."""
+    if name in _MEASURED:
+        return _MEASURED[name]
+    disk, _sign, column = name.rpartition("_")
+    if disk and column in _OF_DISKS:
+        metric, factor = _OF_DISKS[column]
+        return replace(metric, name=device_column(metric.name, disk)), factor
+    return Metric(f"monitor_{slug(name)}"[:60], "", "", "neutral"), 1.0

@@ -224,7 +224,11 @@ def pgbench_tools(folder):
         + copy(
             "test_metrics_data",
             "collected, value, metric, test, server",
-            *[(f"2025-01-01 10:00:{s:02d}", str(s), "idle", "1", "db1") for s in range(1, 6)],
+            *[
+                (f"2025-01-01 10:00:{s:02d}", str(s), name, "1", "db1")
+                for name in ("id", "rate", "sda_rMB/s", "Dirty")
+                for s in range(1, 6)
+            ],
         )
     )
     return file
@@ -327,7 +331,13 @@ def test_settings_monitors_and_series_come_along(tmp_path):
     run = Run.objects.get()
     assert (run.server_version, run.cell.version) == ("16.4", "16.4")
     assert run.settings.settings["work_mem"]["setting"] == "4MB"
-    assert run.series.get(name="monitor_idle").values == [1, 2, 3, 4, 5]
+    found = {each.name: (each.unit, each.values) for each in run.series.all()}
+    assert found == {
+        "cpu_idle": ("%", [1, 2, 3, 4, 5]),
+        "tps": ("tps", [1, 2, 3, 4, 5]),
+        "disk_read_sda": ("kB/s", [1024, 2048, 3072, 4096, 5120]),
+        "monitor_dirty": ("", [1, 2, 3, 4, 5]),
+    }
 
 
 def test_a_dry_run_stores_nothing(tmp_path):
