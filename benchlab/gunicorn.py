@@ -2,7 +2,7 @@
 
     gunicorn benchlab.wsgi:application --config python:benchlab.gunicorn
 
-gunicorn reads WEB_CONCURRENCY, the number of processes, itself; one answers by 24 threads.
+gunicorn reads WEB_CONCURRENCY, the number of processes, itself; one answers by 48 threads.
 """
 
 import contextlib
@@ -17,7 +17,8 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 # Loaded once, before the first request; the processes share what nobody writes to.
 preload_app = True
 worker_class = "benchlab.gunicorn.Worker"
-threads = 24
+# More than readers who wait for a database that hangs: probes are answered meanwhile.
+threads = 48
 # For a busy machine.
 timeout = 90
 logger_class = "benchlab.gunicorn.LinesAsOthers"

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from whitenoise.compress import Compressor
 
 from benchlab.celery import Queue
+from benchlab.database.patience import PatientConnection
 from benchlab.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -122,7 +123,9 @@ DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
 PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
 # A network that is cut in the middle of a statement is noticed, and not waited for.
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
-_POOL = {"pool": {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 20}} if DATABASE_POOL else {}
+# Seconds that a request waits for a connection: it takes that of another one, or a new one.
+_SIZE = {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 8}
+_POOL = {"pool": {**_SIZE, "connection_class": PatientConnection}} if DATABASE_POOL else {}
 
 
 def _database(url: dict[str, Any]) -> dict[str, Any]:

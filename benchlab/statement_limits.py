@@ -30,6 +30,8 @@ from runs.selectors.operations import checks
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
 RETRY_SECONDS = 5
+# What PostgreSQL has not ended by itself so long after the limit: it hangs.
+GRACE_SECONDS = 2
 
 # Others hold what the request needs; the same request may succeed in a moment.
 _BUSY = (
@@ -149,6 +151,7 @@ def _unhurried(content: Iterator[bytes]) -> Iterator[bytes]:
 
 def _set(milliseconds: int, of: BaseDatabaseWrapper) -> None:
     raw: Any = of.connection
+    raw.patience = milliseconds / 1000 + GRACE_SECONDS
     if getattr(raw, "benchlab_limit", math.inf) == milliseconds:
         return
     is_local = of.in_atomic_block

@@ -8,6 +8,10 @@ import psycopg
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 
+from benchlab.database.patience import PatientConnection
+
+# A connection that has something to say is asked whether it works.
+CHECK_SECONDS = 2.0
 CHANGED = select.POLLIN | select.POLLHUP | select.POLLERR
 
 
@@ -33,12 +37,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
             super()._set_autocommit(autocommit)  # type: ignore[misc]  # no stub
 
 
-def _works(connection: psycopg.Connection[Any]) -> bool:
+def _works(connection: PatientConnection) -> bool:
     """Whether PostgreSQL has said nothing since the last statement, or answers one."""
     with suppress(psycopg.Error):
         poll = select.poll()
         poll.register(connection.fileno(), CHANGED)
         if poll.poll(0):
+            connection.patience = CHECK_SECONDS
             ConnectionPool.check_connection(connection)
         return True
     return False

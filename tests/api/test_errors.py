@@ -1,7 +1,11 @@
 """Errors over the API: one shape, every fault."""
 
+import os
+import signal
+
 import psycopg
 import pytest
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, connection, connections, transaction
@@ -13,6 +17,7 @@ from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
 from benchlab.database.base import DatabaseWrapper
+from benchlab.database.patience import PatientConnection
 from benchlab.embedded.embedded_server import free_port
 from runs.api.errors import problem_json
 from runs.models import Cell, Measurement, Run
@@ -262,6 +267,28 @@ def test_a_pooled_connection_is_asked_for_its_health_only_after_postgresql_ended
 
     assert last.endswith("AS asked")
     assert second != first
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_postgresql_that_hangs_is_not_waited_for():
+    """Its backend is stopped: its kernel goes on to take what is sent, so TCP finds nothing."""
+    with PatientConnection.connect(**connection.get_connection_params()) as waiting:
+        waiting.patience = 0.3
+        process = waiting.info.backend_pid
+        os.kill(process, signal.SIGSTOP)
+        try:
+            with pytest.raises(psycopg.OperationalError, match=r"has not answered in 0\.3 s"):
+                waiting.execute("SELECT 1")
+        finally:
+            os.kill(process, signal.SIGCONT)
+        assert waiting.closed
+
+
+def test_a_request_waits_little_longer_than_its_statements_may_take(client):
+    assert client.get("/campaigns/").status_code == 200
+    assert connection.connection.patience == statement_limits.PAGE + statement_limits.GRACE_SECONDS
+    pool = settings.DATABASES["default"]["OPTIONS"].get("pool")
+    assert pool is None or pool["connection_class"] is PatientConnection
 
 
 @pytest.mark.parametrize(
