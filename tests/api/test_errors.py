@@ -184,10 +184,10 @@ def test_a_statement_that_takes_too_long_is_ended_and_the_answer_says_what_to_do
 ):
     factories.finish_all(factories.campaign(factors={"version": ["16.14"]}, repeats=1))
 
-    def slow(rows, to):
+    def slow(rows, _to):
         return rows.extra(where=["pg_sleep(0.5) IS NOT NULL"])
 
-    monkeypatch.setattr(projects, "visible", slow)
+    monkeypatch.setattr(projects, "_allowed", slow)
     monkeypatch.setattr(statement_limits, "READ", 0.1)
     monkeypatch.setattr(statement_limits, "PAGE", 0.1)
     answer, page = client.get("/api/v1/runs/"), client.get("/campaigns/")
