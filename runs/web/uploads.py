@@ -31,6 +31,8 @@ from runs.tools.output import text_of
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
 MOST_BYTES = 2_000_000
+# Without its server's version a run of it has no place (to 13 it does not print it).
+PGBENCH = "pgbench"
 _VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
 _SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
 
@@ -92,6 +94,9 @@ def upload_new(request: HttpRequest) -> HttpResponse:
         texts = (_(each) % refused.names if refused.names else _(each) for each in refused.texts)
         form.add_error("file", " ".join(texts))
         return render(request, "uploads/new.html", context)
+    if given["tool"] == PGBENCH and reading.measurements and not _version(given, reading):
+        form.add_error("version", _("The output does not say which PostgreSQL was measured."))
+        return render(request, "uploads/new.html", context)
     if "store" in request.POST:
         return _store(request, given, reading)
     again = {name: value for name, value in form.cleaned_data.items() if name != "file"}
@@ -100,8 +105,12 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     return render(request, "uploads/new.html", context)
 
 
+def _version(given: Mapping[str, Any], reading: Reading) -> str:
+    return reading.server_version or str(given["version"])
+
+
 def _levels(given: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    version = reading.server_version or given["version"]
+    version = _version(given, reading)
     placed = {**({"version": version} if version else {}), **reading.levels}
     return with_workload(placed, reading.workload)
 
@@ -109,7 +118,7 @@ def _levels(given: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
 def _store(request: HttpRequest, given: Mapping[str, Any], reading: Reading) -> HttpResponse:
     """The same text in the same campaign is the same run."""
     fields = of_reading(reading) | {"levels": _levels(given, reading)}
-    fields["server_version"] = reading.server_version or given["version"]
+    fields["server_version"] = _version(given, reading)
     run = ImportedRun(
         campaign=given["campaign"],
         scenario=reading.tool_name,

@@ -66,6 +66,15 @@ def test_another_tools_file_is_named(admin_client):
     assert not Run.objects.exists()
 
 
+def test_a_run_of_pgbench_needs_the_servers_version(admin_client):
+    old = sample("13.12/a_tpcb").stdout
+
+    assert "which PostgreSQL was measured" in sent(admin_client, text=old).content.decode()
+    confirmed(admin_client, sent(admin_client, text=old, version="13.12"))
+
+    assert Run.objects.get().server_version == "13.12"
+
+
 def test_a_form_without_a_file_says_so(admin_client):
     page = sent(admin_client, file="")
 
