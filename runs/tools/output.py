@@ -87,6 +87,7 @@ def slug(text: str) -> str:
 
 
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
+_BEGINS = re.compile(r"""[\[{]\s{0,200}(?:["\[{\]}\d-]|true|false|null)""")
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and Infinity are not numbers
 
 
@@ -106,7 +107,7 @@ def documents_in(text: str) -> Documents:
     while place < len(text):
         line_end = text.find("\n", place)
         end = len(text) if line_end < 0 else line_end + 1
-        begins = text[place : place + 1] in ("{", "[") and failures < _FAILED_ATTEMPTS
+        begins = failures < _FAILED_ATTEMPTS and _BEGINS.match(text, place) is not None
         document, after = _document_at(text, place) if begins else (None, place)
         if after > place:
             found.append(document)

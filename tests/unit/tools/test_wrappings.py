@@ -128,6 +128,16 @@ def _outcome(adapter, text):
     return read.measurements, read.series, read.levels, read.tool_version
 
 
+@pytest.mark.parametrize("tool", ["pgbench", *PRINTED])
+def test_what_another_tool_printed_beside_changes_no_figure(tool):
+    adapter, own = registry.find(tool), text_of(tool).rstrip("\n")
+    alone = _outcome(adapter, f"{own}\n")
+    others = [text_of(each).rstrip("\n") for each in ("pgbench", *PRINTED) if each != tool]
+    both = [text for other in others for text in (f"{own}\n{other}\n", f"{other}\n{own}\n")]
+
+    assert [text[:80] for text in both if _outcome(adapter, text) != alone] == []
+
+
 def test_a_note_says_what_was_left_out():
     text = WRAPPINGS["Fabric"](text_of("pgbench"))
 
