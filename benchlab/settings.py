@@ -38,6 +38,8 @@ SEAL_KEY = env.str("BENCHLAB_SEAL_KEY", default=str(VAR_DIR / "seals" / "ed25519
 
 # What encrypts and authenticates backups.
 BACKUP_PASSPHRASE = env.str("BENCHLAB_BACKUP_PASSPHRASE", default="")
+# Of a daily backup with some patience; 0 where something else makes backups.
+BACKUP_HOURS = env.int("BENCHLAB_BACKUP_HOURS", default=36)
 # Whether benchmarks on this machine run in the account that has these secrets; script/server says.
 SHARED_ACCOUNT = env.bool("BENCHLAB_SHARED_ACCOUNT", default=False)
 

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.operations import backups
 
@@ -21,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("folder", type=Path)
         parser.add_argument("--keep", type=int, metavar="N", help="remove all but the newest N")
 
+    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Write it, and say where it is."""
         try:

@@ -324,6 +324,42 @@ _OF_LIBPQ = frozenset(
 )
 
 
+# The newest backup, and the beginning of the trail of what was done here; both in hours.
+_BACKUPS = """
+SELECT
+    (SELECT extract(epoch FROM now() - at) / 3600 FROM runs_auditentry
+     WHERE action = 'backup_made' ORDER BY id DESC LIMIT 1)::float8,
+    (SELECT extract(epoch FROM now() - at) / 3600 FROM runs_auditentry
+     ORDER BY id LIMIT 1)::float8
+"""
+
+
+def backup() -> Outcome:
+    """Whether the newest backup is not older than BENCHLAB_BACKUP_HOURS."""
+    try:
+        age, here = backup_ages()
+    except psycopg.Error:
+        return not_asked("backup")
+    remedy = _("Run manage.py backup each day; BENCHLAB_BACKUP_HOURS=0 if something else does it.")
+    if age is None:
+        if here is None or here <= settings.BACKUP_HOURS:
+            return Outcome("backup", OK, _("Nothing had to be backed up yet."))
+        return Outcome("backup", WARNING, _("manage.py backup has made no backup yet."), remedy)
+    text = _("The newest backup is %(hours).0f hours old.") % {"hours": age}
+    is_old = age > settings.BACKUP_HOURS
+    return Outcome("backup", WARNING if is_old else OK, text, remedy if is_old else "")
+
+
+def backup_ages() -> tuple[float | None, float | None]:
+    """Hours since the newest backup, and since the first thing that was done here.
+
+    None where there is none. Raises psycopg.Error.
+    """
+    with connected() as database:
+        newest, first = database.execute(_BACKUPS).fetchone() or (None, None)
+    return newest, first
+
+
 def free_bytes(folder: Path) -> int:
     """What may still be written there. Raises OSError."""
     return shutil.disk_usage(folder).free

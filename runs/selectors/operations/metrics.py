@@ -69,6 +69,9 @@ TOTALS = {
     "runs_webhookdelivery": "reports to webhooks",
 }
 TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')), 0)"
+BACKUP = """
+SELECT extract(epoch FROM now() - at)::float8 FROM runs_auditentry
+WHERE action = 'backup_made' ORDER BY id DESC LIMIT 1"""
 SIZE = "SELECT pg_database_size(current_database())"
 STATES: dict[str, Any] = {
     "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
@@ -105,6 +108,7 @@ class _Benchlab(Collector):
                     cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
                 yield from _of_runs()
                 yield from _of_results()
+                yield from _of_backups()
         yield from _of_errors()
         yield from _of_restarts()
 
@@ -151,6 +155,12 @@ def _of_results() -> Iterator[Metric]:
     text = f"What waits to be looked at or sent, at most {MOST_ROWS}."
     yield _gauge("benchlab_waiting", text, ["what"], _rows(WAITING))
     yield _gauge("benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE))
+
+
+def _of_backups() -> Iterator[Metric]:
+    """Nothing where none was made: an alert asks for that as well."""
+    text = "Seconds since manage.py backup has made the newest backup."
+    yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP))
 
 
 def _of_restarts() -> Iterator[Metric]:

@@ -23,6 +23,7 @@ CHECKS: Sequence[Callable[[], Outcome]] = (
     checks.disk,
     *([checks.files] if bucket.is_set() else ()),
     checks.encryption_key,
+    *([checks.backup] if settings.BACKUP_HOURS else ()),
 )
 PATIENCE_SECONDS = 4.0
 STORES = frozenset({"database", "redis"})

@@ -23,7 +23,7 @@ from psycopg import sql
 from runs.models import Run, Server, Token
 from runs.selectors.operations import checks
 from runs.services import seals
-from runs.services.access import encryption
+from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
 from runs.services.operations.backup_files import KEYS, SUFFIX, Reader, Writer
 from runs.services.operations.encrypted_files import CHUNK_BYTES
@@ -70,6 +70,7 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
             remedy=_("Free space in %(folder)s, or fix the problem reported above.")
             % {"folder": folder},
         ) from error
+    audit.record("backup_made", made.name, after={"bytes": made.stat().st_size})
     if keep is not None:
         for old in sorted(folder.glob(f"benchlab-*{SUFFIX}"))[: -max(1, keep)]:
             old.unlink()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import redis
+import yaml
 from cryptography.fernet import Fernet
 from django.conf import settings
 from django.conf import settings as django_settings
@@ -25,7 +26,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchlab import logs
 from benchlab.celery import app
 from runs import dispatch
-from runs.models import Campaign, CheckedServer, Run, ServerCheck, SSHKey
+from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
 from runs.selectors.operations import checks, metrics, readiness, signs
 from runs.services.access import encryption
 from runs.services.campaigns import scenarios
@@ -331,6 +332,41 @@ def test_the_dashboard_draws_metrics_that_there_are(alive):
     }
     assert len(drawn) >= 12
     assert [name for name in drawn if f"# HELP {name} " not in text] == []
+
+
+@pytest.mark.usefixtures("nothing_known")
+@pytest.mark.django_db(transaction=True)
+def test_alerts_ask_for_metrics_that_there_are(alive):
+    text = metrics.exposition().decode()
+    rules = yaml.safe_load((Path(settings.BASE_DIR) / "deploy/prometheus-rules.yml").read_text())
+    asked = {
+        name.removesuffix("_total")
+        for group in rules["groups"]
+        for rule in group["rules"]
+        for name in re.findall(r"benchlab_\w+", rule["expr"])
+    }
+    assert len(asked) > 6
+    assert [name for name in asked if f"# HELP {name}" not in text] == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_that_is_missing_or_old_is_a_warning():
+    def told():
+        found = checks.backup()
+        return found.status, found.reason
+
+    def at(hours, action="x"):
+        moment = timezone.now() - timedelta(hours=hours)
+        AuditEntry.objects.create(action=action, subject="y", at=moment)
+
+    assert told() == ("ok", "Nothing had to be backed up yet.")
+    at(40)
+    assert told() == ("warning", "manage.py backup has made no backup yet.")
+    at(39, "backup_made")
+    assert told() == ("warning", "The newest backup is 39 hours old.")
+    at(2, "backup_made")
+    assert told() == ("ok", "The newest backup is 2 hours old.")
+    assert "benchlab_backup_age_seconds 72" in metrics.exposition().decode()
 
 
 # A Redis that accepts and does not answer: requests end, and what they brought is stored.
