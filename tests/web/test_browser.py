@@ -233,7 +233,7 @@ def test_of_two_quick_choices_the_last_one_is_shown(page, live_server, ready_ser
 
     page.route("**/campaigns/new/?*", hold, times=1)
     with page.expect_request("**/campaigns/new/?*"):
-        page.get_by_label("Scenario").select_option("fixed-point-update")
+        page.get_by_label("Fixed-point update").check()
     page.get_by_label("Server", exact=True).select_option("other")
     newest = page.get_by_label("PostgreSQL 9.6.24")
     expect(newest).to_be_checked()
@@ -281,7 +281,7 @@ def test_a_title_follows_the_choices_until_it_is_typed(page, live_server, ready_
     page.goto(f"{live_server.url}/campaigns/new/")
     title = page.get_by_label("Title")
     expect(title).to_have_value("Fixed-point read on db1")
-    page.get_by_label("Scenario").select_option("fixed-point-update")
+    page.get_by_label("Fixed-point update").check()
     expect(title).to_have_value("Fixed-point update on db1")
     page.get_by_label("Server", exact=True).select_option("other")
     expect(title).to_have_value("Fixed-point update on other")
@@ -404,7 +404,7 @@ def test_cores_and_arrangements_are_drawn_and_queued_with_the_rest(page, live_se
     page.goto(f"{live_server.url}/campaigns/new/")
     page.get_by_label("Clients").fill("2, 4")
     page.locator(".vary summary", has_text="CPU cores").click()
-    page.get_by_label("CPU cores").fill("1, 2")
+    page.get_by_role("textbox", name="CPU cores").fill("1, 2")
     page.locator(".vary summary", has_text="Arrangement").click()
     for name in ("one cluster", "one synchronous standby", "a connection pool in front"):
         page.get_by_label(name).check()

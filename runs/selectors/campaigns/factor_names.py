@@ -41,8 +41,8 @@ class Words:
         return replace(self, constant=same)
 
     def title(self, name: str) -> str:
-        """A factor's title; its name where nothing says more."""
-        return self.titles.get(name, name)
+        """A factor's title; what its name says where it is no scenario's."""
+        return self.titles.get(name) or term(name)
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
@@ -50,7 +50,7 @@ class Words:
 
     def named(self, name: str, level: Any) -> str:
         """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""
-        title = self.titles.get(name, "PostgreSQL" if name == "version" else name)
+        title = "PostgreSQL" if name == "version" else self.title(name)
         return f"{title} {self.level(name, level)}"
 
     def listed(self, levels: Mapping[str, Any]) -> str:
@@ -128,8 +128,8 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:
-    """The title of one factor; its name if the scenario has only data."""
-    return factor_titles(campaign).get(name, name) if name else ""
+    """The title of one factor; what its name says if the scenario has only data."""
+    return factor_titles(campaign).get(name) or term(name) if name else ""
 
 
 def constants(campaign: Campaign) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -65,6 +66,7 @@ __all__ = [
     "create",
     "delete",
     "design_of",
+    "draft_of",
     "edit",
     "enable",
     "fire_due",
@@ -99,19 +101,13 @@ def create(
     Raises ServiceError `not_executed` for results that BenchLab did not measure, and
     `no_such_time` for a time of day, weekday or time zone that does not exist.
     """
-    first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
-    if first is None or first.server is None:
-        raise ServiceError(
-            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
-        )
+    design, server = design_of(campaign), _first_server(campaign)
     schedule_times.check(weekdays, hour, minute, time_zone)
-    design = design_of(campaign)
     if not may_prioritise:
         design["priority"] = min(design["priority"], 0)
-    baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
     schedule = Schedule(
         title=title.strip() or campaign.title,
-        server=baseline or first.server,
+        server=server,
         kind=kind,
         draft=design,
         weekdays=sorted(set(weekdays)),
@@ -186,6 +182,26 @@ def fire_due() -> None:
             logger.exception("schedule %s could not be fired", schedule_id)
             with contextlib.suppress(Exception):
                 _give_up_this_time(schedule_id, error)
+
+
+def _first_server(campaign: Campaign) -> Server:
+    """The baseline of its servers. Raises ServiceError if BenchLab did not execute it."""
+    first = campaign.runs.filter(plan__isnull=False, server__isnull=False).first()
+    if first is None or first.server is None:
+        raise ServiceError(
+            "not_executed", _("Only a campaign that BenchLab executed can be queued again.")
+        )
+    baseline = Server.objects.filter(slug__in=campaign.factors.get(SERVER, ())[:1]).first()
+    return baseline or first.server
+
+
+def draft_of(campaign: Campaign) -> Draft:
+    """A campaign's design with what is installed now, for a person to change and queue.
+
+    Raises ServiceError as `create` does, and if a server or configuration was removed.
+    """
+    schedule = Schedule(server=_first_server(campaign), draft=design_of(campaign), time_zone="UTC")
+    return replace(_draft(schedule, ()), title=campaign.title)
 
 
 def design_of(campaign: Campaign) -> dict[str, Any]:

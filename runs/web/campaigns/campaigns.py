@@ -33,7 +33,7 @@ from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.web import pages
 from runs.web.archive import page as published_page
-from runs.web.campaigns import annotations, treatment_fields
+from runs.web.campaigns import annotations, duplicates, treatment_fields
 from runs.web.campaigns import page as campaign_page
 from runs.web.campaigns.forms import CampaignForm, project_of
 from runs.web.campaigns.matrix import matrix
@@ -141,7 +141,9 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
-    given = request.POST if request.method == "POST" else request.GET
+    given: QueryDict = request.POST if request.method == "POST" else request.GET
+    again = duplicates.asked(request) if request.method != "POST" else None
+    given = duplicates.with_place(given, again) if again else given
     servers = chosen_servers(given)
     if not servers:
         return render(request, "campaigns/form.html", {"section": "campaigns"})
@@ -151,7 +153,11 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         if reproduced:
             scenario = reproduced.scenario
         # A published design is scaled again for another server; other fields stay as typed.
-        initial = {**_kept(given, scenario, servers), **(reproduced.initial if reproduced else {})}
+        initial = {
+            **(duplicates.initial(again) if again else {}),
+            **_kept(given, scenario, servers),
+            **(reproduced.initial if reproduced else {}),
+        }
         form = CampaignForm(
             scenario=scenario, servers=servers, project=project_of(request), initial=initial
         )
@@ -285,6 +291,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "draft": draft,
         "can_show": floor.can_show(draft.repeats, rows) if floor else None,
         "compared_rows": rows,
+        "disk_bytes": max((design.needed_bytes(each) or 0 for each in design.parts), default=0),
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
         **told,

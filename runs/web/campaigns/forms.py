@@ -1,16 +1,18 @@
 """The form of a new campaign; its fields follow from the scenario and the server."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Campaign, Configuration, Installation, Server
-from runs.scenarios import arrangements, common_factors, registry
+from runs.models import Campaign, Configuration, Installation, PublishedNode, Server
+from runs.scenarios import arrangements, common_factors, registry, themes
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
@@ -18,9 +20,11 @@ from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
 from runs.services.configurations import configurations
+from runs.web.campaigns import treatment_fields
 from runs.web.campaigns.treatment_fields import (
     ChoicesField,
     ClientField,
+    ConfigurationField,
     ConfigurationsField,
     InstallationsField,
     LevelsField,
@@ -32,6 +36,18 @@ from runs.web.campaigns.treatment_fields import (
 )
 
 REPEATS = 3
+DIGITS = 10  # a key has fewer
+# Fields that most campaigns leave alone, in the groups that the page folds.
+SELDOM = {
+    "configurations": ("more_configurations",),
+    "settings": ("settings",),
+    "repeats": ("wanted_percent", "most_repeats", "is_a_a"),
+    "order": (
+        *("seed", "priority", "most_attempts", "remeasures", "leaves_out_doubtful"),
+        *("client", "generators", "cluster_servers"),
+    ),
+    "treatment": treatment_fields.NAMES,
+}
 
 
 class CampaignForm(TreatmentFields):
@@ -43,7 +59,7 @@ class CampaignForm(TreatmentFields):
     """
 
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
-    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
+    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"), widget=forms.RadioSelect)
     server = forms.ModelChoiceField(
         Server.objects.none(),
         label=gettext_lazy("Server"),
@@ -120,7 +136,7 @@ class CampaignForm(TreatmentFields):
         required=False,
         help_text=gettext_lazy("How often a run is started again when its server restarts."),
     )
-    configuration = forms.ModelChoiceField(
+    configuration = ConfigurationField(
         Configuration.objects.none(),
         label=gettext_lazy("PostgreSQL configuration"),
         required=False,
@@ -211,7 +227,7 @@ class CampaignForm(TreatmentFields):
         self.choice("more_servers").queryset = targets.exclude(pk=server.pk)
         for name in ("configuration", "more_configurations"):
             usable = projects.usable(Configuration.objects.all(), in_project=project)
-            self.choice(name).queryset = usable
+            self.choice(name).queryset = usable.filter(self._fits(name))
         self._offer_installations(dict(initial or {}))
         self.choice("client").queryset = server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False
@@ -231,10 +247,27 @@ class CampaignForm(TreatmentFields):
         for parameter in scenario.parameters:
             self.fields[parameter.name] = _number(parameter)
 
+    def _fits(self, name: str) -> Q:
+        """Own configurations, those that publications had in this scenario, and the chosen ones."""
+        published = PublishedNode.objects.filter(
+            table__campaign__scenario__slug=self.definition.slug
+        )
+        chosen = (
+            cast(QueryDict, self.data).getlist(name) if self.is_bound else self.initial.get(name)
+        )
+        keys = [str(each) for each in (chosen if isinstance(chosen, list) else [chosen]) if each]
+        return (
+            ~Q(origin=Configuration.Origin.PUBLISHED)
+            | Q(pk__in=published.values("configuration"))
+            | Q(slug__in=keys)
+            | Q(pk__in=[each for each in keys if each.isdecimal() and len(each) < DIGITS])
+        )
+
     def _offer_installations(self, initial: Mapping[str, Any]) -> None:
         if len(self.servers) == 1:
             present = self.servers[0].installations.filter(removed_at=None)
             self.choice("installations").queryset = present
+            self.choice("installations").versions = Counter(each.version for each in present)
             return
         field = VersionsField(
             label=_("PostgreSQL versions"),
@@ -264,6 +297,13 @@ class CampaignForm(TreatmentFields):
         """The fields of the scenario's factors, and whether they are choices."""
         factors = self.definition.factors
         return [(self[each.name], isinstance(each, ChoiceFactor)) for each in factors]
+
+    @property
+    def scenario_cards(self) -> list[tuple[Any, str]]:
+        """Each scenario to choose, and the question that it answers."""
+        questions = {each.slug: each.description for each in themes.THEMES}
+        told = [_(questions.get(each.slug, each.description)) for each in registry.every()]
+        return list(zip(self["scenario"], told, strict=True))
 
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
@@ -337,9 +377,12 @@ class CampaignForm(TreatmentFields):
         ]
 
     @property
-    def varied(self) -> dict[str, bool]:
-        """Which of the factors that no scenario has are in use."""
-        return {name: bool(self[name].value()) for name in ("more_configurations", "settings")}
+    def opened(self) -> dict[str, bool]:
+        """Which groups of fields that are seldom needed have something in them."""
+        return {
+            group: any(self[name].value() or self[name].errors for name in names)
+            for group, names in SELDOM.items()
+        }
 
     def reproduces(self) -> str:
         """The published campaign that the form began with."""

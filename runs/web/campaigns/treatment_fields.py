@@ -17,6 +17,7 @@ from runs.scenarios.definition import Factor
 from runs.selectors.archive import versions as releases
 from runs.services.campaigns import treatments
 from runs.services.servers.tools import installed
+from runs.templatetags.formats import named
 from runs.tools.pgbench import version_text
 
 EVIDENCE = ("profile", "waits", "statements", "io", "syscalls", "stacks", "instructions")
@@ -190,13 +191,14 @@ class ClientField(forms.ModelChoiceField):  # type: ignore[type-arg]
 
 
 class InstallationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """The installations of a server, with their folders."""
+    """The installations of a server, with their folders where a version has several builds."""
 
     widget = forms.CheckboxSelectMultiple
+    versions: Mapping[str, int] = {}
 
     def label_from_instance(self, obj: Any) -> str:
-        """Version and folder: two builds of one version differ by it."""
-        return f"{obj} · {obj.bindir}"
+        """The version; two builds of one version differ by their folder."""
+        return f"{obj} · {obj.bindir}" if self.versions.get(obj.version, 2) > 1 else str(obj)
 
 
 class VersionsField(forms.MultipleChoiceField):
@@ -262,6 +264,14 @@ class SettingsField(forms.CharField):
         return found
 
 
+class ConfigurationField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """A configuration to choose."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Its name in the reader's language."""
+        return named(obj)
+
+
 class ConfigurationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Configurations to tick."""
 
@@ -269,7 +279,7 @@ class ConfigurationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-
 
     def label_from_instance(self, obj: Any) -> str:
         """Its name in the reader's language."""
-        return _(obj.name)
+        return named(obj)
 
 
 def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:

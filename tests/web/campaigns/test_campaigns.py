@@ -10,16 +10,18 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.utils.translation import override
 
-from runs.models import Campaign, Run
+from runs.models import Campaign, Configuration, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
 from runs.selectors.campaigns import factor_names
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.summary import of_table
+from runs.services import archive
 from runs.services.campaigns import scenarios, summaries
 from runs.web import pages
 from runs.web.campaigns.treatment_fields import ChoicesField
 from tests import factories
+from tests.web.test_browser import SAMPLE
 
 pytestmark = pytest.mark.django_db
 
@@ -139,6 +141,43 @@ def test_a_choice_keeps_what_was_typed(member, ready_server):
     page = member.get("/campaigns/new/?server=db1&clients=8,16&scale=20").content.decode()
     assert 'value="8,16"' in page
     assert 'name="scale" value="20"' in page
+
+
+def test_a_campaign_is_duplicated_as_a_form_to_change(member, ready_server):
+    given = draft(ready_server, clients="3, 5", repeats="4", wanted_percent="2", most_repeats="9")
+    given |= {"settings": "work_mem: 4MB, 8MB", "profile": "on"}
+    slug = member.post("/campaigns/new/", given).url.strip("/").split("/")[-1]
+    link = f"/campaigns/new/?again={slug}"
+    assert link in member.get(f"/campaigns/{slug}/").content.decode()
+    page = member.get(link)
+    form = page.context["form"]
+    assert page.context["draft"] is not None, page.context["complaints"]
+    names = ("clients", "repeats", "wanted_percent", "most_repeats", "settings", "profile")
+    found = {name: form[name].value() for name in names}
+    assert found == {
+        "clients": "3, 5",
+        "repeats": 4,
+        "wanted_percent": 2,
+        "most_repeats": 9,
+        "settings": "work_mem: 4MB, 8MB",
+        "profile": True,
+    }
+    chosen = {str(each) for each in form["installations"].value()}
+    assert chosen == {str(each) for each in given["installations"]}
+    assert form["title"].value() == f"{given['title']}, again"
+
+
+def test_only_configurations_that_fit_the_scenario_are_offered(member, ready_server):
+    archive.load(files=[SAMPLE])
+    published = set(Configuration.objects.filter(origin="published").values_list("name", flat=True))
+    assert published
+
+    def offered(scenario):
+        form = member.get(f"/campaigns/new/?scenario={scenario}").context["form"]
+        return {str(label) for _value, label in form["configuration"].field.choices} & published
+
+    assert offered("fixed-point-read") == published
+    assert offered("block-size") == set()
 
 
 def test_the_estimate_follows_the_form(member, ready_server):
@@ -584,7 +623,7 @@ def test_the_chart_of_a_wide_campaign_has_the_lines_of_the_rows_shown(client, wi
     (figure,) = re.findall(r'<script type="application/json">(.*?)</script>', second)
     names = [trace["name"] for trace in json.loads(figure)["data"]]
 
-    assert names[0] == "16.14 · fillfactor 85"
+    assert names[0] == "16.14 · Fill factor 85"
     assert len(names) == 30
 
 

@@ -109,7 +109,7 @@ def test_a_visitor_steers_nothing(client, campaign, path):
 def test_a_servers_page_and_the_form_say_what_repeats_can_show(member, finished_campaign):
     Run.objects.update(hardware=Server.objects.get().hardware)
     assert "3 repeats can show" in shown(member, "/servers/db1/")
-    assert "3 repeats on this server can show" in shown(member, "/campaigns/new/?server=db1")
+    assert "Finds a difference of" in shown(member, "/campaigns/new/?server=db1")
 
 
 def test_a_server_that_has_measured_nothing_says_how_to_learn_its_noise(member, ready_server):
