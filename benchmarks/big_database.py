@@ -1,11 +1,13 @@
 """A results database of the size that the budgets are for: campaigns, runs, measurements.
 
-Half a thousand campaigns over versions were executed here, and CI has uploaded the rest. Written by
+Half a thousand campaigns over versions were executed here, and CI has uploaded the rest. The newest
+two fifths of all runs are those of private projects, of which `member` is in the first. Written by
 PostgreSQL itself: through the application it would take hours.
 """
 
 from collections.abc import Callable, Sequence
 
+from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -30,6 +32,7 @@ MEASUREMENTS = 10  # of each run
 OF_UPLOAD = {"clients": CLIENTS[:5]}
 REVISIONS, REPEATS_OF_UPLOAD = 200, 5
 CELLS_AT_ONCE = 2000
+PRIVATE_PROJECTS, PRIVATE_PART = 40, 0.4
 
 CELLS = """
 INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, version)
@@ -53,7 +56,8 @@ SELECT campaign.id, row_number() OVER (PARTITION BY campaign.id ORDER BY revisio
        jsonb_array_elements(factors -> 'clients') WITH ORDINALITY AS clients (level, place),
        jsonb_build_object('clients', clients.level) AS levels,
        runs_revision revision
- WHERE campaign.origin = 'uploaded'
+ WHERE campaign.origin = 'uploaded' AND revision.project_id = campaign.project_id
+ ORDER BY campaign.id, revision.id, place
 """
 REVISION_ROWS = """
 INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)
@@ -65,14 +69,15 @@ RUNS = """
 INSERT INTO runs_run (campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,
                       attempt, hardware_id, environment_id, server_version, tool_name,
                       tool_version, quality, external_id, labels, queued_at, started_at,
-                      finished_at, cell_version, cell_major)
+                      finished_at, cell_version, cell_major, is_public, private_project)
 SELECT campaign.id, cell.id, repeat,
        row_number() OVER (PARTITION BY campaign.id ORDER BY hashint8(cell.id * 100 + repeat)),
        origin, 'finished', '', '', '', 1, %s, %s, cell.version, 'pgbench', '18.1', '[]', '', '{}',
-       at, at, at + interval '5 minutes', cell.version, runs_major(cell.version)
+       at, at, at + interval '5 minutes', cell.version, runs_major(cell.version),
+       campaign.is_public, CASE WHEN NOT campaign.is_public THEN campaign.project_id END
   FROM runs_campaign campaign JOIN runs_cell cell ON cell.campaign_id = campaign.id,
        generate_series(1, campaign.repeats) AS repeat,
-       coalesce(now() - cell.id * interval '1 minute') AS at
+       coalesce(now() - ((SELECT max(id) FROM runs_cell) - cell.id) * interval '1 minute') AS at
  WHERE campaign.origin IN ('executed', 'uploaded')
  ORDER BY cell.id, repeat
 """
@@ -108,12 +113,17 @@ def build(runs: int) -> None:
     """
     project = projects.default()
     executed = _executed(project, campaigns=max(1, runs // 2000))
-    uploads = (runs - executed) // (len(OF_UPLOAD["clients"]) * REVISIONS * REPEATS_OF_UPLOAD)
-    _uploaded(project, max(1, uploads))
+    of_one = len(OF_UPLOAD["clients"]) * REVISIONS * REPEATS_OF_UPLOAD
+    private = int(runs * PRIVATE_PART) // of_one
+    _uploaded(project, range(max(1, (runs - executed) // of_one - private)))
+    owners = _private_projects(private)
+    for number in range(private):
+        _uploaded(owners[number % len(owners)], range(number, number + 1), name="private")
     with connection.cursor() as cursor:
         cursor.execute("SET session_replication_role = replica")
         cursor.execute("SELECT setseed(0.5)")
-        cursor.execute(REVISION_ROWS, [project.pk, REVISIONS, REVISIONS])
+        for each in (project, *owners):
+            cursor.execute(REVISION_ROWS, [each.pk, REVISIONS, REVISIONS])
         cursor.execute(CELLS)
         cursor.execute(UPLOADED_CELLS)
         cursor.execute(RUNS, [_hardware().pk, _environment().pk])
@@ -180,12 +190,27 @@ def _executed(project: Project, *, campaigns: int) -> int:
     return sum(3 * len(v) * len(c) * len(s) for _slug, v, c, s in shapes)
 
 
-def _uploaded(project: Project, campaigns: int) -> None:
+def _private_projects(campaigns: int) -> list[Project]:
+    """As many as have a campaign, and a member of the first."""
+    made = [
+        projects.create(slug=f"private-{number:02}", is_public=False)
+        for number in range(min(PRIVATE_PROJECTS, campaigns))
+    ]
+    member = User.objects.create(username="member")
+    User.objects.create(username="administrator", is_superuser=True)
+    if made:
+        made[0].memberships.create(user=member)
+    return made
+
+
+def _uploaded(project: Project, numbers: range, *, name: str = "ci") -> None:
     scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
     factors = {name: list(levels) for name, levels in OF_UPLOAD.items()}
     Campaign.objects.bulk_create(
-        _campaign(project, f"ci-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors)
-        for number in range(campaigns)
+        _campaign(
+            project, f"{name}-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors
+        )
+        for number in numbers
     )
 
 

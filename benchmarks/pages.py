@@ -1,6 +1,7 @@
 """What each page costs in a large results database.
 
     .venv/bin/python -m benchmarks.pages [--runs 200000] [--rounds 20] [--only WORD] [--folder F]
+        [--reader anonymous | member | administrator]
         [--afresh | --fresh-process] [--finishing CAMPAIGN | --at-work CAMPAIGN]
 
 Starts an embedded PostgreSQL and Redis, fills the database (ten measurements a run), and asks for
@@ -53,6 +54,7 @@ class Page:
     is_poll: bool = False
 
 
+ANONYMOUS = "anonymous"
 TWELVE = "/compare/?s=versus"
 PAGES = (
     Page("first page", "/", LIST, PAGE_BYTES),
@@ -96,6 +98,8 @@ PAGES = (
     Page("API: runs of a campaign", "/api/v1/runs/?campaign=ci-0000", LIST),
     Page("API: hardware", "/api/v1/hardware/", LIST),
     Page("API: measurements", "/api/v1/measurements/", LIST),
+    Page("API: measurements, tps", "/api/v1/measurements/?metric=tps", LIST),
+    Page("changes", "/changes/", LIST),
     Page("API: measurements, filtered", "/api/v1/measurements/?campaign=wide&metric=tps", LIST),
     Page("export.csv, 6,000 runs", "/campaigns/wide/export.csv"),
     Page("export.json, 6,000 runs", "/campaigns/wide/export.json"),
@@ -136,19 +140,29 @@ def main() -> None:
         print("|---|--:|--:|--:|--:|--:|--:|--:|--:|---|")
         for page in PAGES:
             if options.only in page.name:
-                print(_line(page, _cost(page, options.rounds, change)), flush=True)
+                cost = _cost(page, options.rounds, change, options.reader)
+                print(_line(page, cost), flush=True)
 
 
 def _nothing() -> None:
     pass
 
 
-def _cost(page: Page, rounds: int, change: Callable[[], None]) -> Cost:
-    from django.db import connection  # noqa: PLC0415
+def _client(reader: str) -> Any:
+    from django.contrib.auth.models import User  # noqa: PLC0415
     from django.test import Client  # noqa: PLC0415
-    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
 
     client = Client(raise_request_exception=True)
+    if reader != ANONYMOUS:
+        client.force_login(User.objects.get(username=reader))
+    return client
+
+
+def _cost(page: Page, rounds: int, change: Callable[[], None], reader: str) -> Cost:
+    from django.db import connection  # noqa: PLC0415
+    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
+
+    client = _client(reader)
     path = page.path.format(run=_newest_executed())
     headers = _headers_of_a_poll(client, path) if page.is_poll else {}
 
@@ -333,6 +347,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--only", default="", help="pages whose name has this")
     parser.add_argument("--afresh", action="store_true", help="keep no answers between requests")
+    parser.add_argument(
+        "--reader", choices=(ANONYMOUS, "member", "administrator"), default=ANONYMOUS
+    )
     parser.add_argument("--fresh-process", action="store_true", help="only first requests")
     parser.add_argument("--finishing", default="", help="the campaign that is at work")
     parser.add_argument("--at-work", default="", help="the same, but none of its runs finishes")
