@@ -211,10 +211,13 @@ WHOLE = (
 # What these find lies behind newer rows of private projects, which they read: measurements do not
 # say by themselves whether everybody may see them, and neither do the cells of a level.
 BEHIND = (
-    "/api/v1/measurements/?metric=tps",
     "/api/v1/measurements/?origin=executed",
-    "/api/v1/hardware/{hardware}/",
+    "/api/v1/measurements/?version=18.1",
+    *("/api/v1/hardware/{hardware}/", "/hardware/{hardware}/", "/hardware/?after={hardware}"),
     "/archive/figures/{published}/{place}/",
+    # What many rows have is read among newer ones that have it not.
+    *("/api/v1/runs/?validity=valid", "/api/v1/runs/?origin=uploaded"),
+    "/api/v1/measurements/?origin=uploaded",
 )
 # The verdict of a commit in a campaign with a long history, of which two commits are read.
 VERDICTS = (
@@ -254,6 +257,7 @@ OF_SHAPES: Mapping[str, str] = {
     ),
     "/campaigns/machines-00000/": "machines",
     "/projects/": "projects",
+    **dict.fromkeys(("/projects/default/people/", "/tokens/"), "users"),
     # Of a campaign by name, what does not grow.
     **dict.fromkeys(
         (
@@ -271,7 +275,8 @@ SAME = {"cursor", "page_size", "format", "lang"}
 # machines, in the cells of a version or in each campaign: a thousand campaigns are some thirty
 # buffers, a thousand machines some twenty, and ten thousand cells of a version some three hundred.
 COUNTS = (
-    *("/compare/?q=16.11", "/compare/?q=ci-long"),
+    *("/compare/?q=16.11", "/compare/?q=ci-long", "/compare/?q=nothing", "/compare/?q=lab-00000"),
+    *("/compare/?q=&in_topology=single", "/workloads/own-0/", "/workloads/own-0/?version=1"),
     *("/compare/?q=&in_hardware=cost", "/compare/?q=&in_hardware=rare"),
     "/compare/?q=&in_hardware=rare&in_origin=uploaded",
     "/compare/?q=&in_hardware=rare&in_topology=single",

@@ -384,8 +384,9 @@ def _make_few(project: Any) -> None:
         )  # fmt: skip
         Webhook.objects.create(project=project, url="https://example.org/", events=["change"])
     observation = Observation.objects.create(
-        slug="autumn", title="Autumn", server=_server(), designs=[], anchor="16", project=project
-    )
+        slug="autumn", title="Autumn", server=_server(), anchor="16", project=project,
+        designs=[{"scenario": "fixed-point-read", "levels": {}, "parameters": {}}],
+    )  # fmt: skip
     for year in ("2025", "2026"):
         Edition.objects.create(observation=observation, label=year)
     for kind in (ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.TRIAL):

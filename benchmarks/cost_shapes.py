@@ -21,7 +21,7 @@ from runs.services.campaigns.summaries import SUMMARISE
 
 # One part of each.
 PRIVATE, PROJECTS, SMALL, CELLS, REPEATS, COMMITS, SERIES = 8, 4, 40, 40, 25, 40, 6
-FAILED, MESSAGE, MACHINES, USERS = 12, 400, 40, 20
+FAILED, MESSAGE, MACHINES, USERS = 12, 400, 2, 20
 COMMITS_OF_EACH, PARTS = 4, 10
 
 # Of uploads a cell is a commit of a series, of other campaigns a scale. Numbers count from 0.
@@ -224,7 +224,7 @@ AXES: Mapping[str, Callable[[int, int], None]] = {
 @contextmanager
 def parts_of(size: int) -> Iterator[None]:
     """Parts that are so many times as large, but no longer messages."""
-    names = (*("PRIVATE", "PROJECTS", "SMALL", "CELLS", "REPEATS", "COMMITS"),)
+    names = (*("PRIVATE", "PROJECTS", "SMALL", "CELLS", "REPEATS", "COMMITS", "MACHINES"),)
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(mock.patch.dict(globals(), {name: size * globals()[name]}))

@@ -195,15 +195,9 @@ class Run(models.Model):
                 condition=models.Q(cell_major__in=[f"9.{minor}" for minor in range(7)]),
                 name="run_of_nine",
             ),
-            models.Index(
-                fields=["state", "-id"], condition=~models.Q(state="finished"), name="run_by_state"
-            ),
+            *_listed("state", ~models.Q(state="finished"), name="state"),
             *_listed("origin", ~models.Q(origin="uploaded"), name="origin"),
-            models.Index(
-                fields=["validity", "-id"],
-                condition=~models.Q(validity=""),
-                name="run_by_validity",
-            ),
+            *_listed("validity", ~models.Q(validity=""), name="validity"),
             *_listed("server", models.Q(server__isnull=False), name="server"),
             *_listed("hardware", models.Q(hardware__isnull=False), name="hardware"),
             models.Index(

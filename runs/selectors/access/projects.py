@@ -115,8 +115,14 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     fields = ["pk", *(name for name in names if name != "pk")]
     parts = [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
     first, *others = (part.values_list(*fields)[:number] for part in parts)
-    found = first.union(*others, all=True).order_by(*order)[:number]
-    return seen.filter(pk__in=[key for key, *_values in found])
+    found = list(first.union(*others, all=True).order_by(*order)[:number])
+    # By the run as well: the keys of measurements have an index of ranges only.
+    beside = {
+        f"{name}__in": [row[fields.index(name)] for row in found]
+        for name in names
+        if name.endswith("_id")
+    }
+    return seen.filter(pk__in=[key for key, *_values in found], **beside)
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:

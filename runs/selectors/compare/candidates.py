@@ -27,6 +27,8 @@ from runs.selectors.compare import series_cells
 from runs.selectors.compare.series_cells import SeriesKey, level_text
 
 MOST_CAMPAIGNS = 8
+# Of the newest that match, whether they have figures at all.
+MOST_LOOKED_AT = 64
 # A campaign that leaves more than these open is narrowed on the compare page itself.
 MOST_SERIES = 16
 MOST_WORDS = 6
@@ -67,7 +69,7 @@ class CandidateFilters:
 def candidates(
     words: str, filters: CandidateFilters | None = None, *, reader: Reader
 ) -> list[Candidate]:
-    """The newest campaigns that have all the words, at most MOST_CAMPAIGNS. Two queries.
+    """The newest campaigns that have all the words, at most MOST_CAMPAIGNS. Three queries.
 
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
@@ -76,13 +78,19 @@ def candidates(
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_says(word))
     found = _filtered(found, filters or CandidateFilters())
-    # Not Exists: of many small campaigns PostgreSQL then reads every cell there is.
-    summaries = CellSummary.objects.filter(cell__campaign=OuterRef("pk")).order_by()
-    measured = found.alias(figure=Subquery(summaries.values("pk")[:1])).exclude(figure=None)
-    related = measured.select_related("scenario", "topology", "published").order_by("-pk")
-    listed = list(projects.newest(related, to=reader, number=MOST_CAMPAIGNS))
+    newest = projects.newest(found.order_by("-pk"), to=reader, number=MOST_LOOKED_AT)
+    listed = _measured(list(newest.values_list("pk", flat=True)))
     levels = _levels(listed)
     return [_candidate(campaign, levels[campaign.pk]) for campaign in listed]
+
+
+def _measured(keys: Sequence[int]) -> list[Campaign]:
+    """The newest of these campaigns that have figures. One query."""
+    # Not Exists: of many small campaigns PostgreSQL then reads every cell there is.
+    summaries = CellSummary.objects.filter(cell__campaign=OuterRef("pk")).order_by()
+    found = Campaign.objects.filter(pk__in=keys).alias(figure=Subquery(summaries.values("pk")[:1]))
+    related = found.exclude(figure=None).select_related("scenario", "topology", "published")
+    return list(related.order_by("-pk")[:MOST_CAMPAIGNS])
 
 
 def _says(word: str) -> Q:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
@@ -209,7 +210,10 @@ def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     # PostgreSQL reads only a profile's runs, and stops at the limit.
     own = Run.objects.filter(hardware=OuterRef("pk"), state=Run.State.FINISHED).order_by()
     here = own.exclude(origin=Origin.PUBLISHED)
-    first = ArraySubquery(projects.visible(here, to=to).values("pk")[:MOST_COUNTED])
+    seen = here.exclude(campaign__in=projects.hidden_campaigns(to))
+    if isinstance(to, AnonymousUser):
+        seen = seen.filter(is_public=True)
+    first = ArraySubquery(seen.values("pk")[:MOST_COUNTED])
     counted = Func(first, function="cardinality", output_field=IntegerField())
     profiles = HardwareProfile.objects.filter(pk__in=keys).order_by()
     return dict(profiles.annotate(number=counted).values_list("pk", "number"))

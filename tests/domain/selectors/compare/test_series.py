@@ -199,11 +199,11 @@ def test_a_campaign_without_a_result_is_not_offered():
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_candidates_take_two_queries(count, django_assert_num_queries):
+def test_candidates_take_three_queries(count, django_assert_num_queries):
     for number in range(count):
         finished(f"c-{number}")
 
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         assert len(candidates.candidates("16", reader=ANYBODY)) == count
 
 
