@@ -1,7 +1,7 @@
 """Addresses of the REST API."""
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
 from runs.api.access import AuditDoor
@@ -21,6 +21,7 @@ from runs.api.histories import HistoryDoor
 from runs.api.observations import ObservationDoor
 from runs.api.runs import RunDoor
 from runs.api.schedules import ScheduleDoor
+from runs.api.schema_view import SchemaView
 from runs.api.servers import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 
@@ -56,7 +57,7 @@ urlpatterns = [
     path("v1/preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
     path("v1/trials/", TrialDoor.as_view(), name="trial"),
     path("v1/trials/<uuid:check_id>/", TrialCheckDoor.as_view(), name="trial-check"),
-    path("v1/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("v1/schema/", SchemaView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),
     # Only with a slash at the end, so that an address without one is still led to that with one.

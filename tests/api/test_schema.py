@@ -3,6 +3,7 @@
 import pytest
 import schemathesis
 import yaml
+from django.core.cache import cache
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import call_command
 from django.core.signals import request_finished, request_started
@@ -124,6 +125,21 @@ def test_a_page_of_results_is_described_as_it_comes(schema):
     page = schema["components"]["schemas"]["PaginatedCampaignList"]
 
     assert set(page["properties"]) == {"results", "next"}
+
+
+def test_what_is_costly_and_public_is_made_once(client, monkeypatch, db):
+    """The description of a release, and the archive until a publication is loaded."""
+    cache.clear()
+    for address, made_by in (
+        ("/api/v1/schema/", "runs.api.schema_view.SchemaGenerator.get_schema"),
+        ("/archive/data.zip", "runs.selectors.archive.data_package.write"),
+    ):
+        first = client.get(address)
+        monkeypatch.setattr(made_by, None)
+        again = client.get(address)
+        assert again.getvalue() == first.getvalue()
+        unchanged = client.get(address, headers={"if-none-match": first.headers["ETag"]})
+        assert unchanged.status_code == 304, address
 
 
 def test_the_schema_is_served(client):

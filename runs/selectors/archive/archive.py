@@ -12,6 +12,7 @@ from django.db.models import (
     BooleanField,
     Count,
     ExpressionWrapper,
+    Max,
     Model,
     OuterRef,
     Prefetch,
@@ -237,6 +238,12 @@ def choices(
         )
         for name, found in labels.items()
     }
+
+
+def version() -> str:
+    """What changes when a publication is loaded, or goes. One query."""
+    found = Source.objects.aggregate(number=Count("pk"), loaded=Max("loaded_at"))
+    return f"{found['number']}-{found['loaded']:%Y%m%d%H%M%S%f}" if found["number"] else "0"
 
 
 def sources() -> QuerySet[Source]:

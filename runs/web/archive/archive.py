@@ -1,5 +1,7 @@
 """The archive: publications on a time line, their tables, and where the print errs."""
 
+from base64 import b64decode, b64encode
+from io import BytesIO
 from typing import Any
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
@@ -7,9 +9,9 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import etag, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
@@ -141,9 +143,20 @@ def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
 
 
 @require_safe
+@etag(lambda request: f'"{caching.code()}-{archive.version()}-{get_language()}"')
 def archive_data(request: HttpRequest) -> FileResponse:
-    """The complete archive as one file that can be cited: a Frictionless data package."""
-    file = data_package.write(address=request.build_absolute_uri(reverse("archive")))
+    """The complete archive as one file that can be cited: a Frictionless data package.
+
+    Made once after a publication was loaded.
+    """
+    address = request.build_absolute_uri(reverse("archive"))
+
+    def make() -> str:
+        with data_package.write(address=address) as file:
+            return b64encode(file.read()).decode()
+
+    kept = caching.answer(("archive", address), archive.version(), make)
+    file = BytesIO(b64decode(kept))
     return FileResponse(file, as_attachment=True, filename=data_package.FILE_NAME)
 
 
