@@ -6,6 +6,7 @@ and its time profile go through the adapter of uploads, so that both doors read 
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,9 +75,33 @@ def _lines(row: Row) -> list[str]:
 
 
 def _profile(database: sqlite3.Connection, job: str) -> str:
-    """The times of all users together, as `job ... timing` prints them."""
-    rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ? AND summary = 1", job)
-    return json.dumps({row["procname"]: {k: str(v) for k, v in row.items()} for row in rows}) + "\n"
+    """The times of all users together, as `job ... timing` prints them.
+
+    To 5.0 the row for all users is a copy of the last one's: then calls, averages and bounds come
+    from the users' own rows, and there are no percentiles.
+    """
+    rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ?", job)
+    users: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if not row["summary"]:
+            users[row["procname"]].append(row)
+    found = {}
+    for row in rows:
+        own = users[row["procname"]]
+        if row["summary"]:
+            is_copy = len(own) > 1 and any(row["calls"] == each["calls"] for each in own)
+            found[row["procname"]] = _together(own) if is_copy else row
+    return json.dumps({k: {n: str(v) for n, v in row.items()} for k, row in found.items()}) + "\n"
+
+
+def _together(users: list[Row]) -> Row:
+    calls = sum(row["calls"] for row in users)
+    return {
+        "calls": calls,
+        "min_ms": min(row["min_ms"] for row in users),
+        "avg_ms": sum(row["avg_ms"] * row["calls"] for row in users) / calls if calls else 0.0,
+        "max_ms": max(row["max_ms"] for row in users),
+    }
 
 
 def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesReading]:

@@ -1,7 +1,8 @@
 """HammerDB's log: the result of a timed TPROC-C run, its virtual users, and the time profile.
 
 Sources: the manual (CLI, "Timed test", "Time profiling with xtprof") and published logs of 3.1 to
-6.0. To 3.1 the result gives TPM before NOPM.
+6.0. To 3.1 the result gives TPM before NOPM. In the profile of 4.x and 5.0 the summary counts each
+call twice: calls are those of the users. A profile's file has those of earlier runs above its own.
 """
 
 import re
@@ -29,7 +30,8 @@ _SETTINGS = re.compile(
 )
 _FAILED_USER = re.compile(r"(?P<user>[0-9]{1,9}):FINISHED FAILED")
 _ERROR = re.compile(r"Error in Virtual User [0-9]{1,9}: ?.*")
-_SUMMARY = re.compile(r">>>>> SUMMARY OF [0-9]{1,9} ACTIVE VIRTUAL USERS : .*")
+_SUMMARY = re.compile(r">>>>> SUMMARY OF (?P<users>[0-9]{1,9}) ACTIVE VIRTUAL USERS : .*")
+_REPORT = re.compile(r"(?:\w{1,20} )?Hammerdb Time Profile (?:Log|Report) @ .*", re.IGNORECASE)
 _USER_PROFILE = re.compile(r">>>>> VIRTUAL USER [0-9]{1,9} : .*")
 _PROCEDURE = re.compile(r">>>>> PROC: (?P<name>[A-Z0-9]{1,20}(?:_[A-Z0-9]{1,20})?)")
 _PROFILE_VALUE = re.compile(rf"(?P<name>[A-Z0-9]{{2,5}}): (?P<value>{_MS}|{_COUNT})(?:ms|%)?")
@@ -43,7 +45,9 @@ _SILENT = re.compile(
     r"|Vuser [0-9]+ created.*|[0-9]+ Virtual Users Created.*|vudestroy success|Taking .*|\+[-+]*"
     r"|Timestamp [0-9]+ @ .*|Copyright .*|Type \"help\".*|Initialized .*"
     r"|Changed .*|Value .*|Database set .*|Script .*|The xml is .*"
-    r"|Hammerdb (?:Time Profile )?Log @ .*|(?:Checkpoint|Vacuum) .*|[0-9]+"
+    r"|Hammerdb Log @ .*|(?:Checkpoint|Vacuum) .*|[0-9]+"
+    r"|Initializing xtprof time profiler|Gathering timing data .*|Calculating timings\.\.\."
+    r"|Writing timing data to .*|Benchmark set to .*"
     r"|TRANSACTION RESPONSE TIMES|TRANSACTION COUNT|HAMMERDB RESULT"
     r"|[0-9A-F]{24}|[-0-9]{10} [0-9:]{8})"  # of a job's result: its id and time
 )
@@ -60,6 +64,8 @@ class Log:
     profile: dict[str, dict[str, float]] = field(default_factory=dict)
     known_lines: int = 0
     unknown_lines: list[str] = field(default_factory=list)
+    calls: dict[str, float] = field(default_factory=dict)  # of all users that are printed
+    printed_users: int = 0
     in_summary: bool = False
     procedure: str | None = None
 
@@ -106,12 +112,18 @@ def _take_failure(line: str, said: str, log: Log) -> None:
 
 
 def _take_profile(said: str, log: Log) -> bool:
-    if _SUMMARY.fullmatch(said):
+    if _REPORT.fullmatch(said):
+        log.profile.clear()
+        _forget_users(log)
+    elif summary := _SUMMARY.fullmatch(said):
         log.in_summary = True
+        if int(summary["users"]) != log.printed_users:
+            _forget_users(log)
     elif _USER_PROFILE.fullmatch(said):
         log.in_summary, log.procedure = False, None
+        log.printed_users += 1
     elif procedure := _PROCEDURE.fullmatch(said):
-        log.procedure = procedure["name"] if log.in_summary else None
+        log.procedure = procedure["name"]
     elif said.startswith(("CALLS: ", "P99: ")):
         _take_times(said, log)
     else:
@@ -119,8 +131,19 @@ def _take_profile(said: str, log: Log) -> bool:
     return True
 
 
+def _forget_users(log: Log) -> None:
+    log.calls.clear()
+    log.printed_users = 0
+
+
 def _take_times(said: str, log: Log) -> None:
-    if log.procedure:
-        values = log.profile.setdefault(log.procedure, {})
-        for found in _PROFILE_VALUE.finditer(said):
-            values[found["name"].lower()] = float(found["value"])
+    if not log.procedure:
+        return
+    given = {each["name"].lower(): float(each["value"]) for each in _PROFILE_VALUE.finditer(said)}
+    if not log.in_summary:
+        calls = log.calls.get(log.procedure, 0.0) + given.get("calls", 0.0)
+        log.calls[log.procedure] = calls
+        return
+    if log.calls.get(log.procedure):
+        given |= {"calls": log.calls[log.procedure]} if "calls" in given else {}
+    log.profile.setdefault(log.procedure, {}).update(given)

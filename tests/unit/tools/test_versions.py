@@ -66,6 +66,17 @@ def test_a_version_that_ran_here_is_read(tool, name):
     assert (reading.status, reading.reasons) == ("finished", ())
 
 
+def test_a_profile_is_of_its_own_run_as_the_job_has_it():
+    """The file has two runs, and its summary counts each call twice."""
+    files = {name: sample("hammerdb", f"4.9_{name}") for name in ("timed.log", "xtprofile.log")}
+    of_log = figures(registry.find("hammerdb").read(files))
+    of_job = figures(read("hammerdb", "4.9_job.txt"))
+
+    assert (of_job["nopm"], of_job["neword_calls"]) == (13123, 13222)
+    assert of_log.keys() == of_job.keys()
+    assert of_log == pytest.approx(of_job, abs=0.0011)  # the summary truncates
+
+
 def test_aggregates_are_no_benchmarks():
     for name in ("1.4_repeated.json", "1.4_aggregates_only.json", "1.9_aggregates_only.json"):
         assert set(figures(read("google_benchmark", name))) == {

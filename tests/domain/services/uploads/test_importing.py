@@ -153,6 +153,10 @@ def hammerdb(folder):
             ('A1', 1, '4 Active Virtual Users configured'),
             ('A1', 1, 'TEST RESULT : System achieved 18342 NOPM from 42427 PostgreSQL TPM'),
             ('B2', 1, 'Beginning rampup time of 2 minutes');
+        INSERT INTO JOBTIMING VALUES
+            ('A1', 4, 'PAYMENT', 200, 1, 3, 20, 600, 15, 9, 2, 3, 40, 1, 9),
+            ('A1', 2, 'PAYMENT', 100, 0.5, 6, 30, 600, 25, 9, 2, 3, 40, 0, 9),
+            ('A1', 3, 'PAYMENT', 200, 1, 3, 20, 600, 15, 9, 2, 3, 40, 0, 9);
         INSERT INTO JOBTIMING VALUES ('A1', 2, 'NEWORD', 53589, 1.251, 4.257, 126.83, 228145.1,
             14.536, 7.009, 3.849, 3230.18, 54.171, 1, 420772.0);
         INSERT INTO JOBTCOUNT VALUES ('A1', 41000, 'tpm', '2025-01-01 10:00:10'),
@@ -337,6 +341,18 @@ def test_settings_monitors_and_series_come_along(tmp_path):
         "tps": ("tps", [1, 2, 3, 4, 5]),
         "disk_read_sda": ("kB/s", [1024, 2048, 3072, 4096, 5120]),
         "monitor_dirty": ("", [1, 2, 3, 4, 5]),
+    }
+
+
+def test_what_hammerdb_copies_of_its_last_user_is_added_up(tmp_path):
+    imported("hammerdb", hammerdb(tmp_path))
+
+    found = dict(Run.objects.get().measurements.values_list("metric__name", "value"))
+    assert {name: value for name, value in found.items() if name.startswith("payment")} == {
+        "payment_calls": 300,
+        "payment_latency_minimum": 0.5,
+        "payment_latency_average": 4,
+        "payment_latency_max": 30,
     }
 
 
