@@ -87,7 +87,8 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     """
     cells = _cells(a, b, reader)
     obstacle = _obstacle(cells[a], cells[b])
-    has_records = obstacle in {"", "other_machine"}
+    # Of other loads the parts say where the time goes, though nothing can be put back.
+    has_records = obstacle in {"", "other_machine", "other_load"}
     found = sides.of_cells([cells[a], cells[b]]) if has_records else {}
     of_a, of_b = found.get(a), found.get(b)
     difference = None

@@ -15,7 +15,7 @@ OBSTACLES = {
     "same_cell": gettext_lazy("This is one cell, and no difference."),
     "published": gettext_lazy("Nobody recorded where the time of a published figure went."),
     "uploaded": gettext_lazy("Nobody recorded where the time of an uploaded run went."),
-    "other_load": gettext_lazy("The two measured another load: that is the difference."),
+    "other_load": gettext_lazy("The load differs: %(b)s against %(a)s."),
     "other_machine": gettext_lazy(
         "The two were measured on other machines: no ablation can take that back."
     ),
@@ -111,7 +111,7 @@ def sentence(found: Explanation) -> str:
 
 def _sentences(found: Explanation) -> Iterator[str]:
     if found.obstacle:
-        yield str(OBSTACLES[found.obstacle])
+        yield str(OBSTACLES[found.obstacle]) % dict(zip("ab", found.labels, strict=True))
     difference = found.difference
     if difference is not None:
         if difference.is_crowded:

@@ -177,7 +177,20 @@ def test_what_was_not_executed_here_has_no_parts(client, measured, address, orig
 def test_another_load_is_no_difference_of_versions(client, finished_campaign):
     cells = finished_campaign.cells.all()
     text = client.get(f"/compare/why/?a={cells[0].pk}&b={cells[1].pk}").content.decode()
-    assert "another load" in text
+    assert "The load differs: " in text
+    assert "clients 2 against 16.14 · clients 1" in text or "clients 2 against clients 1" in text
+
+
+def test_of_another_load_the_parts_are_told(client, measured, address):
+    """A connection for each transaction, or one that is kept: nothing can be put back."""
+    for cell, how in zip(measured.cells.order_by("version_num"), ("kept", "new"), strict=True):
+        cell.levels = {**cell.levels, "connection": how}
+        cell.save()
+    context = client.get(address).context
+    assert "connection new against" in context["sentence"]
+    assert "50.1 ms less" in context["sentence"]
+    assert context["parts"]
+    assert not context["may_try"]
 
 
 def queue(member, address):
