@@ -99,9 +99,15 @@ _DIRECTIONS = ("read", "write", "trim")
 # To 2.x fio gives microseconds under names without the unit.
 _MS = {"_ns": 1e-6, "": 1e-3}
 _PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
-_OPTIONS = {"numjobs": "clients", "iodepth": "iodepth", "runtime": "duration"}
-_KINDS = ("rw", "bs")
-_LABELS = ("ioengine", "direct", "fsync", "fdatasync")
+# What was asked for, as levels: runs with other options are no repeats.
+_OPTIONS = {
+    "numjobs": "clients",
+    "iodepth": "iodepth",
+    "runtime": "duration",
+    **{each: each for each in ("direct", "fsync", "fdatasync", "rwmixread")},
+}
+_KINDS = ("rw", "bs", "ioengine", "rate", "rate_iops", "sync")
+_UNKNOWN_ETA = 2**31 - 1
 # What fio says of a platform or of options that it takes all the same.
 _NOTICE = re.compile(
     r"\Afio: (?:this platform does(?: not|n't)|file hash not empty on exit|note: |warning"
@@ -112,6 +118,7 @@ _TROUBLE = re.compile(
     r"(?i)err=|error|fail|fatal|unable|can(?:'|no)t|couldn't|could not|no such|invalid|denied"
     r"|not found|terminat|signal|killed|out of|no space|hung|exiting|abort|corrupt|mismatch"
 )
+_TERSE = re.compile(r"[2-5];fio-\d")
 _JOBS = 50  # more are not reported one by one
 
 
@@ -140,6 +147,7 @@ class FioAdapter:
         )
         if not reports and not errors:
             raise _unreadable(output.other_text)
+        reports = _last_of_one_run(reports)
         report = reports[0] if len(reports) == 1 else {}
         reasons = tuple(_reasons(reports, report, errors))
         status = _status(report, reasons)
@@ -150,7 +158,6 @@ class FioAdapter:
             reasons=reasons,
             measurements=() if status == "failed" else tuple(_measurements(report)),
             levels=_levels(report),
-            labels=_labels(report),
             unknown_lines=shown(line for line in messages if not line.startswith("fio: ")),
         )
 
@@ -161,6 +168,12 @@ def _is_error(message: str) -> bool:
 
 
 def _unreadable(text: str) -> UnreadableOutput:
+    if _TERSE.match(text.lstrip()[:200]):
+        return UnreadableOutput(
+            "fio_not_json",
+            _("This is fio's terse output, whose columns depend on its version."),
+            _("Run fio with --output-format=json and send that."),
+        )
     if "fio-" in text[:10_000] and '"fio version"' not in text[:10_000]:
         return UnreadableOutput(
             "fio_not_json",
@@ -180,7 +193,7 @@ def _reasons(
     if errors:
         yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
     if len(reports) > 1 and len({_jobs_of(each) for each in reports}) == 1:
-        message = "These are the reports of --status-interval: send the last one alone."
+        message = "These are reports of --status-interval, without that of the end: it is missing."
         yield Reason("status_interval", message)
     elif len(reports) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
@@ -193,8 +206,25 @@ def _reasons(
             name = words(job.get("jobname"))
             yield Reason("job_failed", f"Job {name} ended with error {job['error']!s:.40}.")
             return
+    if any(0 < _eta(job) < _UNKNOWN_ETA for job in rows(report, "jobs")):
+        yield Reason("cut", "This is a report of fio on its way: the last one is missing.")
     if rows(report, "jobs") and not any(_done(job) for job in rows(report, "jobs")):
         yield Reason("nothing_processed", "No job read or wrote anything.")
+
+
+def _last_of_one_run(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of the reports of --status-interval the last, which is of the whole run: it alone has ended.
+
+    Each counts from the run's beginning. All, where that is not sure.
+    """
+    ended = [not any(_eta(job) for job in rows(each, "jobs")) for each in reports]
+    is_one = len({_jobs_of(each) for each in reports}) == 1
+    return reports[-1:] if is_one and ended[-1] and not any(ended[:-1]) else reports
+
+
+def _eta(job: dict[str, Any]) -> float:
+    """The seconds that fio expects a job to go on."""
+    return number(job.get("eta")) or 0.0
 
 
 def _jobs_of(report: dict[str, Any]) -> str:
@@ -279,12 +309,6 @@ def _levels(report: dict[str, Any]) -> dict[str, Level]:
     }
     kinds = {name: words(options.get(name)) for name in _KINDS}
     return numbers | {name: kind for name, kind in kinds.items() if kind}
-
-
-def _labels(report: dict[str, Any]) -> dict[str, str]:
-    options = _options(report)
-    found = {label: words(options.get(label)) for label in _LABELS}
-    return {label: value for label, value in found.items() if value}
 
 
 ADAPTER = FioAdapter()

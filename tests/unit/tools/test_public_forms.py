@@ -30,6 +30,11 @@ def hyperfine(**fields):
     return json.dumps({"results": [{"command": "sleep 1", "mean": 1.5, **fields}]})
 
 
+def on_its_way(report, seconds):
+    """A report of --status-interval, as fio 3.33 writes it here."""
+    return json.dumps({**report, "jobs": [{**job, "eta": seconds} for job in report["jobs"]]})
+
+
 # Of each form: where it was found, the text, figures and levels.
 READ = [
     (
@@ -71,6 +76,13 @@ READ = [
         {"clients": 4},
     ),
     ("sysbench", "fileio says what it does", FILES, {}, {"mode": "random r/w"}),
+    (
+        "fio",
+        "fio issue 672: --status-interval, to its end",
+        f"{on_its_way(FIO, 2**31 - 1)}\n{on_its_way(FIO, 3)}\n{json.dumps(FIO)}\n",
+        {"read_iops": FIO["jobs"][0]["read"]["iops"]},
+        {},
+    ),
     ("fio", "block size and pattern", json.dumps(FIO), {}, {"bs": "8k", "rw": "randrw"}),
     (
         "hyperfine",
@@ -128,6 +140,8 @@ REFUSED = [
         "event queue",
     ),
     ("fio", "fio issue 672: --status-interval", f"{json.dumps(FIO)}\n" * 3, "--status-interval"),
+    ("fio", "--status-interval, cut", f"{on_its_way(FIO, 9)}\n" * 2, "--status-interval"),
+    ("fio", "fio --output-format=terse", "3;fio-3.33;a;0;0;0;0;0;0;0;0;0\n", "terse"),
     (
         "go_tpc",
         "go-tpc pull request 12: the first versions",
