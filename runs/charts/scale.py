@@ -71,8 +71,9 @@ class Logarithmic:
         return [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
 
 
-HOUR, DAY = 3600.0, 86_400.0
-# The steps of an axis of time: hours, days, and months.
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+# The steps of an axis of time: seconds or minutes, hours, days, and months.
+SIXTIETHS = (1, 2, 5, 10, 15, 30)
 HOURS, DAYS, MONTHS = (1, 3, 6, 12), (1, 2, 7, 14), (1, 2, 3, 6, 12, 24, 60, 120)
 
 
@@ -97,7 +98,7 @@ class Time:
         return (at - self.low) / (self.high - self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Whole hours, days, or first days of months, as many as are readable."""
+        """Whole seconds, minutes, hours, days, or first days of months, as many as are readable."""
         return [
             (self.place(at) or 0.0, text)
             for at, text in self._marks()
@@ -106,7 +107,12 @@ class Time:
 
     def _marks(self) -> Iterator[tuple[float, str]]:
         span = self.high - self.low
-        for unit, steps, form in ((HOUR, HOURS, "%m-%d %H:%M"), (DAY, DAYS, "%Y-%m-%d")):
+        for unit, steps, form in (
+            (1.0, SIXTIETHS, "%H:%M:%S"),
+            (MINUTE, SIXTIETHS, "%m-%d %H:%M"),
+            (HOUR, HOURS, "%m-%d %H:%M"),
+            (DAY, DAYS, "%Y-%m-%d"),
+        ):
             for step in steps:
                 if span <= step * unit * MOST_TICKS:
                     first = math.ceil(self.low / (step * unit))
