@@ -26,8 +26,8 @@ def test_a_mixed_run_has_both_directions():
 
     found = figures(reading)
     assert (reading.status, reading.tool_version) == ("finished", "3.33")
-    asked_for = {"clients": 2, "iodepth": 16, "duration": 5}
-    assert reading.levels == {**asked_for, "rw": "randrw", "bs": "8k"}
+    asked_for = {"clients": 2, "iodepth": 16, "duration": 5, "direct": 1, "rwmixread": 70}
+    assert reading.levels == {**asked_for, "rw": "randrw", "bs": "8k", "ioengine": "libaio"}
     assert found["read_iops"] == 32554.489102
     assert found["write_iops"] == 13968.006399
     assert found["read_bandwidth"] == 266686374 / 1048576
