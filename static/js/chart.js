@@ -1,6 +1,8 @@
 // A [data-chart] is a picture that the server has drawn. When a reader asks, Plotly is loaded and draws
 // the same figure (the JSON script within) for zooming and hiding lines, in the colours of the page's
 // theme. A chart that htmx loads again is drawn into the existing plot. Charts can be saved as files.
+// What is zoomed and hidden is in the address behind #, as ID.x, ID.y and ID.hide, for a link or a
+// later visit.
 (() => {
   "use strict";
 
@@ -122,6 +124,59 @@
     return loading;
   }
 
+  const AXES = { x: "xaxis", y: "yaxis" };
+
+  function nameOf(plot) {
+    return plot.id.replace(/-plot$/, "");
+  }
+
+  function state() {
+    return new URLSearchParams(window.location.hash.slice(1));
+  }
+
+  function isAsked(id) {
+    return [...state().keys()].some((key) => key.startsWith(`${id}.`));
+  }
+
+  // Ends of an axis are numbers or dates.
+  function ends(text) {
+    return text.split(",").map((end) => (Number.isNaN(Number(end)) ? end : Number(end)));
+  }
+
+  function asLeft(id, data, layout) {
+    const left = state();
+    const changed = { ...layout };
+    for (const [letter, axis] of Object.entries(AXES)) {
+      const range = left.get(`${id}.${letter}`);
+      if (range) {
+        changed[axis] = { ...layout[axis], range: ends(range), autorange: false };
+      }
+    }
+    const hidden = left.get(`${id}.hide`)?.split(",").map(Number) ?? [];
+    const traces = data.map((trace, place) => (hidden.includes(place) ? { ...trace, visible: "legendonly" } : trace));
+    return [traces, changed];
+  }
+
+  function keep(plot, event) {
+    const left = state();
+    const id = nameOf(plot);
+    for (const [letter, axis] of Object.entries(AXES)) {
+      const range = event[`${axis}.range`] ?? [event[`${axis}.range[0]`], event[`${axis}.range[1]`]];
+      if (event[`${axis}.autorange`]) {
+        left.delete(`${id}.${letter}`);
+      } else if (range[0] !== undefined) {
+        left.set(`${id}.${letter}`, range.map((end) => (Number.isFinite(end) ? Number(end.toPrecision(6)) : end)));
+      }
+    }
+    const hidden = plot.data.flatMap((trace, place) => (trace.visible === "legendonly" ? [place] : []));
+    if (hidden.length) {
+      left.set(`${id}.hide`, hidden);
+    } else {
+      left.delete(`${id}.hide`);
+    }
+    history.replaceState(history.state, "", left.size ? `#${left}` : window.location.pathname + window.location.search);
+  }
+
   async function draw(container) {
     const source = container.querySelector('script[type="application/json"]');
     const plot = container.querySelector("[data-chart-plot]");
@@ -133,10 +188,13 @@
     container.querySelector("[data-chart-explore]").hidden = true;
     const figure = JSON.parse(source.textContent);
     const layout = narrowed(themedLayout(figure.layout ?? {}, theme()), plot.clientWidth);
-    await window.Plotly.react(plot, figure.data.map((trace) => themedTrace(trace, layout)), layout, CONFIG);
+    const traces = figure.data.map((trace) => themedTrace(trace, layout));
+    await window.Plotly.react(plot, ...asLeft(nameOf(plot), traces, layout), CONFIG);
     if (!plot.dataset.explored) {
       plot.dataset.explored = "true";
       plot.on("plotly_click", follow);
+      plot.on("plotly_relayout", (event) => keep(plot, event));
+      plot.on("plotly_restyle", () => keep(plot, {}));
     }
     container.dataset.drawn = "true";
   }
@@ -199,8 +257,9 @@
   function redraw() {
     for (const container of document.querySelectorAll("[data-chart]")) {
       container.querySelector("[data-chart-tools]").hidden = false;
-      if (container.querySelector("[data-explored]")) {
-        draw(container);
+      const plot = container.querySelector("[data-chart-plot]");
+      if (plot && (plot.dataset.explored || isAsked(nameOf(plot)))) {
+        load().then(() => draw(container));
       }
     }
   }

@@ -127,6 +127,26 @@ def test_a_chart_is_explored_by_a_library_and_its_points_lead_on(page, live_serv
     page.wait_for_url("**/campaigns/single/")
 
 
+def test_what_is_zoomed_and_hidden_is_kept_in_the_address(page, live_server, lab):
+    page.goto(f"{live_server.url}/compare/?s=single")
+    page.locator("#chart").get_by_role("button", name="Zoom and hide lines").click()
+    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(timeout=30_000)
+    page.evaluate("""() => {
+        const plot = document.getElementById("compare-1-plot");
+        return Plotly.relayout(plot, {"xaxis.range[0]": 0.1, "xaxis.range[1]": 0.5})
+            .then(() => Plotly.restyle(plot, {visible: "legendonly"}, [1]));
+    }""")
+    expect(page).to_have_url(re.compile(r"\?s=single#compare-1\.x=0\.1%2C0\.5&compare-1\.hide=1$"))
+    page.reload()
+    expect(page.locator("#compare-1-plot .main-svg").first).to_be_visible(timeout=30_000)
+    left = page.evaluate("""() => {
+        const plot = document.getElementById("compare-1-plot");
+        return [plot.layout.xaxis.range, plot.data.map(trace => trace.visible)];
+    }""")
+    assert left == [[0.1, 0.5], [None, "legendonly"]]
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("kind", ["SVG", "PNG"])
 def test_a_chart_is_saved_as_a_picture(page, live_server, lab, kind):
     page.goto(f"{live_server.url}/compare/?s=single")
