@@ -84,7 +84,7 @@ NAMES = frozenset(
 )
 
 # Fields whose English words happen to be what is stored.
-WORDED = frozenset({"decision", "kind", "origin", "scopes"})
+WORDED = frozenset({"decision", "kind", "origin", "role", "scopes"})
 
 
 @dataclass

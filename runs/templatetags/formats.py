@@ -128,8 +128,11 @@ def factor(value: float | None) -> str:
 
 @register.filter
 def change(value: float | None) -> str:
-    """A ratio as a change with its sign: 1.083 is +8.3 %."""
-    return "–" if value is None or not isfinite(value) else f"{(value - 1) * 100:+.1f} %"
+    """A ratio as a change with its sign: 1.083 is +8.3 %, and what rounds to nothing has none."""
+    if value is None or not isfinite(value):
+        return "–"
+    told = f"{(value - 1) * 100:+.1f} %"
+    return told[1:] if told[1:] == "0.0 %" else told
 
 
 @register.filter

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Campaign
 from runs.selectors.access import projects
-from runs.selectors.compare.verdict_words import VERDICTS, size, verdict_word
+from runs.selectors.compare.verdict_words import VERDICTS, size_of_all, verdict_word
 from runs.selectors.histories import histories
 from runs.selectors.histories.histories import Badge
 
@@ -63,9 +63,19 @@ def _cached(request: HttpRequest, page: HttpResponse, *, is_public: bool) -> Htt
 def _words(found: Badge) -> str:
     if found.verdict is None:
         return _("no revisions")
-    if found.inference is not None and found.inference.is_proven:
-        return size(found.inference) or verdict_word(found.inference)
-    return verdict_word(found.inference) if found.inference else str(VERDICTS[found.verdict])
+    if not found.inferences:
+        return str(VERDICTS[found.verdict])
+    first = found.inferences[0]
+    if not first.is_proven:
+        return verdict_word(first)
+    told = size_of_all(found.inferences) or verdict_word(first)
+    if found.number == 1:
+        return told
+    return _("%(size)s, %(number)d of %(total)d") % {
+        "size": told,
+        "number": len(found.inferences),
+        "total": found.number,
+    }
 
 
 def _width(text: str) -> float:

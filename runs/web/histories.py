@@ -1,6 +1,6 @@
 """Histories of uploads: their page, and deciding about changes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
@@ -23,6 +23,7 @@ from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.campaigns import metrics as campaign_metrics
+from runs.selectors.campaigns.factor_names import constant
 from runs.selectors.histories import histories
 from runs.selectors.histories.histories import Histories, History, HostChange
 from runs.selectors.histories.points import HistoryPoint
@@ -126,19 +127,31 @@ def shown_histories(
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
     found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
     hosts = histories.host_changes(found.series)
-    parts = [_part(each, found, hosts.get(each.key, ())) for each in found.series]
+    same = constant([each.levels for each in found.series]) if len(found.series) > 1 else ()
+    parts = [_part(each, found, hosts.get(each.key, ()), same) for each in found.series]
+    wall = _wall(parts)
     return {
         "campaign": campaign,
         "metrics": metrics,
         "metric": found.metric,
         "found": found,
         "parts": parts,
-        "wall": _wall(parts),
-        "changed": sum(each.standing is not None for each in parts),
+        "wall": wall,
+        "headline": _headline(parts) if wall else "",
         "decisions": [
             (each.value, each.label) for each in Change.Decision if each != Change.Decision.REFUTED
         ],
     }
+
+
+def _headline(parts: Sequence[SeriesPart]) -> str:
+    changed = sum(each.standing is not None for each in parts)
+    text = ngettext(
+        "%(number)d of %(total)d series has a change of level",
+        "%(number)d of %(total)d series have a change of level",
+        changed,
+    )
+    return text % {"number": changed, "total": len(parts)}
 
 
 def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
@@ -151,8 +164,12 @@ def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
     return [*changed, *(each for each in numbered if not each[1].standing)]
 
 
-def _part(each: History, found: Histories, hosts: Sequence[HostChange]) -> SeriesPart:
-    text = ", ".join(level(value, name) for name, value in each.levels.items())
+def _part(
+    each: History, found: Histories, hosts: Sequence[HostChange], same: Collection[str]
+) -> SeriesPart:
+    """A series with its chart; its name leaves out the levels that all series have."""
+    varied = {name: value for name, value in each.levels.items() if name not in same}
+    text = ", ".join(level(value, name) for name, value in varied.items())
     told = [difference_lines(host) for host in hosts]
     parts = [
         HostPart(host.at, host.run, short_label(lines), lines)

@@ -47,6 +47,13 @@ class CompareState:
     fit: str = ""
 
     @property
+    def is_drawn_otherwise(self) -> bool:
+        """Whether more is chosen than the series, the axis, the metric and the baseline."""
+        has_switch = self.relative or self.log_x or self.log_y or self.matters
+        is_asked = bool(self.at or self.fit) or self.facet != "none"
+        return has_switch or is_asked or self.effect != DEFAULT_EFFECT
+
+    @property
     def query(self) -> str:
         """The query string for this state; defaults are left out."""
         pairs: list[tuple[str, str]] = [("s", str(key)) for key in self.series]

@@ -270,10 +270,14 @@ def _profiles(model: Any, keys: set[int | None]) -> dict[int, Profile]:
 
 @dataclass(frozen=True)
 class Badge:
-    """`verdict` is None if there is nothing to compare; `inference` is the row behind it."""
+    """`verdict` is None if there is nothing to compare; `inferences` are the rows behind it.
+
+    These are the ones with that verdict, of `number` rows, the largest effect first.
+    """
 
     verdict: Verdict | None
-    inference: Inference | None = None
+    inferences: Sequence[Inference] = ()
+    number: int = 0
 
 
 def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reader) -> Badge:
@@ -286,17 +290,16 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
     except BadSide:
         return Badge(None)
     found = verdicts.between(*pair, Asked(metrics=(metric,) if metric else ()))
-    return Badge(found.overall, _greatest(found))
+    return Badge(found.overall, _behind(found), len(found.rows))
 
 
-def _greatest(found: SideVerdict) -> Inference | None:
-    """The row with the overall verdict whose interval is farthest from 1."""
+def _behind(found: SideVerdict) -> list[Inference]:
     rows = [
         row.comparison
         for row in found.rows
         if row.comparison.verdict == found.overall and row.comparison.ratio
     ]
-    return max(rows, key=_distance, default=None)
+    return sorted(rows, key=_distance, reverse=True)
 
 
 def _distance(found: Inference) -> float:

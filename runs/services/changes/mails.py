@@ -32,6 +32,7 @@ NEWS_FOR = timedelta(days=1)
 MOST_AT_ONCE = 200
 # Until then nobody else tries. A mail server may be silent for EMAIL_TIMEOUT in each step.
 TRY_TAKES = timedelta(minutes=5)
+LONGEST_SUBJECT = 160
 RELATED = (
     *("cell__campaign__project", "cell__campaign__scenario", "cell__revision", "metric", "run"),
 )
@@ -152,6 +153,9 @@ def _text_of_absence(campaign: Campaign) -> str:
 def _subject(found: Sequence[Cause]) -> str:
     campaigns = sorted({cause.first.cell.campaign.slug for cause in found})
     number = len(found)
+    if number == 1 and found[0].first.decision != Change.Decision.REFUTED:
+        one = {"campaign": campaigns[0], "told": found[0].lines[0]}
+        return " ".join((_("BenchLab: %(campaign)s, %(told)s") % one).split())[:LONGEST_SUBJECT]
     words = {"number": number, "campaigns": ", ".join(campaigns[:3])}
     subject = ngettext(
         "BenchLab: %(number)d change in %(campaigns)s",

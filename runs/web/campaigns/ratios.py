@@ -18,8 +18,9 @@ from runs.selectors.compare.verdict_words import TAKEN, size_of_all
 NARROWEST = math.log(1.1)
 # For further places a verdict only shows their number: the table has them all.
 MOST_PLACES = 40
-# More findings than this are shown where they have decided something.
+# Of more findings than this the heaviest are shown, and the others unfolded.
 MOST_UNFOLDED = 4
+LARGE = 1_000_000  # more than rows of a table
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,14 @@ class RatioLine:
 class Finding:
     """What the table says of one thing against another: a sentence, and what is behind it.
 
-    `verdicts` are (verdict, its size, where it holds).
+    `verdicts` are (verdict, its size, where it holds). `weight` orders findings: the more rows are
+    proven, the heavier, and what got slower outweighs all that did not.
     """
 
     summary: str
     doubt: str
     verdicts: list[tuple[str, str, str]]
-    is_decided: bool = False
+    weight: int = 0
 
 
 def ratio_lines(
@@ -87,7 +89,7 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
             of_pair(*names, own),
             _doubt(own),
             _verdicts(own, words),
-            any(row.comparison.is_proven for row in own),
+            _weight(own),
         )
         for names, own in by_pair(rows, words).items()
     ]
@@ -101,10 +103,15 @@ def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
     if len(found) <= MOST_UNFOLDED:
         return {"findings": list(found), "others": []}
     first, *rest = found
-    return {
-        "findings": [first, *(each for each in rest if each.is_decided)],
-        "others": [each for each in rest if not each.is_decided],
-    }
+    heavy = sorted(rest, key=lambda each: -each.weight)[: MOST_UNFOLDED - 1]
+    shown = [each for each in rest if each.weight and each in heavy]
+    return {"findings": [first, *shown], "others": [each for each in rest if each not in shown]}
+
+
+def _weight(rows: Sequence[RatioRow]) -> int:
+    proven = [row.comparison for row in rows if row.comparison.is_proven]
+    is_slower = any(each.verdict == "slower" for each in proven)
+    return len(proven) + (LARGE if is_slower else 0)
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:

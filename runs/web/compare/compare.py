@@ -122,6 +122,7 @@ class Shown:
     html: SafeString
     state: CompareState
     faults: tuple[str, ...]
+    lead: str
 
 
 @require_safe
@@ -209,21 +210,22 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
 
-    def make() -> tuple[str, str, tuple[str, ...]]:
+    def make() -> tuple[str, str, tuple[str, ...], str]:
         words = series_labels.wording(slugs)
         page = compared(state, reader=reader, wording=words, seen=campaigns)
         if not page.loaded.series:
-            return "", page.state.query, page.loaded.faults
+            return "", page.state.query, page.loaded.faults, ""
         context = {**compare_page.context(page, words), **compare_page.form(page, words)}
         html = render_to_string("compare/_compared.html", {**context, "may_queue": may_queue})
-        return without_indents(html), page.state.query, page.loaded.faults
+        lead = next(iter(context["summaries"]), "")
+        return without_indents(html), page.state.query, page.loaded.faults, lead
 
     named = Campaign.objects.filter(slug__in=slugs).order_by()
     campaigns += projects.visible(named, to=reader).values_list("pk", flat=True)
     known = caching.versions(campaigns) if campaigns else caching.NEVER
-    html, query, faults = caching.answer((state, may_queue), known.results, make)
+    html, query, faults, lead = caching.answer((state, may_queue), known.results, make)
     written, _faults = compare_state.read(QueryDict(query))
-    return Shown(SafeString(html), written, tuple(faults))
+    return Shown(SafeString(html), written, tuple(faults), lead)
 
 
 def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
@@ -234,6 +236,7 @@ def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
     return {
         "state": shown.state,
         "shown": shown.html,
+        "lead": shown.lead,
         **(_search(request, shown.state) if searched else {"q": "", "filters": CandidateFilters()}),
         "is_picking": searched,
         "examples": [] if shown.html else compare_examples.examples(request.user),

@@ -546,7 +546,7 @@ def test_members_get_one_mail_about_what_is_news(mailing, stepped):
 
     (sent,) = mail.outbox
     assert sent.to == ["ichiro@example.org", "jiro@example.org"]
-    assert sent.subject == "BenchLab: 1 change in nightly"
+    assert sent.subject == "BenchLab: nightly, tps: 9.8 % slower"
     assert sha(40) in sent.body
     assert "https://lab.example/campaigns/nightly/history/?metric=tps#change-" in sent.body
 

@@ -318,7 +318,7 @@ def test_many_versions_are_a_table_of_steps_at_a_glance(client, ready_server):
     table = page[page.index('class="table heat"') :]
     table = re.sub(r"<[^>]+>", " ", table[: table.index("</table>")])
     rows = re.findall(r"(14\.19|16\.14|18\.4) ((?:[^%]*%){4})", table)
-    changes = {version: re.findall(r"[+-][\d.]+ %", cells) for version, cells in rows}
+    changes = {version: re.findall(r"[+-]?[\d.]+ %", cells) for version, cells in rows}
     # The step at 1 and at 2 clients and on average, and the total since 12.22.
     assert changes["14.19"] == ["-10.0 %"] * 4
     assert changes["16.14"][3] == "-10.0 %"

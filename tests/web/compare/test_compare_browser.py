@@ -71,6 +71,7 @@ def test_ratios_and_their_forest_are_as_wide_as_a_phone(page, live_server, lab):
 
 def test_the_comparison_follows_each_choice_and_so_does_the_address(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/?s=single")
+    page.get_by_text("How it is drawn").click()
     page.get_by_label("Relative to the baseline").check()
 
     expect(page.locator("#compared")).to_contain_text("Ratio to the baseline with its 95 %")
@@ -171,6 +172,7 @@ def test_everything_but_the_charts_works_without_scripts(chromium, log_in, live_
     page = context.new_page()
     page.goto(f"{live_server.url}/compare/?q=streaming")
     page.get_by_role("link", name="Add all 2").click()
+    page.get_by_text("How it is drawn").click()
     page.get_by_label("Only significant differences").check()
     page.get_by_role("button", name="Show").click()
     assert "matters=1" in page.url
