@@ -41,9 +41,11 @@ FULL = 20_000
 MOST: Mapping[str, int] = {
     "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
     "runs.api.pagination.KeysetPagination.page_size": 10,
+    "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
+    "runs.selectors.histories.histories.WINDOW": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
     "runs.web.campaigns.campaigns.PAGE_SIZE": 10,

@@ -196,9 +196,9 @@ FURTHER = (
 # more as it has more cells.
 WHOLE = (
     *(f"/campaigns/long/{each}" for each in ("", "report/", "export.csv")),
-    *("/campaigns/ci-long/", "/campaigns/ci-long/history/"),
+    "/campaigns/ci-long/",
     *("/api/v1/campaigns/long/", "/api/v1/campaigns/long/plan/", "/compare/?s=long"),
-    *("/api/v1/campaigns/ci-long/", "/api/v1/history/?campaign=ci-long&level=clients=8"),
+    "/api/v1/campaigns/ci-long/",
     "/compare/cells/?a={long_cell}&b={next_long_cell}",
     # The last ten points, of which a short history has fewer; and with the last points of each row,
     # which are found among all of its series.
@@ -219,8 +219,9 @@ BEHIND = (
     *("/api/v1/runs/?validity=valid", "/api/v1/runs/?origin=uploaded"),
     "/api/v1/measurements/?origin=uploaded",
 )
-# The verdict of a commit in a campaign with a long history, of which two commits are read.
+# A long history begins with its newest commits, and its verdict reads two of them.
 VERDICTS = (
+    *("/campaigns/ci-long/history/", "/api/v1/history/?campaign=ci-long&level=clients=8"),
     *("/campaigns/ci-long/badge.svg", "/api/v1/compare/?campaign=ci-long"),
     "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
 )
@@ -277,6 +278,8 @@ SAME = {"cursor", "page_size", "format", "lang"}
 COUNTS = (
     *("/compare/?q=16.11", "/compare/?q=ci-long", "/compare/?q=nothing", "/compare/?q=lab-00000"),
     *("/compare/?q=&in_topology=single", "/workloads/own-0/", "/workloads/own-0/?version=1"),
+    # Its form offers each project.
+    "/campaigns/new/?server=lab-1&scenario=pgbench",
     *("/compare/?q=&in_hardware=cost", "/compare/?q=&in_hardware=rare"),
     "/compare/?q=&in_hardware=rare&in_origin=uploaded",
     "/compare/?q=&in_hardware=rare&in_topology=single",

@@ -18,6 +18,7 @@ from runs.models import (
     Change,
     HardwareProfile,
     Measurement,
+    Metric,
     Revision,
     Run,
     SavedComparison,
@@ -26,11 +27,12 @@ from runs.models import (
 from runs.published import reading
 from runs.selectors.compare import candidates
 from runs.services import archive
-from runs.services.access import projects
-from runs.services.campaigns import scenarios
+from runs.services.access import projects, tokens
+from runs.services.campaigns import scenarios, summaries
 from runs.services.operations import partitions
 from runs.services.runs import leases
 from tests import factories
+from tests.api import upload_bodies
 from tests.each import check_each
 
 pytestmark = pytest.mark.django_db
@@ -149,6 +151,34 @@ def _misses_its_indexes(asked, small, known):
         found = cost.measure(known, [address])
         transaction.set_rollback(True)
     return bool(cost.grown({address: small[address]}, found, times=1))
+
+
+def test_an_upload_reads_the_same_however_often_its_cell_was_measured(client):
+    token = tokens.create(name="ci", scopes=["upload"], project=projects.default()).text
+    bearer = {"Authorization": f"Bearer {token}"}
+    read = []
+    for repeats in (summaries.EXACT, 40 * summaries.EXACT):
+        body = upload_bodies.run(campaign=f"monitor-{repeats}")
+        assert client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+        cell = Cell.objects.get(campaign__slug=f"monitor-{repeats}")
+        runs = Run.objects.bulk_create(
+            Run(campaign=cell.campaign, cell=cell, repeat=each, position=0, state="finished")
+            for each in range(2, repeats + 1)
+        )
+        metrics = Metric.objects.filter(cellsummary__cell=cell)
+        Measurement.objects.bulk_create(
+            Measurement(run=run, metric=each, value=1) for run in runs for each in metrics
+        )
+        summaries.refresh_all(cell_ids=[cell.pk])
+        analyse("runs_run", "runs_measurement", "runs_cell", "runs_cellsummary")
+        with CaptureQueriesContext(connection) as captured:
+            answer = client.post("/api/v1/uploads/", body, "application/json", headers=bearer)
+        assert answer.status_code == 201
+        asked = [each["sql"] for each in captured.captured_queries if "runs_run" in each["sql"]]
+        plain = [each for each in asked if not each.startswith("COPY")]
+        read.append(sum(map(cost.buffers, plain)))
+    # Below a page for each repeat: there are several thousands of those.
+    assert read[1] - read[0] < 20 * summaries.EXACT, read
 
 
 def _plan(statement: str) -> str:

@@ -64,7 +64,8 @@ def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
     present = Q(pk__in=[])
     for server in servers:
         present |= Q(server=server, hardware=server.hardware_id)
-    return _of_runs(Run.objects.filter(present), metric)
+    newest = Run.objects.filter(present, state=Run.State.FINISHED).order_by("-pk")[:NEWEST_RUNS]
+    return _of_runs(Run.objects.filter(pk__in=newest.values("pk")), metric)
 
 
 def of_hardware(hardware: HardwareProfile, metric: str, *, to: Reader) -> ServerNoise | None:

@@ -77,7 +77,8 @@ def histories(
     number = min(WINDOW, WINDOW_OF_ALL // max(len(shown), 1))
     window = history_points.newest(campaign, list(shown), ref=ref, number=number, skip=skip)
     points = history_points.of(campaign, metric, list(shown), ref=ref, window=window)
-    known = _changes(campaign, metric, list(shown))
+    cells = {point.cell for each in points.values() for point in each}
+    known = _changes(campaign, metric, list(shown), cells if window.is_part else None)
     most = MOST_POINTS // max(len(points), 1)
     made = [
         _history(key, shown[key], points[key], known[key], most) for key in shown if key in points
@@ -136,21 +137,31 @@ _SHOWN = (
 )
 
 
-def changes(campaign: Campaign, metric: Metric, keys: Collection[str]) -> list[Change]:
+def changes(
+    campaign: Campaign,
+    metric: Metric,
+    keys: Collection[str],
+    cells: Collection[int] | None = None,
+) -> list[Change]:
     """The changes of these histories, in the order in which they were found. One query."""
     own = [field.attname for field in Change._meta.concrete_fields]
     found = Change.objects.filter(
         metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
+    if cells is not None:
+        found = found.filter(cell__in=cells)
     listed = list(found.only(*own, *_SHOWN).order_by("pk"))
     for change in listed:
         change.metric, change.cell.campaign = metric, campaign
     return listed
 
 
-def _changes(campaign: Campaign, metric: Metric, keys: Collection[str]) -> dict[str, list[Change]]:
+def _changes(
+    campaign: Campaign, metric: Metric, keys: Collection[str], cells: Collection[int] | None
+) -> dict[str, list[Change]]:
+    """The changes by series; of a long history those of these cells."""
     found: dict[str, list[Change]] = defaultdict(list)
-    for change in changes(campaign, metric, keys):
+    for change in changes(campaign, metric, keys, cells):
         found[change.cell.series_key].append(change)
     return found
 

@@ -2,7 +2,7 @@
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -18,7 +18,6 @@ from django.db.models import (
     Min,
     OuterRef,
     Q,
-    QuerySet,
 )
 from django.db.models.functions import TruncDay
 
@@ -34,6 +33,21 @@ _FIRST_RUNS = """
 """
 
 
+# The next series is searched for in an index: each has more commits every day.
+_SERIES = """
+    WITH RECURSIVE known AS (
+        SELECT min(series_key) AS key FROM runs_cell
+        WHERE campaign_id = %(campaign)s AND series_key > ''
+        UNION ALL
+        SELECT (SELECT min(series_key) FROM runs_cell
+                WHERE campaign_id = %(campaign)s AND series_key > known.key)
+        FROM known WHERE known.key IS NOT NULL
+    )
+    SELECT first.* FROM known CROSS JOIN LATERAL (
+        SELECT * FROM runs_cell WHERE campaign_id = %(campaign)s AND series_key = known.key
+        ORDER BY ordinal, id LIMIT 1
+    ) AS first ORDER BY series_key
+"""
 # The newest cells of each series, and one more, which says that there are older ones.
 _NEWEST = """
     SELECT newest.id, place > %(number)s + %(skip)s FROM unnest(%(keys)s::text[]) AS wanted (key)
@@ -93,6 +107,12 @@ class Window:
 
     cells: tuple[int, ...]
     has_older: bool
+    skip: int
+
+    @property
+    def is_part(self) -> bool:
+        """Whether there are commits outside of it."""
+        return self.has_older or self.skip > 0
 
 
 def newest(
@@ -110,17 +130,12 @@ def newest(
         )  # fmt: skip
         found = cursor.fetchall()
     cells = tuple(cell for cell, is_beyond in found if not is_beyond)
-    return Window(cells, len(cells) < len(found))
+    return Window(cells, len(cells) < len(found), skip)
 
 
-def series(campaign: Campaign) -> QuerySet[Cell]:
-    """A cell of each history of a campaign, in the order of their levels."""
-    return (
-        Cell.objects.filter(campaign=campaign)
-        .exclude(series_key="")
-        .order_by("series_key", "ordinal", "pk")
-        .distinct("series_key")
-    )
+def series(campaign: Campaign) -> Iterable[Cell]:
+    """A cell of each history of a campaign, in the order of their keys."""
+    return Cell.objects.raw(_SERIES, {"campaign": campaign.pk})
 
 
 def of(
