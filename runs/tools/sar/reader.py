@@ -82,7 +82,7 @@ def _statistics(text: str) -> Sequence[Any]:
 def _unreadable() -> UnreadableOutput:
     return UnreadableOutput(
         "not_sadf_output",
-        "This is neither the whole JSON of sadf -j nor the text of sar.",
+        "This is not the whole JSON that sadf -j prints, nor the text of sar.",
         "Look at what sadf printed: the recording may have been cut off.",
     )
 
