@@ -49,6 +49,10 @@ def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
     assert (run.state, run.cell.revision.sha) == ("finished", "9f86d08188")
     assert run.cell.levels["version"] == run.server_version
     assert run.artifacts.get().name == "stdout"
+    # Its own life, not that of a run that was executed here.
+    page = answer.content.decode()
+    assert "<td>uploaded</td>" in page
+    assert not any(part in page for part in ('class="phases"', 'id="commands"'))
 
 
 def test_the_same_text_is_the_same_run(admin_client):
