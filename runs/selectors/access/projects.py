@@ -116,13 +116,11 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     parts = [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
     first, *others = (part.values_list(*fields)[:number] for part in parts)
     found = list(first.union(*others, all=True).order_by(*order)[:number])
-    # By the run as well: the keys of measurements have an index of ranges only.
-    beside = {
-        f"{name}__in": [row[fields.index(name)] for row in found]
-        for name in names
-        if name.endswith("_id")
-    }
-    return seen.filter(pk__in=[key for key, *_values in found], **beside)
+    if by_run := [place for place, name in enumerate(fields) if name.endswith("_id")]:
+        # Not by the keys of measurements, which have an index of ranges only.
+        (place,) = by_run
+        return seen.filter(**{f"{fields[place]}__in": {row[place] for row in found}})[:number]
+    return seen.filter(pk__in=[key for key, *_values in found])
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:

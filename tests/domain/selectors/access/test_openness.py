@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from runs.models import Campaign, Change, Metric, Project, Run
+from runs.models import Campaign, Change, Measurement, Metric, Project, Run
 from runs.selectors.access.projects import NOBODY, newest, visible
 from runs.selectors.runs import latest
 from tests import factories
@@ -67,6 +67,9 @@ def test_a_private_row_says_whose_it_is_and_a_member_sees_it_among_public_ones(c
 
     assert seen(Campaign) == shown[::-1]
     assert {run.campaign for run in seen(Run)} == set(shown)
+    figures = Measurement.objects.order_by("-run_id", "-pk")
+    of_shown = [each for each in figures if each.run.campaign in shown]
+    assert list(newest(figures, to=member, number=7)) == of_shown[:7]
     Campaign.objects.filter(pk=shown[1].pk).update(project=other)
     Campaign.objects.filter(pk=hidden.pk).update(project=closed)
     assert seen(Campaign) == [hidden, shown[0]]
