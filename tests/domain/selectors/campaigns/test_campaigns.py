@@ -84,10 +84,10 @@ def test_another_factor_makes_lines_of_its_own():
     )
 
     assert [line.label for line in campaigns.lines(campaign, "tps")] == [
-        "16.14 · fillfactor 80",
-        "18.4 · fillfactor 80",
-        "16.14 · fillfactor 100",
-        "18.4 · fillfactor 100",
+        "16.14 · Fill factor 80",
+        "18.4 · Fill factor 80",
+        "16.14 · Fill factor 100",
+        "18.4 · Fill factor 100",
     ]
 
 
@@ -193,7 +193,7 @@ def test_other_factors_make_rows_and_a_combination_that_was_not_asked_for_is_emp
 
     grid = campaigns.grid(campaign)
 
-    assert [row.label for row in grid.rows] == ["16.14 · fillfactor 80", "16.14 · fillfactor 100"]
+    assert [row.label for row in grid.rows] == ["16.14 · Fill factor 80", "16.14 · Fill factor 100"]
     assert [[cell is None for cell in row.cells] for row in grid.rows] == [
         [False, True],
         [True, False],
