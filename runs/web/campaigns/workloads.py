@@ -218,13 +218,15 @@ def _edited(
         form = WorkloadForm(initial=initial, user=chooser)
         return _editor(request, form, ScriptForms(initial=given), workload)
     form, scripts = WorkloadForm(request.POST, user=chooser), ScriptForms(request.POST)
+    if "more" in request.POST and scripts.is_valid():
+        # What is missing elsewhere, such as the name, is not asked for yet.
+        further = [each.cleaned_data for each in scripts]
+        form = WorkloadForm(initial=request.POST.dict(), user=chooser)
+        return _editor(request, form, ScriptForms(initial=further), workload)
     if not (form.is_valid() and scripts.is_valid()):
         return _editor(request, form, scripts, workload)
     if "try" in request.POST:
         return _tried(request, form, scripts, workload)
-    if "more" in request.POST:
-        further = [each.cleaned_data for each in scripts]
-        return _editor(request, form, ScriptForms(initial=further), workload)
     stored = _stored(request, form, scripts, workload)
     if stored is None:
         return _editor(request, form, scripts, workload)

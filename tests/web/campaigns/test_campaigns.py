@@ -683,3 +683,20 @@ def test_a_campaign_that_varies_nothing_but_the_version_names_its_clients(client
     page = client.get("/campaigns/pgbench/").content.decode()
     assert ">Clients 8</td>" in page
     assert ">Clients 8, " not in page
+
+
+def test_a_script_is_added_before_the_workload_has_a_name(administrator, known):
+    sent = {
+        "form-TOTAL_FORMS": 1,
+        "form-INITIAL_FORMS": 0,
+        "form-0-text": "SELECT 1;",
+        "form-0-name": "one",
+        "form-0-weight": 2,
+        "variables": "most = 5",
+        "more": 1,
+    }
+    page = administrator.post("/workloads/new/", sent)
+    assert page.context["form"]["variables"].value() == "most = 5"
+    assert not page.context["form"].errors
+    texts = [each["text"].value() for each in page.context["scripts"]]
+    assert texts == ["SELECT 1;", None]
