@@ -24,7 +24,7 @@ from runs.selectors.servers.hardware import Difference, Profile, differences
 
 MOST_SERIES = 20
 # The newest commits of a series that are read at once, and of all series together.
-WINDOW, WINDOW_OF_ALL = 500, 2_000
+WINDOW, WINDOW_OF_ALL = 500, 1_000
 LONGEST_SKIP = 9  # digits
 # What an answer of 150 kB has room for.
 MOST_POINTS = 700
