@@ -73,6 +73,9 @@ def queue(
     """Fill the form of a new campaign on this machine's PostgreSQL 18; its slug."""
     admin.goto(f"{instance.url}/campaigns/new/?scenario={scenario}")
     admin.fill("[name=title]", title)
+    # What is seldom changed is folded.
+    folded = admin.locator("main form details")
+    folded.evaluate_all("all => all.forEach(each => { each.open = true; })")
     boxes = admin.locator("[name=installations]")
     for index in range(boxes.count()):
         label = admin.locator(f"label[for={boxes.nth(index).get_attribute('id')}]").inner_text()
