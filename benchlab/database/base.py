@@ -45,5 +45,7 @@ def _works(connection: PatientConnection) -> bool:
         if poll.poll(0):
             connection.patience = CHECK_SECONDS
             ConnectionPool.check_connection(connection)
+            # A worker's statements may take longer; a request sets its own limit.
+            connection.patience = None
         return True
     return False

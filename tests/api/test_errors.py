@@ -1,7 +1,9 @@
 """Errors over the API: one shape, every fault."""
 
 import os
+import select
 import signal
+import time
 
 import psycopg
 import pytest
@@ -16,6 +18,7 @@ from rest_framework.exceptions import ErrorDetail, Throttled, ValidationError
 from rest_framework.test import APIRequestFactory
 
 from benchlab import statement_limits
+from benchlab.database import base
 from benchlab.database.base import DatabaseWrapper
 from benchlab.database.patience import PatientConnection
 from benchlab.embedded.embedded_server import free_port
@@ -282,6 +285,20 @@ def test_a_postgresql_that_hangs_is_not_waited_for():
         finally:
             os.kill(process, signal.SIGCONT)
         assert waiting.closed
+
+
+def test_only_the_question_whether_a_connection_works_has_its_short_limit():
+    """Workers ask by the same connections, and wait for locks and long statements."""
+    parameters = connection.get_connection_params() | {"autocommit": True}
+    with PatientConnection.connect(**parameters) as pooled:
+        pooled.execute("LISTEN something")
+        with psycopg.connect(**parameters) as other:
+            other.execute("NOTIFY something")
+        deadline = time.monotonic() + 10
+        while not select.select([pooled], [], [], 0.1)[0]:
+            assert time.monotonic() < deadline
+        assert base._works(pooled)
+        assert pooled.patience is None
 
 
 def test_a_request_waits_little_longer_than_its_statements_may_take(client):
