@@ -31,6 +31,7 @@ LEAST_FREE_BYTES = 256 * 2**20
 LOW_FREE_SHARE = 0.05
 MOST_COUNTED = 10_000
 CONNECT_SECONDS = 2
+SECONDS_AN_HOUR = 3600
 
 
 @dataclass(frozen=True)
@@ -324,40 +325,33 @@ _OF_LIBPQ = frozenset(
 )
 
 
-# The newest backup, and the beginning of the trail of what was done here; both in hours.
-_BACKUPS = """
-SELECT
-    (SELECT extract(epoch FROM now() - at) / 3600 FROM runs_auditentry
-     WHERE action = 'backup_made' ORDER BY id DESC LIMIT 1)::float8,
-    (SELECT extract(epoch FROM now() - at) / 3600 FROM runs_auditentry
-     ORDER BY id LIMIT 1)::float8
-"""
+# Seconds since the newest backup.
+BACKUP_AGE = """
+SELECT extract(epoch FROM now() - at)::float8 FROM runs_auditentry
+WHERE action = 'backup_made' ORDER BY id DESC LIMIT 1"""
+# And since the first thing that was done here.
+_AGES = f"""
+SELECT ({BACKUP_AGE}),
+    (SELECT extract(epoch FROM now() - at)::float8 FROM runs_auditentry ORDER BY id LIMIT 1)
+"""  # noqa: S608 - of constants
 
 
 def backup() -> Outcome:
     """Whether the newest backup is not older than BENCHLAB_BACKUP_HOURS."""
     try:
-        age, here = backup_ages()
+        with connected() as database:
+            age, here = database.execute(_AGES).fetchone() or (None, None)
     except psycopg.Error:
         return not_asked("backup")
+    most = settings.BACKUP_HOURS * SECONDS_AN_HOUR
     remedy = _("Run manage.py backup each day; BENCHLAB_BACKUP_HOURS=0 if something else does it.")
     if age is None:
-        if here is None or here <= settings.BACKUP_HOURS:
+        if here is None or here <= most:
             return Outcome("backup", OK, _("Nothing had to be backed up yet."))
         return Outcome("backup", WARNING, _("manage.py backup has made no backup yet."), remedy)
-    text = _("The newest backup is %(hours).0f hours old.") % {"hours": age}
-    is_old = age > settings.BACKUP_HOURS
+    text = _("The newest backup is %(hours).0f hours old.") % {"hours": age / SECONDS_AN_HOUR}
+    is_old = age > most
     return Outcome("backup", WARNING if is_old else OK, text, remedy if is_old else "")
-
-
-def backup_ages() -> tuple[float | None, float | None]:
-    """Hours since the newest backup, and since the first thing that was done here.
-
-    None where there is none. Raises psycopg.Error.
-    """
-    with connected() as database:
-        newest, first = database.execute(_BACKUPS).fetchone() or (None, None)
-    return newest, first
 
 
 def free_bytes(folder: Path) -> int:

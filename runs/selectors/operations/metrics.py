@@ -18,7 +18,7 @@ from redis.exceptions import RedisError
 
 from runs.models import Run, WebhookDelivery
 from runs.selectors.operations import readiness, signs
-from runs.selectors.operations.checks import FAILED, UNKNOWN, Outcome
+from runs.selectors.operations.checks import BACKUP_AGE, FAILED, UNKNOWN, Outcome
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STATEMENT_TIMEOUT = "5s"
@@ -69,9 +69,6 @@ TOTALS = {
     "runs_webhookdelivery": "reports to webhooks",
 }
 TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')), 0)"
-BACKUP = """
-SELECT extract(epoch FROM now() - at)::float8 FROM runs_auditentry
-WHERE action = 'backup_made' ORDER BY id DESC LIMIT 1"""
 SIZE = "SELECT pg_database_size(current_database())"
 STATES: dict[str, Any] = {
     "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
@@ -160,7 +157,7 @@ def _of_results() -> Iterator[Metric]:
 def _of_backups() -> Iterator[Metric]:
     """Nothing where none was made: an alert asks for that as well."""
     text = "Seconds since manage.py backup has made the newest backup."
-    yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP))
+    yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
 
 
 def _of_restarts() -> Iterator[Metric]:
