@@ -1,6 +1,5 @@
 """What ablations explain of a campaign's differences, for its report."""
 
-from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -11,12 +10,7 @@ from runs.selectors.why import ablations, words
 
 def explanations(campaign: Campaign) -> list[Block]:
     """Of the ablation that the campaign is, or of those between its cells. The newest of a pair."""
-    of_cells = Q(base__campaign=campaign, head__campaign=campaign)
-    found = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
-    newest: dict[tuple[int, int], Ablation] = {}
-    for each in found.select_related("campaign__scenario").order_by("pk"):
-        newest[each.base_id, each.head_id] = each
-    return [block for each in newest.values() for block in _of(each)]
+    return [block for each in ablations.about(campaign.pk) for block in _of(each)]
 
 
 def _of(ablation: Ablation) -> list[Block]:

@@ -35,11 +35,14 @@ def of_pair(base: int, head: int, *, to: Reader) -> list[Ablation]:
     return list(visible(found, to=to))
 
 
-def explained_pairs(campaign: int) -> list[tuple[int, int]]:
-    """The pairs of cells of a campaign whose difference an ablation was to explain. One query."""
-    found = Ablation.objects.filter(base__campaign=campaign, head__campaign=campaign)
-    tried = found.exclude(suspects=[]).order_by("base__ordinal", "head__ordinal")
-    return list(dict.fromkeys(tried.values_list("base_id", "head_id")))
+def about(campaign: int) -> list[Ablation]:
+    """The newest ablation of each pair of a campaign's cells, or the one that it is. One query."""
+    of_cells = Q(base__campaign=campaign, head__campaign=campaign)
+    found = Ablation.objects.filter(of_cells | Q(campaign=campaign)).exclude(suspects=[])
+    newest: dict[tuple[int, int], Ablation] = {}
+    for each in found.select_related("campaign__scenario", "base", "head").order_by("pk"):
+        newest[each.base_id, each.head_id] = each
+    return list(newest.values())
 
 
 def of_campaign(campaign: int) -> Ablation | None:

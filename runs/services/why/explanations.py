@@ -121,7 +121,10 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
 
 def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     """The differences between cells of a campaign that an ablation has explained, or tried to."""
-    found = (explain(a, b, reader=reader) for a, b in ablations.explained_pairs(campaign))
+    tried = sorted(
+        ablations.about(campaign), key=lambda each: (each.base.ordinal, each.head.ordinal)
+    )
+    found = (explain(each.base_id, each.head_id, reader=reader) for each in tried)
     return [each for each in found if each.proof is not None]
 
 
