@@ -155,13 +155,15 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     made = formats.FORMATS.get(request.GET.get("format", "html"))
     if made is None:
         raise Http404
+    is_asked = "against" in request.GET
+    others = editions.others(edition, to=request.user) if is_asked else ()
     report = reports.of_edition(
         edition,
         draw=_figure,
         language=language(request.GET.get("lang", "")),
         address=request.build_absolute_uri(reverse("observation-detail", args=[slug])),
         today=timezone.localdate(),
-        before=_before(request, editions.others(edition, to=request.user)),
+        before=_before(request, others),
     )
     return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
 
