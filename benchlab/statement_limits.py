@@ -107,8 +107,6 @@ class LimitStatements:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The response of the view, or of `process_exception`."""
-        if settings.PGBOUNCER:
-            return self._get_response(request)
         limit = seconds(request)
         # A transaction that was open before the request ends after it: one setting holds in it.
         outer = {each.alias for each in connections.all() if each.in_atomic_block}
@@ -152,6 +150,8 @@ def _unhurried(content: Iterator[bytes]) -> Iterator[bytes]:
 def _set(milliseconds: int, of: BaseDatabaseWrapper) -> None:
     raw: Any = of.connection
     raw.patience = milliseconds / 1000 + GRACE_SECONDS
+    if settings.PGBOUNCER:
+        return  # it lends the connection for one transaction: what is set is another's next
     if getattr(raw, "benchlab_limit", math.inf) == milliseconds:
         return
     is_local = of.in_atomic_block

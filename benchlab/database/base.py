@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg import IsolationLevel
 from psycopg_pool import ConnectionPool
 
 from benchlab.database.patience import PatientConnection
@@ -24,9 +25,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         A server that ends, or ends a connection, says so; of one that is silent TCP finds out.
         Raises PoolTimeout.
         """
+        if self.pool is None:
+            self.isolation_level = IsolationLevel.READ_COMMITTED
+            return PatientConnection.connect(**conn_params)
         while True:
             found = super().get_new_connection(conn_params)
-            if self.pool is None or _works(found):
+            if _works(found):
                 return found
             found.close()
             self.pool.putconn(found)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -11,7 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import close_old_connections, connection, connections
 
-from benchlab import replica
+from benchlab import replica, statement_limits
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
@@ -242,7 +243,7 @@ PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
 
 @pytest.fixture
 def pgbouncer():
-    """Its port. It has two connections to the test's PostgreSQL, for everybody."""
+    """Its port and process. It has two connections to the test's PostgreSQL, for everybody."""
     where, account, folder = connection.settings_dict, service_account(), short_folder()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -262,7 +263,7 @@ def pgbouncer():
         ) as process,
     ):
         _wait_for(port, process, folder / "log")
-        yield port
+        yield port, process
         process.terminate()
     shutil.rmtree(folder)
 
@@ -288,7 +289,7 @@ def through(pgbouncer, settings, monkeypatch):
     }
     changed = {
         "HOST": "127.0.0.1",
-        "PORT": str(pgbouncer),
+        "PORT": str(pgbouncer[0]),
         "OPTIONS": kept,
         "DISABLE_SERVER_SIDE_CURSORS": True,
     }
@@ -324,6 +325,22 @@ def test_uploads_and_pages_go_through(through, client, bearer):
     pages += ["/api/v1/measurements/", f"/runs/{Run.objects.first().pk}/"]
     assert {page: client.get(page).status_code for page in pages} == dict.fromkeys(pages, 200)
     assert client.get(f"/api/v1/campaigns/{campaign.slug}/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is missing")
+def test_one_that_hangs_is_not_waited_for(through, pgbouncer, client, monkeypatch):
+    assert client.get("/campaigns/").status_code == 200
+    monkeypatch.setattr(statement_limits, "PAGE", 0.3)
+    monkeypatch.setattr(statement_limits, "GRACE_SECONDS", 0)
+    _port, process = pgbouncer
+    process.send_signal(signal.SIGSTOP)
+    try:
+        assert client.get("/campaigns/").status_code == 503
+    finally:
+        process.send_signal(signal.SIGCONT)
+    monkeypatch.undo()
+    connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
