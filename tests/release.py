@@ -1,12 +1,14 @@
 """Whether the checkout can be tagged as a release: version, changelog, and migrations.
 
 `script/release` prints what stands in the way, or the command that tags. A database of the last
-release (its tag, or `--from REF`) is really migrated to this one.
+release (its tag, or `--from REF`) is really migrated to this one. `--build` makes its files.
 """
 
 import argparse
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -95,6 +97,26 @@ def _manage(folder: Path, url: str, *command: str) -> str:
     return "" if done.returncode == 0 else (done.stderr or done.stdout).strip().split("\n")[-1]
 
 
+def build(folder: Path) -> Path:
+    """The wheel, in `folder`, with its checksum beside it as `sha256sum --check` reads it.
+
+    The translations have to be compiled. Raises CalledProcessError with what the builder says.
+    """
+    command = ["uv", "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
+    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    subprocess.run(
+        [*command, "--out-dir", str(folder), str(ROOT)],
+        env=os.environ | {"PATH": programs},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    [wheel] = folder.glob("*.whl")
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (folder / "SHA256SUMS").write_text(f"{digest}  {wheel.name}\n")
+    return wheel
+
+
 def _git(*words: str) -> str:
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()
@@ -104,7 +126,12 @@ def main() -> int:
     """Print the problems, or how to tag."""
     parser = argparse.ArgumentParser(prog="script/release", description=__doc__)
     parser.add_argument("--from", dest="base", help="the last release, by default the last tag")
+    parser.add_argument("--build", action="store_true", help="make the wheel, in dist/")
     options = parser.parse_args()
+    if options.build:
+        shutil.rmtree(ROOT / "dist", ignore_errors=True)
+        print(build(ROOT / "dist"))
+        return 0
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     last = _git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*") or None
     today = datetime.now(UTC).date()

@@ -6,11 +6,17 @@ Blocks are executed as they stand, by the tests that this names for their headin
 a block is executed as well, and a block below a new heading fails here.
 """
 
+import hashlib
+import os
 import re
+import subprocess
+import sys
+import zipfile
 from datetime import date
 
 import pytest
 
+from tests import release
 from tests.deployment import guide
 from tests.migrated import ROOT
 from tests.release import problems_of_changelog, problems_of_version
@@ -42,6 +48,36 @@ def test_a_version_comes_after_the_last_one():
     assert problems_of_version("0.10.0", "v0.9.1") == []
     assert problems_of_version("0.1.0", None) == []
     assert problems_of_version("0.2.0", "v0.2.0") == ["Version 0.2.0 does not come after v0.2.0."]
+
+
+def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
+    wheel = release.build(tmp_path)
+    digest, name = (tmp_path / "SHA256SUMS").read_text().split()
+    assert (digest, name) == (hashlib.sha256(wheel.read_bytes()).hexdigest(), wheel.name)
+
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path)
+    home = tmp_path / "benchlab_home"
+    folders = ["benchlab", "runs", "templates", "static", "locale"]
+    tracked = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert [each for each in tracked if not (home / each).is_file()] == []
+    assert list(home.glob("locale/*/LC_MESSAGES/django.mo"))
+    [metadata] = tmp_path.glob("*.dist-info/METADATA")
+    needed = re.findall(r"^Requires-Dist: (django==\S+)", metadata.read_text(), re.MULTILINE)
+    assert needed == [f"django=={pins(LOCK)['django']}"]
+
+    entry = "from benchlab_home.command import main; main()"
+    told = subprocess.run(
+        [sys.executable, "-c", entry, "manage", "check"],
+        cwd="/",
+        env=os.environ | {"BENCHLAB_VAR": str(tmp_path / "var"), "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "no issues" in told.stdout, told.stderr
 
 
 LOCK = (ROOT / "requirements.lock").read_text()
@@ -96,6 +132,8 @@ SENTENCES = {
         "tests/api/test_replica.py",
         "ALTER ROLE",
     ),
+    "script/lab": ("tests/lab/test_lab.py", "script/lab"),
+    "script/release --build": ("tests/unit/test_release.py", "release.build"),
     "git pull": (SYSTEMD, "Updates"),
     "manage.py backup FOLDER": (SERVER, "Backups"),
     "manage.py collectstatic": (SYSTEMD, "Without containers"),
