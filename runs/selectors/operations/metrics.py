@@ -62,11 +62,11 @@ UNION ALL SELECT 'mails', count(*)
 FROM (SELECT 1 FROM runs_change WHERE mailed_at IS NULL LIMIT %(most)s) c"""
 SERVERS = "SELECT state, count(*) FROM runs_server GROUP BY state"
 TOTALS = {
-    "runs_run": "runs stored",
-    "runs_measurement": "measurements stored",
-    "runs_upload": "uploads with an Idempotency-Key",
-    "runs_change": "changes found",
-    "runs_webhookdelivery": "reports to webhooks",
+    "runs_run": ("runs", "runs stored"),
+    "runs_measurement": ("measurements", "measurements stored"),
+    "runs_upload": ("uploads", "uploads with an Idempotency-Key"),
+    "runs_change": ("changes", "changes found"),
+    "runs_webhookdelivery": ("webhook_deliveries", "reports to webhooks"),
 }
 TOTAL = "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence(%(table)s, 'id')), 0)"
 SIZE = "SELECT pg_database_size(current_database())"
@@ -140,9 +140,8 @@ def _of_runs() -> Iterator[Metric]:
 
 
 def _of_results() -> Iterator[Metric]:
-    for table, what in TOTALS.items():
-        name = f"benchlab_{table.removeprefix('runs_')}s_made"
-        family = CounterMetricFamily(name, f"The last number given to {what}.")
+    for table, (name, what) in TOTALS.items():
+        family = CounterMetricFamily(f"benchlab_{name}_made", f"The last number given to {what}.")
         family.add_metric([], float(_rows(TOTAL, table=table)[0][0]))
         yield family
     text = f"Runs stored in the last five minutes, at most {MOST_ROWS}."
