@@ -1,6 +1,7 @@
 """What every door of the API shares: strict query parameters, and problems in the schema."""
 
 import csv
+import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
@@ -226,15 +227,7 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
         return found
 
     def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
-        known = self._known_parameters()
-        if name not in known:
-            message = _("Unknown parameter; known are: %(known)s.") % {"known": ", ".join(known)}
-            return ErrorDetail(message, "unknown_parameter")
-        if len(values) > 1:
-            return ErrorDetail(_("Given more than once."), "repeated_parameter")
-        if not values[0].strip():
-            return ErrorDetail(_("Has no value."), "empty_parameter")
-        return None
+        return _fault_of(name, values, self._known_parameters())
 
     def _known_parameters(self) -> list[str]:
         known = [str(api_settings.URL_FORMAT_OVERRIDE)]
@@ -296,15 +289,27 @@ class QueryDoor(APIView):
             raise QueryFault(faults)
 
     def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
-        known = (*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE))
-        if name not in known:
-            message = _("Unknown parameter; known are: %(known)s.") % {"known": ", ".join(known)}
-            return ErrorDetail(message, "unknown_parameter")
-        if len(values) > 1 and name not in self.repeatable:
-            return ErrorDetail(_("Given more than once."), "repeated_parameter")
-        if not all(value.strip() for value in values):
-            return ErrorDetail(_("Has no value."), "empty_parameter")
-        return None
+        known = [*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE)]
+        return _fault_of(name, values, known, self.repeatable)
+
+
+def _fault_of(
+    name: str, values: list[str], known: list[str], repeatable: Sequence[str] = ()
+) -> ErrorDetail | None:
+    """What is wrong with a query parameter; of an unknown name the nearest known one is said."""
+    if name not in known:
+        told = {"known": ", ".join(known)}
+        if nearest := difflib.get_close_matches(name.lower()[:100], known, n=1):
+            message = _("Unknown parameter; did you mean %(nearest)s? Known are: %(known)s.")
+            told |= {"nearest": nearest[0]}
+        else:
+            message = _("Unknown parameter; known are: %(known)s.")
+        return ErrorDetail(message % told, "unknown_parameter")
+    if len(values) > 1 and name not in repeatable:
+        return ErrorDetail(_("Given more than once."), "repeated_parameter")
+    if not all(value.strip() for value in values):
+        return ErrorDetail(_("Has no value."), "empty_parameter")
+    return None
 
 
 def refuse(name: str, code: str, message: str) -> QueryFault:

@@ -145,10 +145,10 @@ def environment(instance: Instance) -> dict[str, str]:
     return own | {"BENCHLAB_VAR": str(instance.var)}
 
 
-def new_token(instance: Instance, name: str) -> str:
-    """A token that reads and queues, made as an operator makes one."""
+def new_token(instance: Instance, *words: str) -> str:
+    """A token, made as an operator makes one."""
     made = subprocess.run(
-        [sys.executable, "manage.py", "create_token", name, "--scopes", "read,queue"],
+        [sys.executable, "manage.py", "create_token", *words],
         env=environment(instance),
         cwd=REPOSITORY,
         capture_output=True,

@@ -68,7 +68,7 @@ def lab(instance: Instance) -> str:
 
 @pytest.fixture(scope="module")
 def token(instance: Instance) -> str:
-    return new_token(instance, "scenarios")
+    return new_token(instance, "scenarios", "--scopes", "read,queue")
 
 
 def sent(instance: Instance, token: str, body: dict[str, Any]) -> str:

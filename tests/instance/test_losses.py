@@ -29,7 +29,7 @@ def variables(instance: Instance) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def token(instance: Instance) -> str:
-    return new_token(instance, "losses")
+    return new_token(instance, "losses", "--scopes", "read,queue")
 
 
 @pytest.fixture
