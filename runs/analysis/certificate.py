@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from runs.analysis import drift
+from runs.analysis.fact_readers import UNOPTIMISED
 
 RULES_VERSION = 5
 """Increase it with every change below; stored judgements name the rules that they used."""
@@ -207,5 +208,5 @@ def _settings(evidence: Evidence) -> Iterator[Finding]:
 def _build(evidence: Evidence) -> Iterator[Finding]:
     if evidence.assertions:
         yield Finding("assertions", "doubt")
-    if evidence.optimisation in {"-O0", "-Og"}:
+    if evidence.optimisation in UNOPTIMISED:
         yield Finding("not_optimised", "doubt", {"flag": evidence.optimisation})

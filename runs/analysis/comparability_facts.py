@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
 
-RULES_VERSION = 3
+RULES_VERSION = 4
 """Increase it with every change of the list or of a reader; stored verdicts name it."""
 
 Weight = Literal["forbids", "warns", "ignored"]
@@ -32,7 +32,9 @@ class Fact:
     If both cells have one of the levels `declared_by`, with different values, the difference is
     what is compared, and does not prevent the comparison. A `last_resort` counts only if no other
     fact of its kind is known for both. If a fact that `spoils` is true for a side, it is never the
-    same, even if it is true for the other side as well.
+    same, even if it is true for the other side as well. Two values for which
+    `warns_between_versions` is true forbid nothing where the versions are what is compared: each
+    comes as somebody has built it, and the difference is named.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Fact:
     last_resort: bool = False
     tolerance: float = 0.0
     spoils: bool = False
+    warns_between_versions: Callable[[Any, Any], bool] | None = None
 
     def is_same(self, one: Value, other: Value) -> bool:
         """Equal, or numbers no farther apart than the tolerance."""
@@ -63,8 +66,8 @@ def _environment(name: str, weight: Weight, reader: Callable[[Raw], Value | None
     return Fact("environment", name, weight, reader, declared_by=("server", "os"))
 
 
-def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
-    return Fact("build", name, weight, reader, declared_by=("bindir", "build", name))
+def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None], **more: Any) -> Fact:
+    return Fact("build", name, weight, reader, declared_by=("bindir", "build", name), **more)
 
 
 def _workload(
@@ -122,7 +125,8 @@ _MACHINE = (
 
 _POSTGRESQL = (
     _build("assertions", "forbids", read.assertions),
-    _build("optimisation", "forbids", read.optimisation),
+    _build("optimisation", "forbids", read.optimisation, warns_between_versions=read.are_optimised),
+    _build("compiler", "warns", read.compiler),
     _build("profiling", "forbids", read.option("--enable-profiling", "--enable-coverage")),
     _build("block_size", "forbids", read.number("block_size")),
     _build("wal_block_size", "forbids", read.number("wal_block_size")),

@@ -150,7 +150,12 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
         one.apart(other) for one, other in zip(base.parts, head.parts, strict=True)
     )
     for fact, each in sorted(apart, key=lambda of: _ORDER[of[0]]):
-        yield replace(each, is_declared=True) if _is_declared(fact, base, head) else each
+        if _is_declared(fact, base, head):
+            yield replace(each, is_declared=True)
+        elif _is_of_versions(fact, each, base, head):
+            yield replace(each, weight="warns")
+        else:
+            yield each
 
 
 def _apart(base: Known, head: Known) -> Iterator[tuple[Fact, Differing]]:
@@ -189,6 +194,15 @@ def _is_declared(fact: Fact, base: Conditions, head: Conditions) -> bool:
         name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
         for name in fact.declared_by
     )
+
+
+def _is_of_versions(fact: Fact, found: Differing, base: Conditions, head: Conditions) -> bool:
+    """Whether two versions are compared, and it is a difference that only warns between them."""
+    warns, of_both = fact.warns_between_versions, (base.levels, head.levels)
+    versions = [levels.get("version") for levels in of_both]
+    if warns is None or None in versions or versions[0] == versions[1]:
+        return False
+    return all(warns(one, other) for one in found.base for other in found.head)
 
 
 def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:

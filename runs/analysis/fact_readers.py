@@ -24,6 +24,10 @@ _SAME_WORDS = {"wal_level": {"archive": "replica", "hot_standby": "replica"}}
 _POINT_RELEASE = re.compile(r"(?<!\d)(\d+)(?:\.\d+)+")
 _UBUNTU_RELEASE = re.compile(r"(?<!\d)(\d+\.\d+)(?:\.\d+)+")
 _SERIES = re.compile(r"\d+(?:\.\d+)?")
+# Figures of such a build say nothing of its PostgreSQL.
+UNOPTIMISED = frozenset({"-O0", "-Og"})
+_RELEASE = re.compile(r"\d{1,5}(?:\.\d{1,5})?")
+_REMARKS = re.compile(r"\([^()]*\)")
 _LEVEL_OF_OPTIMISATION = re.compile(r"(?<!\S)-O([0-9sgz]|fast)?(?!\S)")
 
 
@@ -136,6 +140,20 @@ def optimisation(raw: Raw) -> str | None:
         return None
     found = _LEVEL_OF_OPTIMISATION.findall(flags)
     return f"-O{found[-1] or 1}" if found else "-O0"
+
+
+def are_optimised(one: str, other: str) -> bool:
+    """Whether both levels of optimisation are made for speed, though not the same."""
+    return UNOPTIMISED.isdisjoint({one, other})
+
+
+def compiler(raw: Raw) -> str | None:
+    """Its name and release: gcc 7.5 of "gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0"."""
+    said = _REMARKS.sub("", str(raw.get("compiler") or "")).strip()
+    found = _RELEASE.search(said)
+    if found is None:
+        return said[:60] or None
+    return f"{said[: found.start()].replace('version', '').strip(' -')} {found[0]}"
 
 
 def assertions(raw: Raw) -> bool | None:

@@ -16,6 +16,7 @@ from runs.api.campaigns.drafts import ConfigurationField, LevelField
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
 from runs.models import Edition, Observation, Server
+from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.selectors.observations import editions
 from runs.services.campaigns.drafts import MOST_REPEATS
@@ -46,6 +47,7 @@ class ObservationSerializer(serializers.Serializer[Observation]):
     server = serializers.CharField(source="server.slug")
     anchor = serializers.CharField()
     versions = serializers.ListField(child=serializers.CharField())
+    releases = serializers.CharField()
     editions = serializers.SerializerMethodField()
 
     def get_editions(self, observation: Observation) -> list[str]:
@@ -100,6 +102,7 @@ class NewObservationSerializer(StrictSerializer):
     )
     designs = DesignSerializer(many=True, allow_empty=False)
     versions = serializers.ListField(child=serializers.CharField(max_length=10), default=list)
+    releases = serializers.ChoiceField(Releases.choices, default=Releases.ALIKE)
     anchor = serializers.CharField(max_length=10, default="")
     configuration = ConfigurationField()
     hours = serializers.FloatField(min_value=0.01, max_value=10_000, required=False)

@@ -34,7 +34,7 @@ from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors import runs
 from runs.selectors import seals as seal_selectors
-from runs.selectors.servers import servers
+from runs.selectors.servers import builds
 from runs.services.runs import attempts, withdrawals
 
 
@@ -227,6 +227,7 @@ class BuildSerializer(serializers.Serializer[Any]):
     profiling = serializers.BooleanField(allow_null=True)
     block_size = serializers.IntegerField(allow_null=True)
     cflags = serializers.CharField()
+    compiler = serializers.CharField()
     configure_options = serializers.CharField()
     vendor = serializers.CharField()
 
@@ -288,7 +289,7 @@ class RunDetailSerializer(RunSerializer):
     def get_build(self, run: Run) -> Any:
         """How PostgreSQL was built; null for what was measured elsewhere."""
         installation = run.cell.installation
-        return servers.build_facts(installation) if installation else None
+        return builds.facts(installation) if installation else None
 
 
 class RunDoor(ReadOnlyDoor[Run]):

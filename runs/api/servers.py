@@ -135,6 +135,7 @@ class InstallationSerializer(serializers.Serializer[Installation]):
     vendor = serializers.CharField()
     configure_options = serializers.CharField()
     cflags = serializers.CharField()
+    compiler = serializers.CharField()
     block_size = serializers.IntegerField(allow_null=True)
     wal_segment_size = serializers.IntegerField(allow_null=True)
     extensions = serializers.ListField(child=serializers.CharField())

@@ -15,6 +15,9 @@ extensions() {
         printf '%s ' "${control%.control}"
     done
 }
+# What the server itself was built with, where pg_config is not installed: since 9.6 it has its flags
+# in it, and always its compiler.
+in_server() { grep -aom 1 -e "$1[[:print:]]*" "$real/postgres" 2>/dev/null | head -n 1; }
 seen=
 # By Debian and Ubuntu, by the PGDG's rpm, by EDB, by a source's own prefix, and what is on PATH.
 for bindir in "$@" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/PostgreSQL/*/bin \
@@ -27,7 +30,9 @@ for bindir in "$@" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/PostgreSQL/*/
     printf 'bindir\t%s\n' "$real"
     printf 'postgres\t%s\n' "$("$real/postgres" --version 2>&1 | head -n 1)"
     printf 'configure\t%s\n' "$("$real/pg_config" --configure 2>/dev/null | head -n 1)"
-    printf 'cflags\t%s\n' "$("$real/pg_config" --cflags 2>/dev/null | head -n 1)"
+    cflags=$("$real/pg_config" --cflags 2>/dev/null | head -n 1)
+    printf 'cflags\t%s\n' "${cflags:-$(in_server '-Wall -Wmissing-prototypes')}"
+    printf 'compiler\t%s\n' "$(in_server ', compiled by ')"
     for name in block_size wal_block_size wal_segment_size; do
         printf '%s\t%s\n' "$name" "$(built_in "$name")"
     done

@@ -54,6 +54,7 @@ class InstallationFacts:
     pgbench_version_num: int | None
     has_psql: bool
     cflags: str = ""
+    compiler: str = ""
     block_size: int | None = None
     wal_segment_size: int | None = None
     extensions: tuple[str, ...] = ()
@@ -153,10 +154,17 @@ def _installation(told: dict[str, str]) -> InstallationFacts | None:
         pgbench_version_num=version_num(told.get("pgbench", "")),
         has_psql=bool(told.get("psql")),
         cflags=told.get("cflags", ""),
+        compiler=_compiler(told.get("compiler", "")),
         block_size=number_in(told.get("block_size")),
         wal_segment_size=_wal_segment_size(told, number),
         extensions=tuple(sorted(set(told.get("extensions", "").split()))),
     )
+
+
+def _compiler(text: str) -> str:
+    """Of version()'s "PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc 14.2.1, 64-bit"."""
+    compiler, _, bits = text.removeprefix(", compiled by ").rpartition(", ")
+    return compiler[:200] if bits.endswith("-bit") else ""
 
 
 def _wal_segment_size(told: dict[str, str], number: int) -> int | None:

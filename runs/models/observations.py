@@ -5,11 +5,20 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
+class Releases(models.TextChoices):
+    """Which of several installed releases of a major version an edition measures."""
+
+    ALIKE = "alike", _("one of each version, built alike where there is a choice")
+    NEWEST = "newest", _("the newest release of each version")
+    ALL = "all", _("every release, minor ones too")
+
+
 class Observation(models.Model):
     """What is measured again and again on one server, so that its editions can be compared.
 
     Each of `designs` becomes a campaign of each edition: its scenario, levels, parameters and
     repeats, as a Draft has them. `versions` are major versions; empty for all that are installed.
+    `releases` says which of several releases of a version.
     `anchor` is the major version that every edition measures: its own change from one edition to
     the next is that of the machine. From `night_from` to `night_until` in `time_zone` it is
     measured; both are null for day and night.
@@ -21,6 +30,10 @@ class Observation(models.Model):
     server = models.ForeignKey("Server", models.CASCADE, related_name="observations")
     designs = models.JSONField()
     versions = models.JSONField(default=list)
+    # Those of a release of BenchLab without this choice measure what they did.
+    releases = models.CharField(
+        _("releases"), max_length=10, default=Releases.ALIKE, db_default=Releases.NEWEST
+    )
     anchor = models.CharField(_("anchor"), max_length=10)
     configuration = models.ForeignKey("Configuration", models.SET_NULL, null=True)
     night_from = models.TimeField(null=True)

@@ -27,6 +27,7 @@ class Installation(models.Model):
     vendor = models.CharField(max_length=200, blank=True)
     configure_options = models.TextField(blank=True)
     cflags = models.TextField(blank=True)
+    compiler = models.CharField(max_length=200, blank=True, db_default="")
     block_size = models.PositiveIntegerField(_("block size"), null=True)
     wal_segment_size = models.PositiveIntegerField(_("WAL segment size"), null=True)
     extensions = models.JSONField(default=list)

@@ -22,7 +22,7 @@ from runs.selectors.compare.verdict_words import (
     size,
     verdict_word,
 )
-from runs.selectors.servers import servers
+from runs.selectors.servers import builds
 from runs.wording import of_stored
 
 register = template.Library()
@@ -330,13 +330,13 @@ def build_state(value: str) -> str:
 @register.filter
 def build(installation: Installation) -> str:
     """How an installation was built, in a few words."""
-    return servers.told_build(installation)
+    return builds.words(installation)
 
 
 @register.filter
 def is_slow_build(installation: Installation) -> bool:
     """Whether the build must not go unseen."""
-    return servers.is_slow_build(installation)
+    return builds.is_slow(installation)
 
 
 @register.filter

@@ -84,6 +84,27 @@ def test_hardware_os_and_installations_are_discovered(ready, binaries):
 
 
 @pytest.mark.probes
+def test_what_built_a_server_is_told_without_pg_config(ready, binaries, base_dir):
+    """As the lab's versions come: of the programs only the server's own."""
+    there = binaries.postgresql18
+    for name in ("postgres", "initdb", "pg_ctl"):
+        copied = base_dir / "bare" / "bin" / name
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(there / name, copied)
+    (base_dir / "bare" / "lib").symlink_to(there.parent / "lib")
+    (base_dir / "bare").chmod(0o755)
+    ready.bindirs = [str(copied.parent), str(there)]
+    ready.save()
+    servers.inspect(server=ready)
+    bare, whole = (ready.installations.get(bindir=each) for each in ready.bindirs)
+    assert (bare.has_psql, bare.configure_options) == (False, "")
+    assert bare.cflags == whole.cflags
+    assert bare.cflags.startswith("-Wall")
+    assert bare.compiler == whole.compiler
+    assert bare.compiler.startswith("gcc")
+
+
+@pytest.mark.probes
 def test_inspecting_again_notices_what_is_gone_and_changes_nothing_else(ready):
     count = ready.installations.count()
     hardware = ready.hardware_id

@@ -29,7 +29,7 @@ from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
+from runs.selectors.compare import judging, known_noise, series_cells, stored_cells, summary
 from runs.selectors.compare.judging import Judge
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
@@ -93,6 +93,11 @@ class Pair:
     def ends(self) -> tuple[str, str]:
         """The major versions of both."""
         return versions.major(self.base.version), versions.major(self.head.version)
+
+    @property
+    def caution(self) -> str:
+        """What of the difference may be the builds' doing; empty where they are alike."""
+        return summary.of_builds(self.head.version, self.base.version, [self.comparison])
 
 
 @dataclass(frozen=True)

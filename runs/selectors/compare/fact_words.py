@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.templatetags.formats import bytesize
@@ -38,6 +39,9 @@ FACTS = {
     "filesystem": gettext_lazy("file system"),
     "huge_pages": gettext_lazy("huge pages"),
     "cpu_limit": gettext_lazy("CPU limit"),
+    "optimisation": gettext_lazy("optimisation"),
+    "compiler": gettext_lazy("compiler"),
+    "llvm": "LLVM",
 }
 
 
@@ -52,4 +56,6 @@ def fact_value(name: str, value: Any) -> str:
         return "–"
     if name == "memory_bytes" and isinstance(value, int):
         return bytesize(value)
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
     return str(value)

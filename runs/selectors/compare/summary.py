@@ -13,6 +13,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.comparisons import ComparedPage
+from runs.selectors.compare.fact_words import fact, fact_value
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.verdict_words import (
     REASONS,
@@ -78,8 +79,37 @@ def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], lis
 
 
 def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
-    """The sentence of the rows of one (head, base)."""
-    return summary(head, base, [row.comparison for row in rows], together=rows[0].together)
+    """The sentence of the rows of one (head, base), with what else than these differs."""
+    found = [row.comparison for row in rows]
+    said = summary(head, base, found, together=rows[0].together)
+    return " ".join(filter(None, (said, of_builds(head, base, found))))
+
+
+def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
+    """What of a difference may be the builds' doing: each was built in its own way. Else empty."""
+    differing = {
+        each.name: each
+        for row in found
+        if row.verdict != "not_comparable"
+        for each in row.differing
+        if each.kind == "build" and not each.is_declared
+    }
+    if not differing:
+        return ""
+    heads, bases = (
+        ", ".join(_built(each.name, side) for each, side in sides)
+        for sides in zip(*(((x, x.head), (x, x.base)) for x in differing.values()), strict=True)
+    )
+    text = _(
+        "%(head)s was built with %(heads)s, %(base)s with %(bases)s: this may be the builds' doing."
+    )
+    return text % {"head": head, "base": base, "heads": heads, "bases": bases}
+
+
+def _built(name: str, values: Sequence[object]) -> str:
+    """ "-O2" and "gcc 14.2" say what they are, others their name as well."""
+    said = ", ".join(fact_value(name, each) for each in values)
+    return said if name in ("optimisation", "compiler") else f"{fact('build', name)}: {said}"
 
 
 def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:

@@ -232,7 +232,9 @@ def _mean(conditions: Iterable[Sequence[tuple[int, Summary]]]) -> Contrast | Non
 def _by_version(campaign: Campaign, metric: str) -> dict[str, dict[str, Summary]]:
     found: dict[str, dict[str, Summary]] = {}
     summaries = metrics.summaries(campaign, metric)
-    for cell in Cell.objects.filter(campaign=campaign):
+    cells = Cell.objects.filter(campaign=campaign)
+    # Of several releases of a version the newest.
+    for cell in sorted(cells, key=lambda each: versions.order(each.version)):
         if cell.pk in summaries and cell.version:
             others = {name: level for name, level in cell.levels.items() if name != VERSION}
             of_version = found.setdefault(versions.major(cell.version), {})

@@ -6,12 +6,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Environment, HardwareProfile, Run
-from runs.reports.report import Block, Facts, Table
+from runs.reports.report import Block, Facts, Paragraph, Table
 from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import treatments
-from runs.selectors.servers import servers
+from runs.selectors.servers import builds
 from runs.templatetags.formats import memory, named, quantity, spoken, term
 
 
@@ -47,12 +47,17 @@ def programs(campaign: Campaign) -> list[Block]:
         if server or tool
     )
     found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
+    installations = list(builds.of_campaign(campaign))
     built = tuple(
-        (each.version, servers.told_build(each) or "–", each.cflags or "–")
-        for each in servers.builds_of(campaign)
+        (each.version, builds.words(each) or "–", each.cflags or "–") for each in installations
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
-    return [*found, Table(_("Build"), heads, built)] if built else [*found]
+    unlike = builds.unlike(installations)
+    return [
+        *found,
+        *([Table(_("Build"), heads, built)] if built else []),
+        *([Paragraph(unlike)] if unlike else []),
+    ]
 
 
 def settings(campaign: Campaign) -> list[Block]:

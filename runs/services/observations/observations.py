@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Configuration, Edition, Installation, Observation, Project, Server
+from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Level
-from runs.selectors.archive import versions as releases
+from runs.selectors.servers import builds
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import campaigns
@@ -50,6 +51,7 @@ class Plan:
     server: Server
     designs: Sequence[Design]
     versions: Sequence[str] = ()
+    releases: str = Releases.ALIKE
     anchor: str = ""
     configuration: Configuration | None = None
     hours: float | None = None
@@ -70,6 +72,7 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
         project=project,
         designs=[vars(each) for each in found.designs],
         versions=list(plan.versions),
+        releases=plan.releases,
         anchor=found.anchor,
         configuration=plan.configuration,
         night_from=plan.night[0] if plan.night else None,
@@ -117,7 +120,7 @@ def planned(plan: Plan) -> Plan:
     Without an anchor given it is the newest version but one: next year it is still installed.
     Raises ServiceError `nothing_installed`, `no_scenario`, `anchor_missing`, or `budget_too_small`.
     """
-    majors = [each.major for each in installations(plan)]
+    majors = majors_of(plan)
     if len(majors) < 2:
         message = _("Two versions at least are needed, and the server has %(count)d of these.")
         remedy = _("Install others, or add their folders on the server's page.")
@@ -172,6 +175,7 @@ def plan_of(observation: Observation) -> Plan:
         server=observation.server,
         designs=[Design(**each) for each in observation.designs],
         versions=observation.versions,
+        releases=observation.releases,
         anchor=observation.anchor,
         configuration=observation.configuration,
     )
@@ -201,10 +205,15 @@ def drafts(plan: Plan, *, label: str) -> list[Draft]:
 
 
 def installations(plan: Plan) -> list[Installation]:
-    """The newest release of each version that is observed, the oldest version first. One query."""
-    present = sorted(installed([plan.server])[plan.server.pk], key=lambda each: each.version_num)
-    wanted = set(plan.versions)
-    return [each for each in releases.one_a_major(present) if not wanted or each.major in wanted]
+    """Those of the versions that are observed, the oldest version first. One query."""
+    present, wanted = installed([plan.server])[plan.server.pk], set(plan.versions)
+    chosen = (each for each in present if not wanted or each.major in wanted)
+    return builds.chosen(chosen, plan.releases)
+
+
+def majors_of(plan: Plan) -> list[str]:
+    """The major versions that an edition would measure, the oldest first. One query."""
+    return list(dict.fromkeys(each.major for each in installations(plan)))
 
 
 def _record(action: str, observation: Observation, after: Mapping[str, Any]) -> None:

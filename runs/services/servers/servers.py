@@ -401,6 +401,7 @@ def _keep_installation(server: Server, found: InstallationFacts) -> None:
             "vendor": found.vendor,
             "configure_options": found.configure_options,
             "cflags": found.cflags,
+            "compiler": found.compiler,
             "block_size": found.block_size,
             "wal_segment_size": found.wal_segment_size,
             "extensions": list(found.extensions),

@@ -117,7 +117,7 @@ def figure(line: Line, base: str) -> Figure | None:
             _urls([each for each in pairs if each.base.machine == machine], origin),
             dash,
             doubtful=_doubtful([each for each in pairs if each.base.machine == machine], origin),
-            notes=notes if origin == Origin.PUBLISHED else {},
+            notes=notes if origin == Origin.PUBLISHED else _cautions(line.pairs, machine),
         )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
         for machine in line.machines(origin)
@@ -134,6 +134,12 @@ def figure(line: Line, base: str) -> Figure | None:
             _("index"), _("interval (95 %)"), _("base"), _("runs that are not valid")
         ),
     )
+
+
+def _cautions(pairs: Sequence[Pair], machine: str) -> dict[str, str]:
+    """What of the newest step to each version may be its build's doing."""
+    own = [pair for pair in pairs if pair.base.machine == machine]
+    return {pair.ends[1]: pair.caution for pair in own if pair.caution}
 
 
 def _doubtful(pairs: Sequence[Pair], origin: Origin) -> frozenset[str]:

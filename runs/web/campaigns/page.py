@@ -36,7 +36,7 @@ from runs.selectors.compare.ratios import concluding
 from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
-from runs.selectors.servers import servers
+from runs.selectors.servers import builds
 from runs.templatetags.access import may_here
 from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
@@ -437,10 +437,10 @@ def conditions(campaign: Campaign, versions: Versions = NEVER) -> Conditions:
 def _conditions_of(campaign: Campaign) -> Conditions:
     machines = campaign_selectors.machines(campaign_selectors.machine_keys(campaign))
     shown = {"campaign": campaign, "machines": machines}
-    builds = list(filter(servers.told_build, servers.builds_of(campaign)))
+    built = list(filter(builds.words, builds.of_campaign(campaign)))
     return Conditions(
         servers=_written("campaigns/_kept.html#servers", shown),
-        machines=_written("campaigns/_kept.html#machines", shown | {"builds": builds}),
+        machines=_written("campaigns/_kept.html#machines", shown | {"builds": built}),
         parameters=_written(
             "campaigns/_kept.html#parameters",
             {"constants": constants(campaign), "treatment": treatments.told(campaign)},

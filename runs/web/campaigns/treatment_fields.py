@@ -14,7 +14,7 @@ from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import canonical
 from runs.scenarios.definition import Factor
-from runs.selectors.archive import versions as releases
+from runs.selectors.servers import builds
 from runs.services.campaigns import treatments
 from runs.services.servers.tools import installed
 from runs.templatetags.formats import named
@@ -312,14 +312,14 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
 
 
 def of_versions(asked: str, servers: Sequence[Server]) -> list[str]:
-    """The newest release that these servers have of each of the major versions; `all`: of each.
+    """What these servers have of each of the major versions, built alike; `all`: of each.
 
     `asked` are majors with commas between, as the line of versions has them in its addresses.
     """
     majors = {text.strip() for text in asked.split(",")} - {""}
     present = installed(servers)[servers[0].pk] if majors else []
-    newest = releases.one_a_major(sorted(present, key=lambda each: each.version_num))
-    found = [each for each in newest if majors == {"all"} or each.major in majors]
+    asked_for = (each for each in present if majors == {"all"} or each.major in majors)
+    found = builds.chosen(asked_for)
     return [each.version if len(servers) > 1 else str(each.pk) for each in found]
 
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Configuration, Server
+from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Factor, Scenario
 from runs.selectors.access import projects
@@ -49,6 +50,12 @@ class ObservationForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         required=False,
         help_text=gettext_lazy("None chosen: each edition measures all that are installed then."),
+    )
+    releases = forms.ChoiceField(
+        label=gettext_lazy("Releases"),
+        choices=Releases.choices,
+        required=False,
+        help_text=gettext_lazy("Versions that were built alike differ in nothing but themselves."),
     )
     anchor = forms.ChoiceField(
         label=gettext_lazy("Anchor"),
@@ -134,6 +141,7 @@ class ObservationForm(forms.Form):
                 for slug in given["scenarios"]
             ],
             versions=given["versions"],
+            releases=given["releases"] or Releases.ALIKE,
             anchor=given["anchor"],
             configuration=given["configuration"],
             hours=given["hours"],
@@ -161,6 +169,7 @@ def _initial(server: Server) -> Mapping[str, Any]:
         "server": server.slug,
         "scenarios": [each.slug for each in observed() if each.slug in FIRST_CHOICE],
         "versions": [],
+        "releases": Releases.ALIKE.value,
         "anchor": majors[-2] if len(majors) > 1 else "",
         "clients": "1, 4",
         "scale": 10,
@@ -172,5 +181,4 @@ def _initial(server: Server) -> Mapping[str, Any]:
 
 def majors_of(server: Server) -> list[str]:
     """The major versions that an edition on this server would measure."""
-    plan = Plan("", server, ())
-    return [each.major for each in observations.installations(plan)]
+    return observations.majors_of(Plan("", server, ()))

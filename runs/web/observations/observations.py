@@ -27,6 +27,7 @@ from runs.selectors.campaigns import noise
 from runs.selectors.observations import editions, publication
 from runs.selectors.observations import report as reports
 from runs.selectors.observations.editions import Part
+from runs.selectors.servers import builds
 from runs.services.campaigns.estimates import Estimate
 from runs.services.errors import ServiceError
 from runs.services.observations import observations
@@ -57,12 +58,13 @@ class Preview:
 class Shown:
     """A campaign of an edition on the page.
 
-    `causes` are the sentences of what ablations explain, `asks` the addresses that ask why two
-    neighbouring versions differ.
+    `unlike` says how its versions were built, if not alike. `causes` are the sentences of what
+    ablations explain, `asks` the addresses that ask why two neighbouring versions differ.
     """
 
     part: Part
     figure: Figure | None
+    unlike: str
     causes: Sequence[str]
     asks: Sequence[tuple[str, str]]
 
@@ -207,6 +209,7 @@ def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
     given = {
         "scenarios": [each["scenario"] for each in observation.designs],
         "versions": observation.versions,
+        "releases": observation.releases,
         "anchor": observation.anchor,
         "clients": ", ".join(map(str, clients)),
         "repeats": first.get("repeats", REPEATS),
@@ -253,6 +256,7 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
             )
             for design, each in zip(plan.designs, found, strict=True)
         ],
+        "unlike": builds.unlike(observations.installations(plan)),
         "seconds": sum(each.seconds for each in found),
         "problems": [problem for each in found for problem in each.problems],
     }
@@ -280,7 +284,8 @@ def _shown(part: Part, reader: Reader) -> Shown:
         for pair in part.line.pairs
         if pair.comparison.is_proven
     ]
-    return Shown(part, _figure(part), _causes(part, reader), asks)
+    unlike = builds.unlike(builds.of_campaign(part.campaign))
+    return Shown(part, _figure(part), unlike, _causes(part, reader), asks)
 
 
 def _causes(part: Part, reader: Reader) -> list[str]:

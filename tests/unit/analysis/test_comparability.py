@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.analysis import comparability_judgement
+from runs.analysis import comparability_judgement, fact_readers
 from runs.analysis.comparability_facts import FACTS
 from runs.analysis.comparability_judgement import WORKLOAD, Conditions, judge
 
@@ -187,6 +187,42 @@ def test_what_the_levels_of_both_declare_is_what_is_compared(level, there):
     assert declared.reasons == ()
     assert len(undeclared.reasons) == 1
     assert set(undeclared.reasons) <= set(declared.despite)
+
+
+@pytest.mark.parametrize(
+    ("flags", "versions", "code"),
+    [
+        ("-Os", ("16.14", "17.6"), "despite"),
+        ("-Os", ("16.14", "16.14"), "reasons"),
+        ("-O0", ("16.14", "17.6"), "reasons"),
+    ],
+)
+def test_versions_that_were_optimised_otherwise_are_compared_and_named(flags, versions, code):
+    here, there = (
+        known(build={"configure_options": "x", "cflags": own}, levels={"version": version})
+        for own, version in zip(("-O2", flags), versions, strict=True)
+    )
+
+    found = judge(here, there)
+
+    assert getattr(found, code) == ("build_differs",)
+    assert [(each.base, each.head) for each in found.differing] == [(("-O2",), (flags,))]
+
+
+@pytest.mark.parametrize(
+    ("said", "short"),
+    [
+        ("gcc (GCC) 4.1.2 20080704 (Red Hat 4.1.2-55)", "gcc 4.1"),
+        ("gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0", "gcc 7.5"),
+        ("gcc-12.2.0", "gcc 12.2"),
+        ("Debian clang version 14.0.6", "Debian clang 14.0"),
+        ("Apple clang version 15.0.0 (clang-1500.3.9.4)", "Apple clang 15.0"),
+        ("msvc-19.29.30146", "msvc 19.29"),
+        ("", None),
+    ],
+)
+def test_a_compiler_is_told_by_its_name_and_release(said, short):
+    assert fact_readers.compiler({"compiler": said}) == short
 
 
 def test_a_name_alone_counts_where_nothing_else_is_known():

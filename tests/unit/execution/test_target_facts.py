@@ -79,6 +79,7 @@ bindir\t/usr/lib/postgresql/9.6/bin
 postgres\tpostgres (PostgreSQL) 9.6.24 (Debian 9.6.24-1.pgdg13+1)
 configure\t'--build=x86_64-linux-gnu' '--with-tcl'
 cflags\t-O2 -g
+compiler\t, compiled by gcc (Debian 14.2.0-19) 14.2.0, 64-bit
 block_size\t8192
 wal_block_size\t8192
 wal_segment_size\t2048
@@ -175,6 +176,7 @@ def test_what_a_build_fixes_is_told_in_bytes(found):
     assert (old.block_size, old.wal_segment_size) == (8192, 16 * 1024 * 1024)
     assert (new.block_size, new.wal_segment_size) == (32768, None)
     assert old.cflags == "-O2 -g"
+    assert (old.compiler, new.compiler) == ("gcc (Debian 14.2.0-19) 14.2.0", "")
 
 
 def test_each_extension_is_named_once(found):

@@ -32,7 +32,8 @@ def installations(choice: Choice) -> list[Installation]:
         return _of_block_sizes(choice, able)
     majors = {versions.major(version) for version in printed}
     lacking = {each.pk: _lacking(choice, each) for each in able}
-    able.sort(key=lambda each: -lacking[each.pk])  # of a major the most complete one
+    # Of a major the most complete one, then the printed release.
+    able.sort(key=lambda each: (-lacking[each.pk], each.version in printed))
     chosen = versions.one_a_major(each for each in able if each.major in majors)
     if not majors or majors - {each.major for each in chosen}:
         least = min(lacking.values(), default=0)

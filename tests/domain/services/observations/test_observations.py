@@ -10,6 +10,7 @@ from runs.models import AuditEntry, Campaign, Project, Source
 from runs.published import reading, schema
 from runs.selectors.archive import version_line
 from runs.selectors.observations import editions, publication
+from runs.selectors.servers import builds
 from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
@@ -61,6 +62,54 @@ def test_an_edition_is_a_campaign_of_each_design_over_all_versions(server):
     # Of two releases of 18 the newest.
     assert {tuple(each.factors["version"]) for each in found} == {("9.6.24", "17.6", "18.4")}
     assert (made.anchor, made.slug) == ("17", "autumn")
+
+
+OS, O2 = (
+    {"cflags": flags, "compiler": f"gcc {release}"}
+    for flags, release in (("-Os", "7.5.0"), ("-O2", "14.2.1"))
+)
+
+
+@pytest.fixture
+def built(server):
+    """9.6 and 17 with -Os; of 18 the older release as well, the newer one with -O2."""
+    server.installations.exclude(version="18.4").update(**OS)
+    server.installations.filter(version="18.4").update(**O2)
+    return server
+
+
+@pytest.mark.parametrize(
+    ("releases", "measured"),
+    [
+        ("alike", ["9.6.24", "17.6", "18.3"]),
+        ("newest", ["9.6.24", "17.6", "18.4"]),
+        ("all", ["9.6.24", "17.6", "18.3", "18.4"]),
+    ],
+)
+def test_versions_are_built_alike_where_there_is_a_choice(built, releases, measured):
+    found = observations.installations(plan(built, releases=releases))
+    assert [each.version for each in found] == measured
+    assert (builds.unlike(found) == "") == (releases == "alike")
+
+
+def test_a_slow_build_is_measured_only_where_there_is_no_other(built):
+    built.installations.filter(version="18.3").update(cflags="-O0")
+    found = observations.installations(plan(built))
+    assert [each.version for each in found] == ["9.6.24", "17.6", "18.4"]
+
+
+def test_a_step_between_unlike_builds_is_named_wherever_it_is_said(built):
+    made = observations.create(plan=plan(built, releases="newest", designs=[design()]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.3})
+    (part,) = editions.parts(edition)
+    caution = "was built with -O2, gcc 14.2, PostgreSQL 17.6 with -Os, gcc 7.5: this may be the"
+    total, old, new = part.sentences
+    assert caution in new
+    assert "was built" in total
+    assert "was built" not in old
+    assert [bool(pair.caution) for pair in part.line.pairs] == [False, True]
+    assert caution in publication.of_edition(edition, publisher="We", today="2026-11-25")
 
 
 def test_the_next_edition_measures_what_is_installed_then(server):
