@@ -28,14 +28,12 @@ def _read(adapter: Adapter, files: Files) -> Reading:
     found = {name: unwrapped(files[name]) for name in files if name in _PRINTED}
     texts: Files = {**files, **{name: text for name, (text, _notes) in found.items()}}
     notes = tuple(note for _text, noted in found.values() for note in noted)
-    _refuse_page(adapter, texts)
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
         return _with_notes(outcome, notes)
-    for others, noted in _alternatives(texts) if _is_empty(outcome) else ():
-        again = _outcome(adapter, others)
-        if isinstance(again, Reading) and again.measurements:
-            return _with_notes(again, (*notes, *noted))
+    if _is_empty(outcome) and (inside := _best(adapter, texts)):
+        return _with_notes(inside, notes)
+    _refuse_page(adapter, texts)
     _refuse_other_tool(adapter, outcome, texts)
     if isinstance(outcome, UnreadableOutput):
         raise outcome
@@ -58,6 +56,23 @@ def _is_empty(outcome: Reading | UnreadableOutput) -> bool:
 
 def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
     return replace(reading, notes=(*reading.notes, *dict.fromkeys(notes))) if notes else reading
+
+
+def _best(adapter: Adapter, files: Files) -> Reading | None:
+    """The reading of what may be within the files that has the most in it, the first of equals."""
+    found = []
+    for others, noted in _alternatives(files):
+        reading = _outcome(adapter, others)
+        if isinstance(reading, Reading) and reading.measurements:
+            found.append(_with_notes(reading, noted))
+    return max(found, key=_worth, default=None)
+
+
+def _worth(reading: Reading) -> tuple[bool, int, int]:
+    figures = (reading.measurements, reading.series, reading.levels, reading.labels)
+    versions = (reading.tool_version, reading.server_version)
+    known = sum(map(len, figures)) + sum(version is not None for version in versions)
+    return reading.status == "finished", known, -len(reading.unknown_lines)
 
 
 def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:

@@ -44,6 +44,10 @@ def as_json(text, document):
     return "".join(f"{json.dumps(document(line))}\n" for line in text.splitlines())
 
 
+def quoted_if_needed(line):
+    return '"' + line.replace('"', '""') + '"' if "," in line or '"' in line else line
+
+
 WRAPPINGS = {
     "GitHub": each_line("2025-03-04T05:06:%S.1234567Z "),
     "gh run view --log": each_line("bench\tRun pgbench\t2025-03-04T05:06:%S.1234567Z "),
@@ -99,6 +103,41 @@ WRAPPINGS = {
         + "\n    ]\n}\n"
     ),
     "Ansible, a string": lambda text: f'ok: [db1] => {{\n    "stdout": {json.dumps(text)}\n}}\n',
+    "klog": each_line("I0304 05:06:%S.123456       1 main.go:12] "),
+    "Spring": each_line(
+        "2025-03-04T05:06:%S.123Z  INFO 7 --- [           main] c.e.bench.Runner     : "
+    ),
+    "a test of NixOS": each_line("client # [   10.1234%S] pgbench[812]: "),
+    "BuildKit": each_line("#12 1.2%S "),
+    "seconds": each_line("17410647%S.123456 "),
+    "logfmt": lambda text: "".join(
+        f'time="2025-03-04T05:06:07Z" level=info msg={json.dumps(line)}\n'
+        for line in text.splitlines()
+    ),
+    "numbers": lambda text: "".join(
+        f"{place:6d}\t{line}\n" for place, line in enumerate(text.splitlines(), start=1)
+    ),
+    "CSV of a log": lambda text: (
+        "timestamp,message\n"
+        + "".join(
+            f"1741064767{place},{quoted_if_needed(line)}\n"
+            for place, line in enumerate(text.splitlines())
+        )
+    ),
+    "Google's log": lambda text: "".join(
+        f"---\ninsertId: a\ntextPayload: {json.dumps(line)}\n" for line in text.splitlines()
+    ),
+    "Amazon's log": lambda text: json.dumps(
+        {"events": [{"timestamp": 1, "message": line} for line in text.splitlines()]}, indent=4
+    ),
+    "a list of Python": lambda text: f"{text.splitlines()!r}\n",
+    "a page": lambda text: f"<html><body><pre>{html.escape(text)}</pre></body></html>\n",
+    "lines of a page": lambda text: "".join(
+        f"<b>05:06:07</b> {html.escape(line)}<br>\n" for line in text.splitlines()
+    ),
+    "JSON of a container": lambda text: "".join(
+        f"bench-1  | {line}\n" for line in json.dumps({"stdout": text}, indent=2).splitlines()
+    ),
     "GitLab's sections": lambda text: (
         "section_start:1741064767:step_script\r\x1b[0K\x1b[36;1mExecuting\x1b[0;m\n"
         f"{text}section_end:1741064777:step_script\r\x1b[0K\n\x1b[32;1mJob succeeded\x1b[0;m\n"

@@ -1,0 +1,211 @@
+"""A tool's output within something else: documents, strings of programs, frames of lines.
+
+What stands around each line is found by what most lines have in common, digits aside. It may be the
+tool's own, so that these are candidates: whoever reads them takes the one that reads best.
+"""
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from runs import foreign_json
+
+_LINES_LOOKED_AT = 2000
+_SHARE = 0.6  # of the lines: others come from the shell around
+_LONGEST_PREFIX = 160
+_MOST_TOKENS = 60
+_MOST_FRAMES = 24
+_WORK = 1_000_000  # characters that are looked at in frames, except of a text that is larger
+_FEWEST_LINES = 3
+_STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
+_TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
+_ENDS = re.compile(r"(?:\"\},?|[\"'],?|\s*\||\$|<br ?/?>)\Z")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_ESCAPED = re.compile(r"\\(.)")
+_LITERAL = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
+_ASSIGNED = re.compile(r"\A[^\n\"']{0,80}[\"']")
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>|<![^<>]{0,300}>")
+_PRE = re.compile(r"<pre\b[^<>]{0,300}>(.*?)</pre>", re.DOTALL | re.IGNORECASE)
+_BREAK = re.compile(r"<br ?/?>\n?", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
+# What `gcloud logging read` prints.
+_YAML = re.compile(r"^ {0,8}(?:textPayload|message|msg): ?(.*)", re.MULTILINE)
+_MESSAGES = ("log", "msg", "message", "MESSAGE", "textPayload", "line", "text", "@message")
+
+
+def whole(text: str) -> Iterator[tuple[str, str]]:
+    """What documents, strings and pages hold, with a sentence on what was around it."""
+    for inside in _documents(text):
+        yield inside, "The text was in a document, and is read without it."
+    for inside in _literals(text):
+        yield inside, "The text was in one string, and is read without it."
+    if (inside := without_marks(text)) != text:
+        yield inside, "The text was marked as HTML, and is read without it."
+
+
+def frames(text: str) -> Iterator[tuple[str, str]]:
+    """The lines without what most begin and end with, the longest beginning first."""
+    for inside, prefix in _frames(text.split("\n")):
+        yield inside, _said(prefix)
+
+
+def _said(prefix: str) -> str:
+    if not prefix.strip():
+        return "Most lines were indented or marked, which was left out."
+    return f"Most lines began with “{prefix.strip()[:60]}”, which was left out."
+
+
+def _documents(text: str) -> Iterator[str]:
+    """What JSON documents hold: texts, lists of lines, messages of a log."""
+    found: list[Any] = []
+    place = failures = 0
+    while failures < _STARTS_LOOKED_AT:
+        begins = [at for at in (text.find(mark, place) for mark in "[{") if at >= 0]
+        if not begins:
+            break
+        try:
+            document, place = foreign_json.first(text, min(begins))
+            found.append(document)
+        except ValueError:
+            failures, place = failures + 1, min(begins) + 1
+    yield from _within(found)
+    if len(found := _YAML.findall(text)) >= _FEWEST_LINES:
+        yield "".join(f"{_unquoted(each)}\n" for each in found)
+
+
+def _within(value: Any) -> Iterator[str]:
+    items = value if isinstance(value, list) else list(value.values())
+    lines = [each for each in map(_message, items) if each is not None]
+    if isinstance(value, list) and len(lines) >= max(_FEWEST_LINES, _SHARE * len(items)):
+        yield "\n".join(line.removesuffix("\n") for line in lines) + "\n"
+        return
+    for each in items:
+        if isinstance(each, str) and each.count("\n") >= _FEWEST_LINES:
+            yield each
+        elif isinstance(each, dict | list):
+            yield from _within(each)
+
+
+def _message(value: Any) -> str | None:
+    if isinstance(value, dict):
+        value = next((value[key] for key in _MESSAGES if key in value), None)
+    return value if isinstance(value, str) else None
+
+
+def _literals(text: str) -> Iterator[str]:
+    """Strings as programs print them, whose line ends are written as \\n."""
+    if text.count("\\n") < _FEWEST_LINES and text.count("', '") < _FEWEST_LINES:
+        return
+    literals = [found[0][1:-1] for found in _LITERAL.finditer(text)]
+    whole = [each for each in literals if each.count("\\n") >= _FEWEST_LINES]
+    yield from (_unescaped(each) for each in whole)
+    if not whole and len(literals) >= _FEWEST_LINES:  # a list of Python
+        yield "".join(f"{_unescaped(each)}\n" for each in literals)
+    if not whole:
+        yield _ASSIGNED.sub("", text).replace("\\n", "\n")
+
+
+def _unquoted(text: str) -> str:
+    return _unescaped(text[1:-1]) if _LITERAL.fullmatch(text) else text
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+
+
+def without_marks(text: str) -> str:
+    """The text of HTML, of its preformatted parts if it has such."""
+    if preformatted := _PRE.findall(text):
+        text = "\n".join(preformatted)
+    bare = _TAG.sub("", _BREAK.sub("\n", text))
+    return html.unescape(bare) if _ENTITY.search(bare) else bare
+
+
+def _frames(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """The lines without what most begin and end with; the longest beginning first."""
+    looked_at = [line for line in lines[:_LINES_LOOKED_AT] if line.strip()]
+    if len(looked_at) < _FEWEST_LINES:
+        return
+    prefixes = _prefixes(looked_at)
+    characters = sum(map(len, lines)) + 1
+    for prefix in prefixes[: max(2, min(_MOST_FRAMES, _WORK // characters))]:
+        inner = [_after(prefix, line) for line in lines]
+        begin = next(found[0] for line in looked_at if (found := prefix.match(line)))
+        yield "\n".join(inner), begin
+        if end := _common_end(inner):
+            yield "\n".join(_bare(line, begin, end) for line in inner), begin
+    if end := _common_end(looked_at):
+        yield "\n".join(_bare(line, "", end) for line in lines), ""
+
+
+def _after(prefix: re.Pattern[str], line: str) -> str:
+    if found := prefix.match(line):
+        return _cell(line[found.end() :])
+    return "" if prefix.match(f"{line} ") else line  # blanks at the end may have been lost
+
+
+def _cell(text: str) -> str:
+    """A cell of CSV or an item of YAML, whose quotes depend on what is in it."""
+    quote = text[:1]
+    is_quoted = quote in {'"', "'"} and len(text) > 1 and text.endswith(quote)
+    return text[1:-1].replace(quote * 2, quote) if is_quoted else text
+
+
+def _prefixes(lines: list[str]) -> list[re.Pattern[str]]:
+    """Patterns of what most lines begin with, cut at each place where it may have ended.
+
+    What the most lines have comes first, and of that the longest.
+    """
+    rows = [_TOKEN.findall(line[:_LONGEST_PREFIX]) for line in lines]
+    least = max(_FEWEST_LINES, _SHARE * len(rows))
+    shape: list[str] = []
+    found: list[tuple[int, str]] = []
+    bare = 0
+    for place in range(_MOST_TOKENS):
+        bare += sum(len(row) == place for row in rows)  # lines of the prefix alone
+        rows = [row for row in rows if len(row) > place]
+        counts = Counter(_kind(row[place]) for row in rows)
+        kind, count = counts.most_common(1)[0] if counts else ("", 0)
+        count += bare
+        if count < least:
+            break
+        rows = [row for row in rows if _kind(row[place]) == kind]
+        if kind == " ":  # the rest of the blanks may be the line's own
+            widths = sorted({len(row[place]) for row in rows})[:3]
+            found += [(count, "".join(shape) + f" {{{width}}}") for width in reversed(widths)]
+        elif not kind.isalnum():
+            found.append((count, "".join(shape) + re.escape(kind)))
+        shape.append({" ": " +", "0": "[0-9]+"}.get(kind, re.escape(kind)))
+    likeliest = sorted(enumerate(found), key=lambda each: (-each[1][0], -each[0]))
+    return [re.compile(pattern) for _place, (_count, pattern) in likeliest]
+
+
+def _kind(word: str) -> str:
+    """Numbers and blanks are alike, whatever they are."""
+    if word[0] == " ":
+        return " "
+    return "0" if word.isdigit() else word
+
+
+def _common_end(lines: list[str]) -> str:
+    ends = Counter(
+        found[0].strip() if (found := _ENDS.search(line)) else "" for line in lines if line.strip()
+    )
+    end, count = ends.most_common(1)[0] if ends else ("", 0)
+    return end if count >= _SHARE * sum(ends.values()) else ""
+
+
+def _bare(line: str, begin: str, end: str) -> str:
+    """The line without its end, and its quotes as they were before it was quoted."""
+    line = line.rstrip()
+    for mark in dict.fromkeys((end, end.rstrip(","))):
+        if mark and line.endswith(mark):
+            line = line.removesuffix(mark).rstrip()
+            break
+    quote = end[0]
+    if quote not in "\"'":
+        return line
+    line = line if begin.rstrip().endswith(quote) else line.removeprefix(quote)
+    return _unescaped(line) if f"\\{quote}" in line else line.replace(quote * 2, quote)
