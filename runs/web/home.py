@@ -1,7 +1,9 @@
 """The first page: what runs now, the newest findings, the line through versions."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
@@ -20,8 +22,10 @@ from runs.selectors.archive import answers, version_line
 from runs.selectors.campaigns import campaigns, metrics, waiting
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.ratios import ratios_of_executed
+from runs.selectors.observations import editions
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers
+from runs.services.observations import observations
 from runs.web import changes, pages
 from runs.web.archive import versions
 from runs.web.campaigns import ratios
@@ -29,6 +33,8 @@ from runs.web.campaigns import ratios
 NEWEST = 6
 NEWEST_FINDINGS = 3
 MOST_CELLS = 200
+# Twelve versions, reading and updating, take some 25 minutes.
+SECONDS_OF_ALL = 6
 
 
 @require_safe
@@ -58,8 +64,28 @@ def home(request: HttpRequest) -> HttpResponse:
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
         "finished_things": _finished_things(request.user),
+        **_way_on(request.user),
     }
     return render(request, "home/index.html", context)
+
+
+def _way_on(to: projects.Reader) -> dict[str, Any]:
+    """From the first start's piece of the line to all of it, while there is no other observation.
+
+    One query for who may log in, and those of an estimate for a new instance.
+    """
+    found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
+    if len(found) != 1 or not found[0].versions:
+        return {}
+    plan = observations.proposed(found[0].server, seconds=SECONDS_OF_ALL)
+    majors = observations.majors_of(plan)
+    more = len(majors) > len(found[0].versions)
+    return {
+        "first_observation": found[0],
+        "majors": majors,
+        "run_seconds": SECONDS_OF_ALL,
+        "seconds": sum(each.seconds for each in observations.estimates(plan)) if more else 0,
+    }
 
 
 def _finished_things(to: projects.Reader) -> SafeString:

@@ -214,8 +214,14 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
 
 def counts(of: Used) -> list[int]:
     """The numbers of clients that these campaigns have, the smallest first. Two queries."""
-    found = material(Campaign.objects.filter(pk__in=of.campaigns))
+    found = material(_observed().filter(pk__in=of.campaigns))
     return sorted({cell.clients for measured in found.measured.values() for cell in measured})
+
+
+def _observed() -> QuerySet[Campaign]:
+    """Campaigns, with whether each is of an observation."""
+    edition = Edition.objects.filter(campaigns=OuterRef("pk"))
+    return Campaign.objects.annotate(is_observed=Exists(edition))
 
 
 def of_campaign(campaign: Campaign) -> Line:
@@ -249,7 +255,7 @@ def _made(of: Used, clients: int | None) -> list[Part]:
     """The part of each of these campaigns: as many together as a judge reads the rounds of."""
     # The columns of a table that no campaign has take longer than all else of this query.
     tables = ("published__source",) if of.published else ()
-    used = list(Campaign.objects.select_related("scenario", *tables).filter(pk__in=of.campaigns))
+    used = list(_observed().select_related("scenario", *tables).filter(pk__in=of.campaigns))
     found = material(used)
     pairs_of: dict[int, list[Pair]] = defaultdict(list)
     for some in _together(found):
@@ -332,9 +338,14 @@ def _cells(campaigns: Collection[int]) -> Iterable[Any]:
 
 
 def _enters(campaign: Campaign, summary: Summary) -> bool:
-    """Whether a cell is measured long and often enough; published cells always are."""
+    """Whether a cell is measured long and often enough; published cells always are.
+
+    Whoever observes the line has chosen how long; the intervals say how much it shows.
+    """
     if campaign.origin != Origin.EXECUTED:
         return True
+    if getattr(campaign, "is_observed", False):
+        return (summary.n or 0) >= LEAST_REPEATS
     seconds = campaign.parameters.get("duration")
     is_long = not isinstance(seconds, int | float) or seconds >= LEAST_SECONDS
     return is_long and (summary.n or 0) >= LEAST_REPEATS

@@ -15,6 +15,7 @@ from runs.models import Configuration, Edition, Installation, Observation, Proje
 from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Level
+from runs.selectors.archive import version_line
 from runs.selectors.servers import builds
 from runs.services import slugs
 from runs.services.access import audit
@@ -25,6 +26,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers.tools import installed
 
 NOT_SLUGS = ("new",)
+REPEATS = 3
 LEAST_ROUNDS = 2
 SECONDS_AN_HOUR = 3600
 
@@ -59,6 +61,16 @@ class Plan:
     time_zone: str = "UTC"
 
 
+def proposed(server: Server, *, seconds: int = version_line.LEAST_SECONDS) -> Plan:
+    """Reading and updating, all that is installed, with runs of so many seconds."""
+    title = _("Fixed-point observation on %(server)s") % {"server": server.name}
+    designs = [
+        Design(slug, {"clients": (1, 4)}, {"scale": 10, "duration": seconds}, REPEATS)
+        for slug in (version_line.READ, version_line.UPDATE)
+    ]
+    return Plan(title, server, designs)
+
+
 @transaction.atomic
 def create(*, plan: Plan, by: User | None = None, project: Project | None = None) -> Observation:
     """Store what is observed; nothing is queued yet. Raises what `planned` raises."""
@@ -86,10 +98,13 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
 
 
 @transaction.atomic
-def begin(*, observation: Observation, label: str = "", by: User | None = None) -> Edition:
+def begin(
+    *, observation: Observation, label: str = "", by: User | None = None, remeasures: int = 1
+) -> Edition:
     """Queue an edition: a campaign of each design, over what is installed now.
 
-    Raises ServiceError `edition_exists`, and what `campaigns.queue` raises.
+    Doubtful runs are measured again `remeasures` times. Raises ServiceError `edition_exists`, and
+    what `campaigns.queue` raises.
     """
     name = label.strip() or str(timezone.localdate().year)
     try:
@@ -100,7 +115,8 @@ def begin(*, observation: Observation, label: str = "", by: User | None = None) 
         remedy = _("Give the new one another name, such as “%(label)s, again”.") % {"label": name}
         raise ServiceError("edition_exists", message, remedy=remedy, field="label") from error
     for draft in drafts(plan_of(observation), label=name):
-        edition.campaigns.add(campaigns.create(draft=draft, by=by, project=observation.project))
+        asked = replace(draft, remeasures=remeasures)
+        edition.campaigns.add(campaigns.create(draft=asked, by=by, project=observation.project))
     _record("edition_begun", observation, {"edition": name})
     return edition
 

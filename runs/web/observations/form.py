@@ -14,15 +14,12 @@ from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Factor, Scenario
 from runs.selectors.access import projects
-from runs.selectors.archive import version_line
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
-from runs.web.campaigns.forms import REPEATS
 from runs.web.campaigns.treatment_fields import LevelsField
 
 CLIENTS, SCALE, DURATION = "clients", "scale", "duration"
-FIRST_CHOICE = (version_line.READ, version_line.UPDATE)
 
 
 def observed() -> list[Scenario]:
@@ -136,7 +133,7 @@ class ObservationForm(forms.Form):
                     slug,
                     {CLIENTS: given["clients"]},
                     {SCALE: given["scale"], DURATION: given["duration"]},
-                    given["repeats"] or REPEATS,
+                    given["repeats"] or observations.REPEATS,
                 )
                 for slug in given["scenarios"]
             ],
@@ -163,18 +160,18 @@ def filled(given: QueryDict, server: Server) -> QueryDict:
 
 
 def _initial(server: Server) -> Mapping[str, Any]:
-    majors = majors_of(server)
+    plan, majors = observations.proposed(server), majors_of(server)
+    design = plan.designs[0]
     return {
-        "title": _("Fixed-point observation on %(server)s") % {"server": server.name},
+        "title": plan.title,
         "server": server.slug,
-        "scenarios": [each.slug for each in observed() if each.slug in FIRST_CHOICE],
+        "scenarios": [each.scenario for each in plan.designs],
         "versions": [],
         "releases": Releases.ALIKE.value,
         "anchor": majors[-2] if len(majors) > 1 else "",
-        "clients": "1, 4",
-        "scale": 10,
-        "duration": version_line.LEAST_SECONDS,
-        "repeats": REPEATS,
+        "clients": ", ".join(map(str, design.levels[CLIENTS])),
+        **design.parameters,
+        "repeats": design.repeats,
         "time_zone": timezone.get_current_timezone_name(),
     }
 

@@ -37,7 +37,7 @@ from runs.services.why import words as why_words
 from runs.web import pages
 from runs.web.archive.versions import figure
 from runs.web.campaigns.campaigns import chosen_server
-from runs.web.campaigns.forms import REPEATS, project_of
+from runs.web.campaigns.forms import project_of
 from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_of
 from runs.web.reports import file, language
 
@@ -212,7 +212,7 @@ def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
         "releases": observation.releases,
         "anchor": observation.anchor,
         "clients": ", ".join(map(str, clients)),
-        "repeats": first.get("repeats", REPEATS),
+        "repeats": first.get("repeats", observations.REPEATS),
         "configuration": observation.configuration.slug if observation.configuration else "",
         **first.get("parameters", {}),
     }

@@ -80,6 +80,20 @@ def test_what_is_wrong_is_said_and_nothing_queued(admin_client, server, changed,
     assert Observation.objects.count() == 0
 
 
+def test_the_first_page_goes_on_to_all_versions_by_one_button(admin_client, client, server):
+    design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)
+    made = observations.create(plan=Plan("First", server, [design], versions=["16", "18"]))
+    observations.begin(observation=made)
+    asked = admin_client.get(reverse("home"))
+    assert "Go on to all 3 versions" in asked.content.decode()
+    assert "Go on to" not in client.get(reverse("home")).content.decode()
+    admin_client.post(reverse("observation-new"), {"duration": asked.context["run_seconds"]})
+    whole = Observation.objects.first()
+    assert whole.versions == []
+    assert [len(each.factors["version"]) for each in whole.editions.get().campaigns.all()] == [3, 3]
+    assert "Go on to" not in admin_client.get(reverse("home")).content.decode()
+
+
 def test_who_may_not_queue_is_sent_to_log_in(client, server):
     assert client.post(reverse("observation-new"), FORM).status_code in (302, 403)
     assert Observation.objects.count() == 0

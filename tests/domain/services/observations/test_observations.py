@@ -244,6 +244,9 @@ def test_an_edition_becomes_a_publication_that_the_archive_checks_and_loads(
     line = version_line.used(READ)
     assert line.executed == (edition.campaigns.get(scenario__slug=READ).pk,)
     assert table.campaign_id not in line.published
+    # However short its runs are: the intervals say what they show.
+    own = [each for each in version_line.read(line).pairs if each.campaign.origin == "executed"]
+    assert [each.ends for each in own] == [("9.6", "17"), ("17", "18")]
     assert table.campaign.slug == edition.published_campaign(READ)
 
 
