@@ -13,6 +13,7 @@ from runs.importers import (
     hammerdb,
     pgbench_tools,
     phoronix,
+    postgresbench,
 )
 from runs.importers.row import Imported
 
@@ -26,4 +27,5 @@ IMPORTERS: dict[str, Callable[[Path], Imported]] = {
     "hammerdb": hammerdb.read,
     "pgbench-tools": pgbench_tools.read,
     "phoronix": phoronix.read,
+    "postgresbench": postgresbench.read,
 }

@@ -43,6 +43,29 @@ def github_action_benchmark(folder):
     return file
 
 
+def postgresbench(folder):
+    results = folder / "harbour" / "results"
+    results.mkdir(parents=True)
+    (folder / "LICENSE").write_text("\n   Some License\n   Version 1.0\n\n   Terms\n")
+    run = {
+        "run": 1, "tps": 1200.5, "transactions": 720300, "failed_transactions": 0,
+        "latency_avg_ms": 8.25, "latency_stddev_ms": 3.5, "initial_connection_time_ms": 40,
+        "latency_p95_ms": 21.5, "latency_p99_ms": 31.5,
+    }  # fmt: skip
+    document = {
+        "system": "Harbour", "date": "2026-02-03", "machine": "2vCPU, 8GB RAM", "cluster_size": 1,
+        "instance": {"type": "h2.large", "vcpus": 2, "ram_gb": 8, "instance_storage": None,
+                     "primary_storage": "NVMe"},
+        "tuned": "no", "comment": "", "postgres_version": "18.1 (f00ba4)",
+        "benchmark": {"tool": "pgbench", "workload": "TPC-B (built-in)", "scale_factor": 100,
+                      "clients": 32, "threads": 2, "duration": 600, "query_mode": "prepared"},
+        "load": {"load_time_seconds": 12.5},
+        "results": [run, {**run, "run": 2, "tps": 1250.25}, {"run": 3, "tps": None}],
+    }  # fmt: skip
+    (results / "harbour_2cpu_8gb_100.json").write_text(json.dumps(document))
+    return folder
+
+
 def steps(count):
     noise = random.Random(7)
     return [(10 if place < count / 2 else 15) * noise.gauss(1, 0.01) for place in range(count)]
@@ -284,6 +307,13 @@ PEERS = {
         1,
         0,
     ),
+    "postgresbench": (
+        postgresbench,
+        {"tps": 1200.5, "latency_average": 8.25, "latency_p99": 31.5, "failed_transactions": 0},
+        {"system": "Harbour", "machine": "2vCPU, 8GB RAM", "clients": 32, "scale": 100},
+        2,
+        1,
+    ),
     "pgbench-tools": (
         pgbench_tools,
         {"tps": 812.5, "transactions": 48750, "latency_p90": 7.25, "latency_average": 4.9},
@@ -342,6 +372,20 @@ def test_settings_monitors_and_series_come_along(tmp_path):
         "disk_read_sda": ("kB/s", [1024, 2048, 3072, 4096, 5120]),
         "monitor_dirty": ("", [1, 2, 3, 4, 5]),
     }
+
+
+def test_published_results_keep_their_licence_version_and_machine(tmp_path):
+    imported("postgresbench", postgresbench(tmp_path))
+
+    run = Run.objects.order_by("id").first()
+    assert run.labels["licence"] == "Some License, Version 1.0"
+    assert (run.cell.version, run.labels["postgres_version"]) == ("18.1", "18.1 (f00ba4)")
+    assert (run.hardware.threads, run.hardware.memory_bytes) == (2, 8 * 2**30)
+    # Without the checkout nobody knows it, and that is said.
+    alone = imported("postgresbench", next(tmp_path.glob("*/results/*")), "--dry-run")
+    assert "LICENSE" not in alone
+    (tmp_path / "LICENSE").unlink()
+    assert "LICENSE" in imported("postgresbench", tmp_path, "--dry-run")
 
 
 def test_what_hammerdb_copies_of_its_last_user_is_added_up(tmp_path):

@@ -1,0 +1,122 @@
+"""PostgresBench: a results JSON, or a checkout of its repository (NAME/results/*.json).
+
+Source: ClickHouse/PostgresBench, run.sh ("Assemble JSON"), version of March 2026. Each of a file's
+three runs of pgbench is a run here. The licence is that of the LICENSE next to the results.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from runs.importers.row import (
+    Imported,
+    ImportedRun,
+    NotTheirs,
+    campaign_of,
+    documents,
+    moment,
+    texts,
+    value_of,
+)
+from runs.tools import quantities
+from runs.tools.adapter import Level
+from runs.tools.output import number, part, rows, words
+
+_FIGURES = {
+    "tps": quantities.TPS,
+    "transactions": quantities.TRANSACTIONS,
+    "failed_transactions": quantities.FAILED,
+    "latency_avg_ms": quantities.LATENCY_AVERAGE,
+    "latency_stddev_ms": quantities.LATENCY_STDDEV,
+    "latency_p95_ms": quantities.latency_percentile("95"),
+    "latency_p99_ms": quantities.latency_percentile("99"),
+    "initial_connection_time_ms": quantities.CONNECTION_TIME,
+}
+_LEVELS = {"clients": "clients", "threads": "threads", "scale_factor": "scale"}
+_LONGEST = 100_000
+
+
+def read(path: Path) -> Imported:
+    """Read the results. Raises NotTheirs."""
+    found = Imported()
+    files = sorted(path.glob("**/results/*.json")) if path.is_dir() else [path]
+    for file in files:
+        for document in documents(file):
+            _take(document, file, _licence(file), found)
+    if not found.runs:
+        raise NotTheirs("There is no result with postgres_version, benchmark and results.")
+    if any("licence" not in run.labels for run in found.runs):
+        found.left_out.append("Results without a LICENSE next to them: ask before publishing them.")
+    return found
+
+
+def _take(document: Any, file: Path, licence: str, found: Imported) -> None:
+    benchmark, at = part(document, "benchmark"), moment(part({"": document}, "").get("date"))
+    if not benchmark or not words(document.get("postgres_version")):
+        return
+    for place, row in enumerate(rows(document, "results"), start=1):
+        values = tuple(
+            value for name, metric in _FIGURES.items() for value in value_of(metric, row.get(name))
+        )
+        if at is None or number(row.get("tps")) is None:
+            found.left_out.append(f"{file.name}: run {place} has no date or no tps.")
+            continue
+        levels = dict(_levels(document, benchmark))
+        name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
+        found.runs.append(
+            ImportedRun(
+                campaign=campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
+                scenario="postgresbench",
+                external_id=f"{name} run {place}"[-200:],
+                started_at=at,
+                levels=levels,
+                measurements=values,
+                labels=_labels(document, licence),
+                hardware=_hardware(document),
+                # "18.2 (e21737f)": what the service has made of it is in the label.
+                server_version=str(document["postgres_version"]).partition(" ")[0],
+                tool_name=words(benchmark.get("tool")) or "pgbench",
+            )
+        )
+
+
+def _levels(
+    document: Mapping[str, Any], benchmark: Mapping[str, Any]
+) -> Iterator[tuple[str, Level]]:
+    yield "system", (words(document.get("system")) or "?")[:80]
+    yield "machine", (words(document.get("machine")) or "?")[:80]
+    for theirs, level in _LEVELS.items():
+        count = number(benchmark.get(theirs))
+        if count is not None:
+            yield level, int(count)
+    if mode := words(benchmark.get("query_mode")):
+        yield "query_mode", mode[:80]
+
+
+def _labels(document: Mapping[str, Any], licence: str) -> dict[str, str]:
+    own = texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
+    storage = texts(part(document, "instance"), ("type", "instance_storage", "primary_storage"))
+    seconds = texts(part(document, "benchmark"), ("duration",))
+    return own | storage | seconds | ({"licence": licence} if licence else {})
+
+
+def _hardware(document: Mapping[str, Any]) -> dict[str, Any]:
+    instance = part(document, "instance")
+    name = " ".join(filter(None, (words(document.get("system")), words(instance.get("type")))))
+    threads, gigabytes = number(instance.get("vcpus")), number(instance.get("ram_gb"))
+    found = {
+        "name": name,
+        "threads": int(threads or 0),
+        "memory_bytes": int((gigabytes or 0) * 2**30),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _licence(file: Path) -> str:
+    """The first words of the LICENSE of the checkout: its name and version."""
+    for folder in file.resolve().parents[:3]:
+        for name in ("LICENSE", "LICENSE.md", "LICENSE.txt"):
+            if (folder / name).is_file():
+                lines = (folder / name).read_text("utf-8", "replace")[:_LONGEST].splitlines()
+                return ", ".join([line.strip() for line in lines if line.strip()][:2])[:200]
+    return ""
