@@ -1,6 +1,7 @@
 """Reads a tool's files as they reach the door: unwrapped, and with a word on what they are not."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -31,8 +32,10 @@ def _read(adapter: Adapter, files: Files) -> Reading:
     outcome = _outcome(adapter, texts)
     if isinstance(outcome, Reading) and outcome.status == "finished":
         return _with_notes(outcome, notes)
-    if _is_empty(outcome) and (inside := _best(adapter, texts)):
-        return _with_notes(inside, notes)
+    if _is_empty(outcome):
+        outcome = max((outcome, *_inside(adapter, texts)), key=_worth)
+    if isinstance(outcome, Reading) and (outcome.measurements or _says_why(outcome)):
+        return _with_notes(_placed(adapter, outcome, texts), notes)
     _refuse_page(adapter, texts)
     _refuse_other_tool(adapter, outcome, texts)
     if isinstance(outcome, UnreadableOutput):
@@ -47,32 +50,69 @@ def _outcome(adapter: Adapter, files: Files) -> Reading | UnreadableOutput:
         return refused
 
 
+# What is said of a text that has nothing of the tool, too.
+_NOTHING = frozenset(("no_result", "cut"))
+
+
 def _is_empty(outcome: Reading | UnreadableOutput) -> bool:
-    """Whether nothing in the text was a result, and nothing said why."""
-    return isinstance(outcome, UnreadableOutput) or (
-        {reason.code for reason in outcome.reasons} <= {"no_result", "cut"}
-    )
+    """Whether no line of a result was found, or not the last ones."""
+    if isinstance(outcome, UnreadableOutput):
+        return True
+    codes = {reason.code for reason in outcome.reasons}
+    return "no_result" in codes or codes <= _NOTHING
+
+
+def _says_why(outcome: Reading) -> bool:
+    return bool({reason.code for reason in outcome.reasons} - _NOTHING)
 
 
 def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
     return replace(reading, notes=(*reading.notes, *dict.fromkeys(notes))) if notes else reading
 
 
-def _best(adapter: Adapter, files: Files) -> Reading | None:
-    """The reading of what may be within the files that has the most in it, the first of equals."""
-    found = []
+def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
+    """Say by which line there is a second run, so that its text can be cut there."""
+    name = next((name for name in ("stdout", "raw") if files.get(name)), None)
+    if name is None or not _holds_several(reading):
+        return reading
+    lines = str(files[name]).splitlines(keepends=True)
+
+    def is_several(count: int) -> bool:
+        part = _outcome(adapter, {**files, name: "".join(lines[:count])})
+        return isinstance(part, Reading) and _holds_several(part)
+
+    place = bisect_left(range(len(lines)), True, key=is_several)
+    reasons = tuple(
+        replace(each, message=f"{each.message} The second is there by line {place}.")
+        if each.code == "several_results"
+        else each
+        for each in reading.reasons
+    )
+    return replace(reading, reasons=reasons)
+
+
+def _holds_several(reading: Reading) -> bool:
+    return any(reason.code == "several_results" for reason in reading.reasons)
+
+
+def _inside(adapter: Adapter, files: Files) -> Iterator[Reading]:
+    """The readings of what may be within the files."""
     for others, noted in _alternatives(files):
         reading = _outcome(adapter, others)
-        if isinstance(reading, Reading) and reading.measurements:
-            found.append(_with_notes(reading, noted))
-    return max(found, key=_worth, default=None)
+        if isinstance(reading, Reading):
+            yield _with_notes(reading, noted)
 
 
-def _worth(reading: Reading) -> tuple[bool, int, int]:
-    figures = (reading.measurements, reading.series, reading.levels, reading.labels)
-    versions = (reading.tool_version, reading.server_version)
+def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:
+    """How much of a text was understood; what leaves out a message of trouble is worth less."""
+    if isinstance(outcome, UnreadableOutput):
+        return -1, 0, 0, 0
+    figures = (outcome.measurements, outcome.series, outcome.levels, outcome.labels)
+    versions = (outcome.tool_version, outcome.server_version)
     known = sum(map(len, figures)) + sum(version is not None for version in versions)
-    return reading.status == "finished", known, -len(reading.unknown_lines)
+    said = len({reason.code for reason in outcome.reasons} - _NOTHING)
+    rank = ("failed", "partial", "finished").index(outcome.status)
+    return known, said, rank, -len(outcome.unknown_lines)
 
 
 def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:

@@ -1,4 +1,4 @@
-"""What others put around a tool's output: encodings, colours, prefixes of CI and containers.
+"""What others put around a tool's output: encodings, colours, times, and all that is `enclosed`.
 
 The text that a tool printed is in there whole; it is taken out here, for all tools.
 """
@@ -13,7 +13,7 @@ from runs.tools.output import text_of
 
 _LINES_LOOKED_AT = 2000
 _KNOWN_SHARE = 0.6  # of those that begin with something known
-_LAYERS = 4
+_LAYERS = 4  # of the likeliest frames, in which documents are looked for
 _LARGEST = 2_000_000  # characters of a text that is looked at in other ways, and of all of these
 _PAGE_BEGINS = 5_000
 _LEAST = 1_000  # of what even a short one costs
@@ -27,28 +27,15 @@ _DAY_TIME = (
 )
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})?"
-_PREFIXES = {
-    "a time": re.compile(
-        rf"\A(?:\[(?:{_DAY_TIME}|{_CLOCK})\]|{_DAY_TIME}|{_CLOCK}|{_SYSLOG})(?: :)?"
-        r"(?:[ \t](?:(?:stdout|stderr) [FP] |\d\d[OE][ +])?|$)"
-    ),
-    "a host and a program": re.compile(r"\A[\w.-]{1,80} [\w./-]{1,60}\[\d{1,10}\]: "),
-    "a level": re.compile(r"\A(?:\{[^}\s]{1,100}\} )?\[?(?:INFO|DEBUG|NOTICE)\]?(?: -|:)? "),
-    "a container's name": re.compile(r"\A[A-Za-z][\w.-]{0,80} {0,40}\| ?"),
-    "a name in brackets": re.compile(  # and not go-tpc's own words
-        r"\A\[(?!Current\]|Summary\])(?:pod/)?[\w.@-]{1,80}(?:/[\w.-]{1,80}){0,2}\]"
-        r"(?: (?:out|err):)? "
-    ),
-    "a job and a step": re.compile(
-        rf"\A[^\t\n]{{1,100}}\t[^\t\n]{{1,100}}\t\ufeff?(?={_DAY_TIME})"
-    ),
-    "a quote's mark": re.compile(r"\A(?:> ?|\| (?![- ]))"),
-}
+_TIME = re.compile(
+    rf"\A(?:\[(?:{_DAY_TIME}|{_CLOCK})\]|{_DAY_TIME}|{_CLOCK}|{_SYSLOG})(?: :)?"
+    r"(?:[ \t](?:(?:stdout|stderr) [FP] |\d\d[OE][ +])?|$)"
+)
 _TAG = re.compile(r"</?[a-z]{1,10}>")
 
 
 def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
-    """The tool's own text, and a note for each kind of prefix that its lines had."""
+    """The tool's own text, and a note where its lines had times."""
     text = _ESCAPE.sub("", text_of(_decoded(content))).removeprefix("\ufeff")
     text = _unescaped(text.replace("\u00a0", " "))
     text = enclosed.without_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
@@ -57,17 +44,10 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     *whole, cut = text.split("\n")
     lines = [_shown_by_a_terminal(line).rstrip() for line in whole] + [_shown_by_a_terminal(cut)]
     lines = [line for line in lines if not _SCRIPT.fullmatch(line)]
-    found: list[str] = []
-    for _layer in range(_LAYERS):
-        name = next((name for name in _PREFIXES if _most_begin(lines, _PREFIXES[name])), None)
-        if name is None:
-            break
-        lines = [
-            _PREFIXES[name].sub("", line, count=1) if _PREFIXES[name].match(line) else line
-            for line in lines
-        ]
-        found.append(name)
-    return "\n".join(lines), tuple(_note(name) for name in found)
+    if not _most_begin(lines, _TIME):
+        return "\n".join(lines), ()
+    note = Reason("unwrapped", "Most lines began with a time, which was left out.")
+    return "\n".join(_TIME.sub("", line, count=1) for line in lines), (note,)
 
 
 _Alternative = tuple[str, tuple[Reason, ...]]
@@ -105,10 +85,6 @@ def _unescaped(text: str) -> str:
     """The text, where a page wrote its marks as entities."""
     is_escaped = "&lt;" in text and "<" not in _TAG.sub("", text)
     return html.unescape(text) if is_escaped else text
-
-
-def _note(what: str) -> Reason:
-    return Reason("unwrapped", f"Most lines began with {what}, which was left out.")
 
 
 def _decoded(content: bytes | str) -> bytes | str:

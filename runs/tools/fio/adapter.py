@@ -193,8 +193,8 @@ def _reasons(
     if errors:
         yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
     if len(reports) > 1 and len({_jobs_of(each) for each in reports}) == 1:
-        message = "These are reports of --status-interval, without that of the end: it is missing."
-        yield Reason("status_interval", message)
+        message = "The output holds several runs, or --status-interval without its end: send one."
+        yield Reason("several_results", message)
     elif len(reports) > 1:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
     elif rows(report, "client_stats"):

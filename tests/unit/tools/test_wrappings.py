@@ -177,12 +177,23 @@ def test_what_another_tool_printed_beside_changes_no_figure(tool):
     assert [text[:80] for text in both if _outcome(adapter, text) != alone] == []
 
 
+def test_the_line_is_named_by_which_a_second_run_is_there():
+    lines = {}
+    for tool in ("pgbench", *PRINTED.keys() - {"hammerdb"}):  # it prints a result twice
+        text = text_of(tool).rstrip("\n") + "\n"
+        (reason,) = reader.read(registry.find(tool), {"stdout": text * 2}).reasons
+        place = int(reason.message.rpartition(" line ")[2].rstrip("."))
+        lines[tool] = len(text.splitlines()) < place <= 2 * len(text.splitlines())
+
+    assert [tool for tool, is_right in lines.items() if not is_right] == []
+
+
 def test_a_note_says_what_was_left_out():
     text = WRAPPINGS["Fabric"](text_of("pgbench"))
 
     (note,) = reader.read(registry.find("pgbench"), {"stdout": text}).notes
 
-    assert note.message == "Most lines began with a name in brackets, which was left out."
+    assert note.message == "Most lines began with “[localhost] out:”, which was left out."
 
 
 @pytest.mark.parametrize("tool", PRINTED)
