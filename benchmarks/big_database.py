@@ -112,7 +112,7 @@ def build(runs: int) -> None:
     The connection must be a superuser's: references are right by construction and not checked.
     """
     project = projects.default()
-    executed = _executed(project, campaigns=max(1, runs // 2000))
+    executed = _executed(project, campaigns=max(1, runs // 2000), scales=max(1, runs // 5000))
     of_one = len(OF_UPLOAD["clients"]) * REVISIONS * REPEATS_OF_UPLOAD
     private = int(runs * PRIVATE_PART) // of_one
     _uploaded(project, range(max(1, (runs - executed) // of_one - private)))
@@ -168,13 +168,15 @@ def size() -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _executed(project: Project, *, campaigns: int) -> int:
-    """Campaigns over versions, a wide one of 2,000 cells, and one of 12 x 15 cells; their runs."""
+def _executed(project: Project, *, campaigns: int, scales: int) -> int:
+    """Campaigns over versions, a wide one of 2,000 cells, one of 150 for each of so many scales,
+    and one of 12 x 15 cells; their runs."""
     themes = [Scenario.objects.get(slug=f"fixed-point-{load}") for load in ("read", "update")]
     shapes: list[tuple[str, Sequence[str], Sequence[int], Sequence[int]]] = [
         (f"lab-{number:04}", VERSIONS[:8], CLIENTS[:10], (100,)) for number in range(campaigns)
     ]
     shapes.append(("wide", VERSIONS, CLIENTS[:10], tuple(range(100, 2100, 100))))
+    shapes.append(("huge", VERSIONS, CLIENTS, tuple(range(100, 100 * (scales + 1), 100))))
     shapes.append(("versus", OLDER + VERSIONS, CLIENTS, (100,)))
     Campaign.objects.bulk_create(
         _campaign(

@@ -44,6 +44,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
+    "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.histories.histories.WINDOW": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,

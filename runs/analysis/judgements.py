@@ -1,6 +1,8 @@
 """What certificates say of several runs: how many are valid, doubtful, invalid, unknown."""
 
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass
+from operator import attrgetter
 
 JUDGEMENTS = ("valid", "doubtful", "invalid", "unknown")
 
@@ -21,9 +23,11 @@ class Judged:
     again: int = 0
     ours: int = 0
 
-    def __add__(self, other: "Judged") -> "Judged":
-        both = zip(astuple(self), astuple(other), strict=True)
-        return Judged(*(mine + theirs for mine, theirs in both))
+    @classmethod
+    def total(cls, parts: Iterable["Judged"]) -> "Judged":
+        """Of all runs of these."""
+        columns = zip(*map(_COUNTS, parts), strict=True)
+        return cls(*map(sum, columns))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -41,4 +45,5 @@ class Judged:
         return 2 * (self.left_out - self.again) > sum(self.counts.values()) - self.again
 
 
+_COUNTS = attrgetter(*Judged.__dataclass_fields__)
 NOT_JUDGED = Judged()

@@ -107,7 +107,7 @@ def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:
         "type": "scatter",
         "mode": "markers",
         "name": words.median,
-        "x": [point.at.isoformat() for point in points],
+        "x": [point.at.isoformat(timespec="seconds") for point in points],
         "y": [point.median for point in points],
         "error_y": {
             "type": "data",

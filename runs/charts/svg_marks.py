@@ -49,10 +49,12 @@ CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
 }  # fmt: skip
 
 
-def marker(symbol: str, x: float, y: float, colour: str, ground: str, size: float = SIZE) -> str:
+def marker(
+    symbol: str, x: float, y: float, colour: str, ground: str, size: float = SIZE, *, of: str = ""
+) -> str:
     """One marker; those that end on -open are hollow: as their ground, or a ring if they are large.
 
-    Those that end on -thin are strokes alone.
+    Those that end on -thin are strokes alone. It has no colour of its own in a group `of` that.
     """
     name = symbol.removesuffix("-open")
     if name == "x-thin":
@@ -61,12 +63,16 @@ def marker(symbol: str, x: float, y: float, colour: str, ground: str, size: floa
     fill = colour
     if symbol.endswith("-open"):
         fill = "none" if size > 2 * SIZE else ground
-    drawn = f"fill={quoteattr(fill)} stroke={quoteattr(colour)}"
+    drawn = "" if fill == colour == of else f" {_coloured(fill, colour)}"
     corners = CORNERS.get(name)
     if corners is None:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" {drawn}/>'
+        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}"{drawn}/>'
     points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in corners)
-    return f'<polygon points="{points}" {drawn}/>'
+    return f'<polygon points="{points}"{drawn}/>'
+
+
+def _coloured(fill: str, stroke: str) -> str:
+    return f"fill={quoteattr(fill)} stroke={quoteattr(stroke)}"
 
 
 DASHES = {
@@ -145,17 +151,18 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     style = trace.get("marker", {})
     symbol, colours = style.get("symbol", "circle"), style.get("color")
     size = style["size"] * OF_DIAMETER if style.get("size") else SIZE
+    marks, labels = [], []
     for index, place in enumerate(places):
         if place:
             own = colours[index] if isinstance(colours, list | tuple) else colour
             shape = symbol if isinstance(symbol, str) else symbol[index]
-            drawn = marker(shape, *place, own, plane.look.ground, size)
-            parts.append(_told(trace, index, drawn, plane))
+            drawn = marker(shape, *place, own, plane.look.ground, size, of=colour)
+            marks.append(_told(trace, index, drawn, plane))
             if text := point_words.label(trace, index):
                 is_right = trace.get("textposition") == "middle right"
                 shift = (8, 4, "start") if is_right else (0, -8, "middle")
-                parts.append(_label(place[0] + shift[0], place[1] + shift[1], text, shift[2]))
-    return parts
+                labels.append(_label(place[0] + shift[0], place[1] + shift[1], text, shift[2]))
+    return [*parts, f"<g {_coloured(colour, colour)}>", *marks, "</g>", *labels]
 
 
 def _told(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
@@ -171,8 +178,7 @@ def _told(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str
     if not url:
         return f"<g>{inside}</g>"
     stop = "" if plane.has_stops else ' tabindex="-1"'
-    named = quoteattr(words.replace("\n", ", "))
-    return f"<a href={quoteattr(url)} aria-label={named}{stop}>{inside}</a>"
+    return f"<a href={quoteattr(url)}{stop}>{inside}</a>"
 
 
 def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: str) -> list[str]:
@@ -232,7 +238,8 @@ def _value_and_whisker(
     minus, plus = _errors(trace, "y")
     if plus[at] or minus[at]:
         ends = (plane.y.place(value - minus[at]), plane.y.place(value + plus[at]))
-        return _vertical(plane.box, middle, ends, plane.look.ink)
+        whisker = _vertical(plane.box, middle, ends)
+        return [_stroke(whisker, plane.look.ink)] if whisker else []
     text = point_words.label(trace, at)
     # A value that is wider than its bar would cover its neighbour's.
     if trace.get("textposition") != "outside" or 6.2 * len(text) > max(box[2] * 1.25, 24):
@@ -281,7 +288,8 @@ def _paths(
 
 
 def _whiskers(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
-    parts = []
+    """All of a trace in one path."""
+    path = ""
     down, up = _errors(trace, "y")
     back, on = _errors(trace, "x")
     for index, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=False)):
@@ -290,11 +298,11 @@ def _whiskers(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
         at, height = plane.x.place(x), plane.y.place(y)
         if at is not None and (up[index] or down[index]):
             ends = (plane.y.place(y - down[index]), plane.y.place(y + up[index]))
-            parts += _vertical(plane.box, at, ends, colour)
+            path += _vertical(plane.box, at, ends)
         if height is not None and (on[index] or back[index]):
             ends = (plane.x.place(x - back[index]), plane.x.place(x + on[index]))
-            parts += _horizontal(plane.box, height, ends, colour)
-    return parts
+            path += _horizontal(plane.box, height, ends)
+    return [_stroke(path, colour)] if path else []
 
 
 def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[float]]:
@@ -308,24 +316,18 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     return minus, plus
 
 
-def _vertical(
-    box: Box, at: float, ends: tuple[float | None, float | None], colour: str
-) -> list[str]:
+def _vertical(box: Box, at: float, ends: tuple[float | None, float | None]) -> str:
     if ends[0] is None or ends[1] is None:
-        return []
+        return ""
     x, low, high = box.x(at), box.y(ends[0]), box.y(ends[1])
-    path = f"M{x:.1f} {low:.1f}V{high:.1f}M{x - 3:.1f} {low:.1f}h6M{x - 3:.1f} {high:.1f}h6"
-    return [_stroke(path, colour)]
+    return f"M{x:.1f} {low:.1f}V{high:.1f}m-3 0h6M{x - 3:.1f} {low:.1f}h6"
 
 
-def _horizontal(
-    box: Box, height: float, ends: tuple[float | None, float | None], colour: str
-) -> list[str]:
+def _horizontal(box: Box, height: float, ends: tuple[float | None, float | None]) -> str:
     if ends[0] is None or ends[1] is None:
-        return []
+        return ""
     y, low, high = box.y(height), box.x(ends[0]), box.x(ends[1])
-    path = f"M{low:.1f} {y:.1f}H{high:.1f}M{low:.1f} {y - 3:.1f}v6M{high:.1f} {y - 3:.1f}v6"
-    return [_stroke(path, colour)]
+    return f"M{low:.1f} {y:.1f}H{high:.1f}m0 -3v6M{low:.1f} {y - 3:.1f}v6"
 
 
 def rectangle(left: float, top: float, width: float, height: float, fill: str) -> str:

@@ -1,6 +1,7 @@
 """Hardware profiles, and the environments (OS, kernel, tools) that can change on them."""
 
 from django.db import models
+from django.db.models.functions import Upper
 from django.utils.translation import gettext_lazy as _
 
 
@@ -30,8 +31,12 @@ class HardwareProfile(models.Model):
                 fields=["slug"], condition=~models.Q(slug=""), name="hardware_slug_once"
             ),
         ]
-        # The order of lists.
-        indexes = [models.Index(fields=["name", "id"], name="hardware_by_name")]
+        indexes = [
+            # The order of lists.
+            models.Index(fields=["name", "id"], name="hardware_by_name"),
+            # A filter, whose newest are few or most of all: in their order either way.
+            models.Index(Upper("virtualization"), "id", name="hardware_by_virtualization"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -3,14 +3,14 @@
 Every page, list, chart, export, report and API has its judgements from here.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from django.db import connections, router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.analysis.judgements import Judged
-from runs.models import Campaign, Cell, Run
+from runs.models import Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
 
@@ -50,16 +50,6 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
     with connections[router.db_for_read(Run)].cursor() as cursor:
         cursor.execute(statement, [list(cell_ids)])
         return {cell: Judged(*counts) for cell, *counts in cursor.fetchall()}
-
-
-def of_campaign(campaign: Campaign, cells: Iterable[Cell]) -> dict[int, Judged]:
-    """The same of cells that come with their summaries. No query for uploads: none is judged."""
-    if campaign.origin == Origin.EXECUTED:
-        return of_cells([cell.pk for cell in cells])
-    return {
-        cell.pk: Judged(unknown=max((each.n or 0 for each in cell.summaries.all()), default=0))
-        for cell in cells
-    }
 
 
 def counted(judged: Judged) -> str:

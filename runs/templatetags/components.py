@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 from django import template
+from django.core.serializers.json import DjangoJSONEncoder
 from django.template.loader import render_to_string
+from django.utils.html import json_script
 from django.utils.safestring import SafeString, mark_safe
 
 from runs.charts import looks, svg
@@ -57,6 +59,29 @@ def still(figure: Figure, label: str) -> SafeString:
     # The renderer escapes every text of the figure.
     drawn = f'<div class="chart__wide">{wide}</div><div class="chart__narrow">{narrow}</div>'
     return mark_safe(drawn)  # noqa: S308
+
+
+# As precise as a picture can show, and without the spaces of Django's own writing.
+DIGITS = 7
+
+
+class _Compact(DjangoJSONEncoder):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"separators": (",", ":")})
+
+
+@register.simple_tag
+def explored(figure: Figure) -> SafeString:
+    """The figure's data, which a script reads when a reader asks to zoom."""
+    return json_script(_rounded(figure), encoder=_Compact)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {name: _rounded(each) for name, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 # A message keeps its lines.

@@ -82,6 +82,10 @@ def _value(name: str, value: Any) -> str:
     return shown(value)
 
 
+# What a page of 150 kB has room for.
+MOST_DRAWN = 270
+
+
 @dataclass(frozen=True)
 class HostPart:
     """A change of the machine: `label` at its line in the chart, `lines` below it."""
@@ -125,7 +129,7 @@ def shown_histories(
     metrics = campaign_metrics.of_campaign(campaign)
     metric = next((each for each in metrics if each.name == metric_name), None)
     metric = metric or campaign_metrics.primary(campaign, among=metrics)
-    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip)
+    found = histories.histories(campaign, metric=metric, levels=levels, skip=skip, most=MOST_DRAWN)
     hosts = histories.host_changes(found.series)
     same = constant([each.levels for each in found.series]) if len(found.series) > 1 else ()
     parts = [_part(each, found, hosts.get(each.key, ()), same) for each in found.series]

@@ -138,7 +138,7 @@ def _row(
                 derived = _derived(column, wanted, measured, stand_for, campaign)
                 found, used = derived or (found, used)
             behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
-            made.append(replace(found, mark=validity.mark(sum(behind, start=NOT_JUDGED))))
+            made.append(replace(found, mark=validity.mark(Judged.total(behind))))
     return made
 
 

@@ -9,20 +9,20 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connections, router
-from django.db.models import Avg, Count, F, Min, Prefetch, Q, QuerySet
+from django.db.models import Avg, Count, F, Min, Q, QuerySet
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
-from runs.analysis.judgements import Judged
+from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.models import (
     Campaign,
-    Cell,
     CellSummary,
     Environment,
     HardwareProfile,
+    Metric,
     Run,
     RunCount,
     Server,
@@ -33,8 +33,7 @@ from runs.selectors import validity
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
-from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.campaigns import grids, metrics
+from runs.selectors.campaigns import grids
 from runs.selectors.campaigns.grids import (
     Grid,
     GridCell,
@@ -44,7 +43,6 @@ from runs.selectors.campaigns.grids import (
     grid,
     measured,
 )
-from runs.selectors.compare import series_cells
 from runs.selectors.compare.ratios import RatioRow, ratios
 from runs.selectors.compare.series_cells import SERVER
 
@@ -64,7 +62,6 @@ __all__ = [
     "finished",
     "grid",
     "in_lines",
-    "lines",
     "lines_of",
     "listed",
     "machine_keys",
@@ -77,7 +74,7 @@ __all__ = [
     "recent_and_finished",
     "rows",
     "run_counts",
-    "with_cells",
+    "shown",
 ]
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
@@ -152,16 +149,44 @@ def listed() -> QuerySet[Campaign]:
     return Campaign.objects.select_related("scenario").order_by("-pk")
 
 
-def with_cells() -> QuerySet[Campaign]:
-    """Campaigns with all related rows except runs: cells, and their summaries."""
-    summaries = CellSummary.objects.select_related("metric").order_by("metric__name")
-    cells = Cell.objects.order_by("ordinal", "pk")
-    cells = cells.prefetch_related(Prefetch("summaries", summaries))
-    return (
-        listed()
-        .select_related("topology", "configuration")
-        .prefetch_related(Prefetch("cells", cells))
-    )
+def shown() -> QuerySet[Campaign]:
+    """Campaigns with what is shown of a single one."""
+    return listed().select_related("topology", "configuration")
+
+
+SUMMARY = ("n", "median", "minimum", "maximum", "mean")
+
+
+def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
+    """All cells in their order, with their summaries and what certificates say. Four queries."""
+    cells = list(campaign.cells.order_by("ordinal", "pk").values_list("pk", "levels", "version"))
+    keys = [key for key, *_rest in cells]
+    found = CellSummary.objects.filter(cell__in=keys).order_by()
+    rows = list(found.values_list("cell", "metric", *SUMMARY))
+    known = Metric.objects.filter(pk__in={row[1] for row in rows}).order_by("name")
+    heads = {
+        each.pk: {"metric": each.name, "unit": each.unit, "direction": each.direction}
+        for each in known
+    }
+    places = {key: place for place, key in enumerate(heads)}
+    summaries: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for cell, metric, *row in sorted(rows, key=lambda row: places[row[1]]):
+        summaries[cell].append(heads[metric] | dict(zip(SUMMARY, row, strict=True)))
+    judged = {  # of uploads none is
+        key: Judged(unknown=max(each["n"] or 0 for each in own)) for key, own in summaries.items()
+    }
+    if campaign.origin == Origin.EXECUTED:
+        judged = validity.of_cells(keys)
+    return [
+        {
+            "levels": levels,
+            "version": version,
+            "summaries": summaries[key],
+            "judged": judged.get(key, NOT_JUDGED).counts,
+            "is_machine_taken": judged.get(key, NOT_JUDGED).was_machine_taken,
+        }
+        for key, levels, version in cells
+    ]
 
 
 def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
@@ -266,23 +291,15 @@ def can_retry(campaign: Campaign) -> bool:
     return campaign.runs.filter(Run.RETRIABLE).exists()
 
 
-def lines(campaign: Campaign, metric_name: str) -> list[Line]:
-    """The summaries of a metric over the factor across, one line per row of the grid.
-
-    Levels that are not numbers have no place on the axis and are left out. Three queries; one more
-    each if the server or the configuration is a factor.
-    """
-    cells = list(series_cells.current(campaign))
-    rows = grids.rows(cells, designs.words(campaign))
-    return lines_of(rows, grids.across(cells), metrics.summaries(campaign, metric_name))
-
-
 def lines_of(
     rows: Sequence[grids.Row],
     factor: str | None,
     summaries: Mapping[int, Summary],
 ) -> list[Line]:
-    """The lines of these rows of the grid. One query."""
+    """The lines of these rows of the grid, over the factor across. One query.
+
+    Levels that are not numbers have no place on the axis and are left out.
+    """
     judged = validity.of_cells([cell.pk for row in rows for cell in row.cells])
     return [
         Line(

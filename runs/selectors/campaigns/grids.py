@@ -77,7 +77,8 @@ class GridRow:
 class Grid:
     """Rows by version and the other factors; `columns` are the levels of `factor` (or None).
 
-    The summaries are those of `metric`. `page` says which rows these are; None means all.
+    The summaries are those of `metric`. `page` says which rows these are; without, they are the
+    first of `total`.
     """
 
     factor: str | None
@@ -85,6 +86,7 @@ class Grid:
     rows: tuple[GridRow, ...]
     metric: Metric | None
     page: "Page[Row] | None" = None
+    total: int = 0
 
 
 @dataclass(frozen=True)
@@ -139,13 +141,14 @@ def grid(
     *,
     page: str | int | None = None,
     among: Measured | None = None,
+    most_rows: int | None = None,
 ) -> Grid:
     """The cells of a campaign with the states of their runs. Five queries, whatever the size, two
     of them for what it is made `among`; one more each if the server or the configuration is a
     factor.
 
     Shows `metric`, by default the campaign's primary one. With `page` only that page of rows, with
-    at most about MOST_ON_PAGE runs; one query more.
+    at most about MOST_ON_PAGE runs; one query more. Without, of many rows the first.
     """
     metric = metric or metrics.primary(campaign)
     found_here = among or measured(campaign, metric)
@@ -161,7 +164,7 @@ def grid(
 
     found = rows(cells, designs.words(campaign))
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
-    listed = found if shown_rows is None else list(shown_rows)
+    listed = found[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in listed for cell in row.cells]
     runs, judged = _runs(of_rows), validity.of_cells([cell.pk for cell in of_rows])
     made = []
@@ -171,7 +174,7 @@ def grid(
         made.append(
             GridRow(row.label, row.version, versions.major(row.version), row.levels, places)
         )
-    return Grid(factor, tuple(columns), tuple(made), metric, shown_rows)
+    return Grid(factor, tuple(columns), tuple(made), metric, shown_rows, len(found))
 
 
 def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:

@@ -1,14 +1,12 @@
 """What a campaign says, a sentence for each two things that it compares."""
 
 from dataclasses import dataclass
-from functools import partial
 
 from runs.models import Campaign
 from runs.selectors import caching
-from runs.selectors.campaigns import campaigns, factor_names, metrics
+from runs.selectors.campaigns import factor_names, metrics
 from runs.selectors.compare import summary
-from runs.selectors.compare.ratio_pairs import subjects
-from runs.selectors.compare.ratios import concluding
+from runs.selectors.compare.ratios import Tables
 
 
 @dataclass(frozen=True)
@@ -37,9 +35,7 @@ def said(campaign: Campaign) -> list[Said]:
     metric = metrics.primary(campaign)
     if metric is None:
         return []
-    measured = campaigns.measured(campaign, metric)
-    by_subject = partial(campaigns.ratios, campaign, metric.name, among=measured)
-    rows = concluding(subjects(list(measured.cells)), by_subject)
+    rows = Tables(campaign, metric.name).conclusions()
     words = factor_names.words(campaign).among(row.levels for row in rows)
     return [
         Said(summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))

@@ -370,7 +370,7 @@ class Judge:
 
 def _judged(runs: Mapping[int, CellRuns], sides: Iterable[int]) -> Judged:
     """What the certificates say of the runs of both sides."""
-    return sum((runs[side].judged for side in sides if side in runs), start=Judged())
+    return Judged.total(runs[side].judged for side in sides if side in runs)
 
 
 @dataclass(frozen=True)

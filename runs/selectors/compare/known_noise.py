@@ -14,7 +14,7 @@ from runs.models.campaigns import Origin
 
 # So many of the newest campaigns that have ended say how their machines scatter.
 NOISE_CAMPAIGNS = 20
-# How many cells of them are used.
+# How many cells are used, of all of them and of each: a wide one is not read whole.
 NOISE_CELLS = 300
 # Cells of campaigns on other servers are read as well, and passed over.
 MOST_READ = 2300
@@ -31,8 +31,11 @@ WITH newest AS MATERIALIZED (
     WHERE origin = %(executed)s AND treatment = '{}' AND state <> ALL(%(live)s)
     ORDER BY id DESC LIMIT %(newest)s
 ), cell AS MATERIALIZED (
-    SELECT id, campaign_id, campaign_id IN (SELECT id FROM newest) AS is_newest FROM runs_cell
-    WHERE campaign_id = ANY(ARRAY(SELECT id FROM newest) || %(asked)s::bigint[])
+    SELECT last.*, true AS is_newest FROM newest, LATERAL (
+        SELECT id, campaign_id FROM runs_cell WHERE campaign_id = newest.id
+        ORDER BY ordinal DESC LIMIT %(cells)s) AS last
+    UNION ALL
+    SELECT id, campaign_id, false FROM runs_cell WHERE campaign_id = ANY(%(asked)s)
 ), stored AS MATERIALIZED (
     SELECT cell_id, metric_id, n, log_variance FROM runs_cellsummary
     WHERE cell_id = ANY(ARRAY(SELECT id FROM cell)) AND metric_id = ANY(%(metrics)s)
@@ -158,6 +161,7 @@ def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
         "newest": NOISE_CAMPAIGNS,
         "asked": list(asked),
         "metrics": metrics,
+        "cells": NOISE_CELLS,
         "most": MOST_READ,
         "finished": Run.State.FINISHED.value,
         "doubted": [each.value for each in Run.DOUBTED],

@@ -44,23 +44,21 @@ class RatioPair:
         return " · ".join([grids.version_of(cell), *told])
 
 
-def ratio_pairs(
-    cells: Sequence[Cell], baseline_version: str | None = None, *, subject: str = ""
-) -> list[RatioPair]:
+def ratio_pairs(cells: Sequence[Cell], *, subject: str = "") -> list[RatioPair]:
     """The pairs that differ in `subject` alone; without one, of servers and the first question.
 
     STEPS are pairs of neighbouring versions.
     """
     if subject == STEPS:
-        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, None, in_steps=True)]
+        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, in_steps=True)]
     if subject == VERSION:
-        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, baseline_version)]
+        return [RatioPair(VERSION, *pair) for pair in _pairs(cells)]
     if subject:
         return [RatioPair(subject, *pair) for pair in _pairs_of_levels(cells, subject)]
     asked = subjects(cells)
     first = [name for name in asked if name != SERVER][:1] or [VERSION]
     every = [SERVER, *first] if SERVER in asked else first
-    return [pair for name in every for pair in ratio_pairs(cells, baseline_version, subject=name)]
+    return [pair for name in every for pair in ratio_pairs(cells, subject=name)]
 
 
 def subjects(cells: Sequence[Cell]) -> list[str]:
@@ -100,7 +98,7 @@ def _pairs_of_levels(
 
 
 def _pairs(
-    cells: Sequence[Cell], baseline_version: str | None, *, in_steps: bool = False
+    cells: Sequence[Cell], *, in_steps: bool = False
 ) -> list[tuple[dict[str, Any], Cell, Cell]]:
     """(levels, base, head) for each combination of levels, in the order of the cells."""
     groups: dict[str, list[Cell]] = defaultdict(list)
@@ -109,19 +107,12 @@ def _pairs(
     pairs = []
     for group in groups.values():
         group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
-        base = _baseline(group, baseline_version)
-        if in_steps:
-            pairs += [(_conditions(base), base, head) for base, head in pairwise(group)]
-        elif base is not None:
-            levels = _conditions(base)
-            pairs += [(levels, base, head) for head in group if head is not base]
+        levels = _conditions(group[0])
+        steps = pairwise(group) if in_steps else ((group[0], head) for head in group[1:])
+        pairs += [
+            (levels if base is group[0] else _conditions(base), base, head) for base, head in steps
+        ]
     return pairs
-
-
-def _baseline(group: Sequence[Cell], version: str | None) -> Cell | None:
-    if version is None:
-        return group[0]
-    return next((cell for cell in group if grids.version_of(cell) == version), None)
 
 
 def _conditions(cell: Cell) -> dict[str, Any]:

@@ -6,9 +6,9 @@ are also compared with the first of them, under the same levels.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from runs.analysis.inference import PROVEN, Inference
@@ -52,53 +52,98 @@ class RatioRow:
         return self.is_executed and self.comparison.verdict in PROVEN
 
 
-def ratios(
-    campaign: Campaign,
-    metric_name: str,
-    *,
-    baseline_version: str | None = None,
-    among: Measured | None = None,
-    subject: str = "",
-) -> list[RatioRow]:
-    """Each head against its baseline under the same levels, with verdicts for the whole table.
+class Tables:
+    """The ratio tables of a campaign for one metric, one for each factor that it asks about.
 
-    The baseline is the lowest version, unless given, or the first of the named levels. The table is
-    about one factor of a campaign that asks about several: `subject`, else the first. Pairs with a
-    side that has no finished run are left out, since there is nothing to say about them yet. Seven
-    queries, eight for uploads; two less among what was read already.
+    All are judged at once when the first is asked for, by `judge` where one is given. The baseline
+    is the lowest version, or the first of the named levels. Pairs with a side that has no finished
+    run are left out, since there is nothing to say about them yet. Seven queries, eight for
+    uploads; two less `among` what was read already.
     """
-    if among is None:
-        cells: Sequence[Cell] = list(series_cells.current(campaign))
-        summaries = metrics.summaries_of([campaign], [metric_name])
-    else:
-        cells = among.cells
-        summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
-    pairs = _pairs(cells, summaries, metric_name, baseline_version, subject)
-    # Of uploads other cells of these revisions are judged as well.
-    every = None if campaign.origin == Origin.UPLOADED else cells
-    scopes = _scopes({campaign: pairs})
-    return _rows(pairs, metric_name, summaries, _judge([metric_name], [pairs], scopes, every))
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        metric_name: str,
+        *,
+        among: Measured | None = None,
+        judge: Judge | None = None,
+    ) -> None:
+        self._campaign, self._name = campaign, metric_name
+        if among is None:
+            self._cells: Sequence[Cell] = list(series_cells.current(campaign))
+            self._summaries: Summaries = metrics.summaries_of([campaign], [metric_name])
+        else:
+            self._cells = among.cells
+            self._summaries = {(cell, metric_name): each for cell, each in among.summaries.items()}
+        self._judges: dict[tuple[str, ...], Judge | None] = {}
+        self._given = judge
+        self._pairs: dict[str, list[RatioPair]] = {}
+        self._found: dict[str, list[RatioRow]] = {}
+
+    @cached_property
+    def subjects(self) -> list[str]:
+        """What the campaign asks about."""
+        return subjects(self._cells)
+
+    def by(self, subject: str = "") -> list[RatioRow]:
+        """Each head against its baseline under the same levels, with verdicts for the whole table.
+
+        About `subject`, else about the first question.
+        """
+        if subject not in self._found:
+            pairs, judge = self.pairs(subject), self._given or self._judge(subject)
+            self._found[subject] = _rows(pairs, self._name, self._summaries, judge)
+        return self._found[subject]
+
+    def pairs(self, subject: str = "") -> list[RatioPair]:
+        """The pairs of which both sides were measured."""
+        if subject not in self._pairs:
+            measured = {cell for cell, name in self._summaries if name == self._name}
+            self._pairs[subject] = [
+                pair
+                for pair in ratio_pairs(self._cells, subject=subject)
+                if pair.base.pk in measured and pair.head.pk in measured
+            ]
+        return self._pairs[subject]
+
+    @property
+    def every_pair(self) -> list[RatioPair]:
+        """Those of all tables."""
+        return [pair for name in ("", *self.subjects) for pair in self.pairs(name)]
+
+    def conclusions(self) -> list[RatioRow]:
+        """What the campaign concludes: the rows of the table of each question.
+
+        Of many versions the newest against the oldest, then each step.
+        """
+        first = self.by()
+        asked = {row.subject for row in first} | {STEPS}
+        rows = [
+            *first,
+            *(row for name in self.subjects if name not in asked for row in self.by(name)),
+        ]
+        if STEPS not in self.subjects:
+            return rows
+        newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
+        ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
+        return [*ends, *self.by(STEPS)]
+
+    def _judge(self, subject: str) -> Judge | None:
+        # Of uploads other cells of a table's revisions are judged as well.
+        is_uploaded = self._campaign.origin == Origin.UPLOADED
+        key = (subject,) if is_uploaded else ()
+        if key not in self._judges:
+            pairs = self.pairs(subject) if is_uploaded else self.every_pair
+            every = None if is_uploaded else self._cells
+            of = {self._campaign: pairs}
+            self._judges[key] = _judge([self._name], of, every)
+        return self._judges[key]
 
 
-def concluding(
-    subjects: Sequence[str], by_subject: Callable[..., list[RatioRow]]
-) -> list[RatioRow]:
-    """What a campaign with these subjects concludes: the rows of the table of each question.
-
-    Of many versions the newest against the oldest, then each step. `by_subject` gives the table
-    about a `subject`; that of "" answers the first question.
-    """
-    first = by_subject(subject="")
-    asked = {row.subject for row in first} | {STEPS}
-    rows = [
-        *first,
-        *(row for name in subjects if name not in asked for row in by_subject(subject=name)),
-    ]
-    if STEPS not in subjects:
-        return rows
-    newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
-    ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
-    return [*ends, *by_subject(subject=STEPS)]
+def ratios(campaign: Campaign, metric_name: str, *, subject: str = "") -> list[RatioRow]:
+    """One of the `Tables` of a campaign."""
+    return Tables(campaign, metric_name).by(subject)
 
 
 def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list[RatioRow]]:
@@ -112,38 +157,17 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
         cells[cell.campaign_id].append(cell)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
-        return {
-            campaign: concluding(
-                subjects(cells[campaign.pk]),
-                partial(ratios, campaign, name),
-            )
-            for campaign, name in campaigns.items()
-        }
-    tables = {
-        campaign: {
-            subject: _pairs(cells[campaign.pk], summaries, name, None, subject)
-            for subject in ("", *subjects(cells[campaign.pk]))
-        }
-        for campaign, name in campaigns.items()
-    }
-    pairs = {
-        campaign: [each for of in found.values() for each in of]
-        for campaign, found in tables.items()
-    }
-    scopes = _scopes(pairs)
+        return {each: Tables(each, name).conclusions() for each, name in campaigns.items()}
+
+    def tables(campaign: Campaign, judge: Judge | None = None) -> Tables:
+        name, own = campaigns[campaign], cells[campaign.pk]
+        found = {cell.pk: summaries[cell.pk, name] for cell in own if (cell.pk, name) in summaries}
+        return Tables(campaign, name, among=Measured(own, found), judge=judge)
+
+    pairs = {each: tables(each).every_pair for each in campaigns}
     among = [each for of_campaign in cells.values() for each in of_campaign]
-    judge = _judge(set(campaigns.values()), pairs.values(), scopes, among)
-    found = {
-        campaign: {
-            subject: _rows(each, name, summaries, judge)
-            for subject, each in tables[campaign].items()
-        }
-        for campaign, name in campaigns.items()
-    }
-    return {
-        campaign: concluding(list(of)[1:], lambda subject, of=of: of[subject])
-        for campaign, of in found.items()
-    }
+    judge = _judge(set(campaigns.values()), pairs, among)
+    return {each: tables(each, judge).conclusions() for each in campaigns}
 
 
 def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
@@ -155,29 +179,13 @@ def _scopes(pairs: Mapping[Campaign, Sequence[RatioPair]]) -> list[Scope]:
     )
 
 
-def _pairs(
-    cells: Sequence[Cell],
-    summaries: Summaries,
-    metric: str,
-    baseline_version: str | None,
-    subject: str = "",
-) -> list[RatioPair]:
-    """The pairs of which both sides were measured."""
-    return [
-        pair
-        for pair in ratio_pairs(cells, baseline_version, subject=subject)
-        if (pair.base.pk, metric) in summaries and (pair.head.pk, metric) in summaries
-    ]
-
-
 def _judge(
     names: Collection[str],
-    pairs: Iterable[Sequence[RatioPair]],
-    scopes: Sequence[Scope] | None = None,
+    pairs: Mapping[Campaign, Sequence[RatioPair]],
     among: Iterable[Cell] | None = None,
 ) -> Judge | None:
-    cells = {side.pk for of in pairs for pair in of for side in (pair.base, pair.head)}
-    return judging.of_cells(cells, names, scopes=scopes, among=among) if cells else None
+    cells = {side.pk for of in pairs.values() for pair in of for side in (pair.base, pair.head)}
+    return judging.of_cells(cells, names, scopes=_scopes(pairs), among=among) if cells else None
 
 
 def _rows(

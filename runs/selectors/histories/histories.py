@@ -62,11 +62,13 @@ def histories(
     levels: Sequence[tuple[str, str]] = (),
     ref: str = "",
     skip: int = 0,
+    most: int = MOST_POINTS,
 ) -> Histories:
     """The histories under these levels (text), of the campaign's first metric if none is given.
 
     Without a `ref` it uses the branch that the campaign tracks. Of long ones the newest commits,
-    behind the `skip` newest of each series. Nine queries at most.
+    behind the `skip` newest of each series; of all together at most so many points, with every
+    spike and change. Nine queries at most.
     """
     metric = metric or metrics.primary(campaign)
     ref = ref or campaign.tracked_ref
@@ -79,9 +81,9 @@ def histories(
     points = history_points.of(campaign, metric, list(shown), ref=ref, window=window)
     cells = {point.cell for each in points.values() for point in each}
     known = _changes(campaign, metric, list(shown), cells if window.is_part else None)
-    most = MOST_POINTS // max(len(points), 1)
+    each = most // max(len(points), 1)
     made = [
-        _history(key, shown[key], points[key], known[key], most) for key in shown if key in points
+        _history(key, shown[key], points[key], known[key], each) for key in shown if key in points
     ]
     return Histories(
         campaign,

@@ -16,9 +16,9 @@ from runs.models import Campaign, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors import validity
 from runs.selectors.archive.chart import metric_label
-from runs.selectors.campaigns import campaigns, metrics
+from runs.selectors.campaigns import campaigns, grids, metrics
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.campaigns.grids import Grid, GridCell
+from runs.selectors.campaigns.grids import Grid, GridCell, Measured
 from runs.selectors.compare import summary
 from runs.selectors.compare.ratios import RatioRow
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
@@ -26,16 +26,19 @@ from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 MINIMUM_EFFECT = 0.03
 # More metrics would repeat the same in other units.
 MOST_METRICS = 8
-# With more, a forest would fill a page; the table has every row.
+# With more, a forest would fill a page.
 MOST_BRANCHES = 60
+# Of more rows a table has the first, and of more lines a chart: the exports have all.
+MOST_ROWS, MOST_LINES = 200, 24
 
 
 def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Block]:
     """A chart of the primary metric, and a table for each metric. Four queries per metric."""
     blocks: list[Block] = []
     for metric in _metrics(campaign)[:most_metrics]:
-        grid = campaigns.grid(campaign, metric)
-        figure = None if blocks else _figure(campaign, metric, grid)
+        measured = campaigns.measured(campaign, metric)
+        grid = campaigns.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
+        figure = None if blocks else _figure(campaign, metric, grid, measured)
         if figure:
             blocks.append(Picture("results", _caption(campaign, metric, grid), figure))
         blocks.append(_table(campaign, metric, grid))
@@ -93,6 +96,7 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
     caption = _("%(metric)s: median, least to greatest, number of runs") % {
         "metric": _with_unit(metric)
     }
+    caption = _of_first(caption, len(grid.rows), grid.total)
     return Table(caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1)))
 
 
@@ -107,7 +111,15 @@ def _cell(cell: GridCell | None) -> str:
     return f"{quantity(found.median)} ({least}–{greatest}, n={found.n}) {mark}".rstrip()
 
 
-def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
+def _of_first(caption: str, shown: int, total: int) -> str:
+    """The caption, which says where a table has only the first of its rows."""
+    if shown == total:
+        return caption
+    text = _("%(caption)s. The first %(shown)s of %(total)s rows; the export has all.")
+    return text % {"caption": caption, "shown": quantity(shown), "total": quantity(total)}
+
+
+def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
     words = Words(
         median=_("median"),
@@ -116,7 +128,8 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid) -> Figure | None:
         unknown=_("unknown"),
     )
     x_title = designs.factor_title(campaign, grid.factor)
-    lines = campaigns.lines(campaign, metric.name)
+    rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
+    lines = campaigns.lines_of(rows, grid.factor, among.summaries)
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, x_title=x_title, y_title=_with_unit(metric), words=words)
     if at_one_level := of_single_points(lines):
@@ -173,10 +186,10 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
             verdict(row.comparison),
             sized(row.comparison),
         )
-        for row in rows
+        for row in rows[:MOST_ROWS]
     )
     text = _("Ratios of %(metric)s; base and head are the model's values, not the medians")
-    caption = text % {"metric": metric_label(metric)}
+    caption = _of_first(text % {"metric": metric_label(metric)}, len(told), len(rows))
     return Table(caption, heads, told, frozenset((2, 3, 4, 5)))
 
 

@@ -57,13 +57,13 @@ def shade(found: Inference, direction: str) -> str:
 def heat_table(
     steps: Sequence[RatioRow], totals: Sequence[RatioRow], words: Words, direction: str
 ) -> HeatTable | None:
-    """The table of a campaign's steps; None for a single step, and for too many conditions."""
+    """The table of a campaign's steps, of at most MOST_CONDITIONS; None for a single step."""
     words = words.among(row.levels for row in steps)
     conditions = list(dict.fromkeys(words.listed(row.levels) for row in steps))
     by_head: dict[str, dict[str, RatioRow]] = {}
     for row in steps:
         by_head.setdefault(row.head_label, {})[words.listed(row.levels)] = row
-    if len(by_head) < 2 or len(conditions) > MOST_CONDITIONS:
+    if len(by_head) < 2:
         return None
     ends = {row.head_label: row for row in totals}
 

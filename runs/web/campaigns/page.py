@@ -31,8 +31,8 @@ from runs.selectors.campaigns.campaigns import Grid, Measured, RatioRow
 from runs.selectors.campaigns.factor_names import Words as Named
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
-from runs.selectors.compare.ratio_pairs import STEPS, subjects
-from runs.selectors.compare.ratios import concluding
+from runs.selectors.compare.ratio_pairs import STEPS
+from runs.selectors.compare.ratios import Tables
 from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
@@ -41,7 +41,7 @@ from runs.templatetags.access import may_here
 from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, ratios
-from runs.web.campaigns.heat import HeatTable, heat_table
+from runs.web.campaigns.heat import MOST_CONDITIONS, HeatTable, heat_table
 
 # The factor that the ratios are about, and the metric that chart and tables show.
 BY, METRIC = "by", "metric"
@@ -262,7 +262,6 @@ class _Found:
 
     def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
         self._campaign, self.given, self._versions = campaign, given, versions
-        self._tables: dict[str, list[RatioRow]] = {}
 
     @cached_property
     def campaign(self) -> Campaign:
@@ -298,35 +297,21 @@ class _Found:
         return designs.words(self.campaign)
 
     @cached_property
-    def subjects(self) -> list[str]:
-        """What the campaign asks about, each with a table of its own if they are several."""
-        return subjects(list(self.measured.cells))
+    def tables(self) -> Tables:
+        """A table for each thing that the campaign asks about; none without a metric."""
+        name = self.metric.name if self.metric else ""
+        return Tables(self.campaign, name, among=self.measured)
 
     @property
     def subject(self) -> str:
         """The one that the reader has chosen; empty for the first."""
         chosen = self.given.get(BY, "")
-        return chosen if chosen in self.subjects else ""
-
-    def ratios_by(self, subject: str) -> list[RatioRow]:
-        """The table about this factor."""
-        if self.metric is None:
-            return []
-        if subject not in self._tables:
-            self._tables[subject] = campaign_selectors.ratios(
-                self.campaign, self.metric.name, among=self.measured, subject=subject
-            )
-        return self._tables[subject]
+        return chosen if chosen in self.tables.subjects else ""
 
     @property
     def ratios(self) -> list[RatioRow]:
         """The table that is shown."""
-        return self.ratios_by(self.subject)
-
-    @property
-    def conclusions(self) -> list[RatioRow]:
-        """What the campaign concludes of the metric that is shown."""
-        return concluding(self.subjects, self.ratios_by)
+        return self.tables.by(self.subject)
 
 
 def again(campaign: Campaign, versions: Versions) -> Campaign:
@@ -343,7 +328,7 @@ def _written(part: str, context: dict[str, Any]) -> SafeString:
 
 def _conclusion(found: _Found) -> tuple[SafeString, str, int | None, bool]:
     """What was found and its first sentence, how many rounds may decide more, whether a history."""
-    told = ratios.findings(found.conclusions, found.words)
+    told = ratios.findings(found.tables.conclusions(), found.words)
     written = SafeString()
     if told:
         written = render_to_string("campaigns/_parts.html#findings", ratios.folded(told))
@@ -372,15 +357,18 @@ def _results_of(found: _Found) -> dict[str, Any]:
 
 def _heat(found: _Found) -> HeatTable | None:
     """The steps of many versions at a glance; None for few."""
-    if STEPS not in found.subjects or found.metric is None:
+    if STEPS not in found.tables.subjects or found.metric is None:
         return None
-    steps, totals = found.ratios_by(STEPS), found.ratios_by(VERSION)
-    return heat_table(steps, totals, found.words, found.metric.direction) if steps else None
+    steps, totals = found.tables.by(STEPS), found.tables.by(VERSION)
+    # Before their words are made, which takes seconds for tens of thousands.
+    if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
+        return None
+    return heat_table(steps, totals, found.words, found.metric.direction)
 
 
 def _switch(found: _Found) -> list[tuple[str, str, bool]]:
     """(query, title, is shown) of the table about each factor; empty if there is one."""
-    if len(found.subjects) < 2:
+    if len(found.tables.subjects) < 2:
         return []
     shown = {row.subject for row in found.ratios}
     return [
@@ -389,7 +377,7 @@ def _switch(found: _Found) -> list[tuple[str, str, bool]]:
             str(TITLES[name]) if name in TITLES else found.words.title(name),
             name == found.subject or (not found.subject and name in shown),
         )
-        for name in found.subjects
+        for name in found.tables.subjects
     ]
 
 

@@ -130,7 +130,7 @@ def _told(rows: Sequence[RatioRow], words: Words) -> str:
 
 
 def _doubt(rows: Iterable[RatioRow]) -> str:
-    return validity.mark(sum((row.comparison.judged for row in rows), start=Judged()))
+    return validity.mark(Judged.total(row.comparison.judged for row in rows))
 
 
 def _places(rows: Sequence[RatioRow], words: Words) -> str:

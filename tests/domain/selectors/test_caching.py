@@ -26,6 +26,15 @@ def test_an_answer_of_another_release_is_made_again(made, monkeypatch):
     assert caching.answer("tables", "1", lambda: next(made)) == first + 1
 
 
+def test_a_dear_answer_is_made_again_at_most_every_so_often(made, monkeypatch):
+    monkeypatch.setattr(caching, "DEAR_SECONDS", 0.0)
+    monkeypatch.setattr(caching, "SELDOM", 1e9)
+    assert [caching.answer("wide", version, lambda: next(made)) for version in "123"] == [0, 0, 0]
+    monkeypatch.setattr(caching, "SELDOM", 0.0)
+    cache.clear()
+    assert [caching.answer("wide", version, lambda: next(made)) for version in "123"] == [1, 2, 3]
+
+
 def test_a_changed_template_is_another_release(settings, tmp_path):
     settings.BASE_DIR = tmp_path
     (tmp_path / "templates").mkdir()

@@ -5,14 +5,21 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Campaign, Run
+from runs.models import Campaign, Metric, Run
 from runs.selectors.access.projects import NOBODY
-from runs.selectors.campaigns import campaigns
+from runs.selectors.campaigns import campaigns, factor_names, grids
 from runs.services.uploads import GivenRevision
 from tests import factories
 from tests.histories import START, commit, repeats, store
 
 pytestmark = pytest.mark.django_db
+
+
+def lines(campaign):
+    """The lines of tps over the factor across."""
+    among = campaigns.measured(campaign, Metric(name="tps"))
+    rows = grids.rows(among.cells, factor_names.words(campaign))
+    return campaigns.lines_of(rows, grids.across(among.cells), among.summaries)
 
 
 def test_the_newest_campaign_comes_first_with_its_runs_counted_by_state():
@@ -61,7 +68,7 @@ def test_a_campaign_without_runs_has_no_counts():
 def test_each_version_is_a_line_of_its_cells_medians():
     campaign = factories.finish_all(factories.campaign(), gain={"18.4": 1.1})
 
-    old, new = campaigns.lines(campaign, "tps")
+    old, new = lines(campaign)
 
     assert (old.label, old.major, old.version) == ("16.14", "16", "16.14")
     assert [point.x for point in old.points] == [1, 2, 4]
@@ -75,7 +82,7 @@ def test_a_version_without_results_yet_is_a_line_without_points():
     campaign = factories.campaign()
     factories.finish(campaign.runs.filter(cell__version="16.14").first(), tps=1000)
 
-    assert [len(line.points) for line in campaigns.lines(campaign, "tps")] == [1, 0]
+    assert [len(line.points) for line in lines(campaign)] == [1, 0]
 
 
 def test_another_factor_makes_lines_of_its_own():
@@ -83,7 +90,7 @@ def test_another_factor_makes_lines_of_its_own():
         factors={"version": ["16.14", "18.4"], "fillfactor": [80, 100], "clients": [1, 2, 4]}
     )
 
-    assert [line.label for line in campaigns.lines(campaign, "tps")] == [
+    assert [line.label for line in lines(campaign)] == [
         "16.14 · Fill factor 80",
         "18.4 · Fill factor 80",
         "16.14 · Fill factor 100",
@@ -97,7 +104,7 @@ def test_lines_take_three_queries_however_many_cells(clients, django_assert_num_
     factories.finish_all(campaign)
 
     with django_assert_num_queries(3):
-        campaigns.lines(campaign, "tps")
+        lines(campaign)
 
 
 def test_the_time_left_is_unknown_before_a_run_has_finished():
@@ -252,10 +259,7 @@ def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revi
     assert [len(row.cells[0].runs) for row in (old, new)] == [2, 2]
     (row,) = campaigns.ratios(campaign, "tps")
     assert (row.base_label, row.head_label) == ("16.4", "18.1")
-    assert [point.median for line in campaigns.lines(campaign, "tps") for point in line.points] == [
-        905,
-        990.5,
-    ]
+    assert [point.median for line in lines(campaign) for point in line.points] == [905, 990.5]
 
 
 def test_a_revision_without_a_date_stands_where_its_first_run_began():

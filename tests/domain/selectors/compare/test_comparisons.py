@@ -253,24 +253,6 @@ def test_the_lowest_version_is_the_baseline_whatever_its_text():
     assert (row.base_label, row.head_label) == ("9.6.24", "10.1")
 
 
-def test_another_baseline_can_be_asked_for():
-    campaign = factories.campaign(factors={"version": ["16.14", "17.1", "18.4"], "clients": [1]})
-    factories.finish_all(campaign)
-
-    rows = campaigns.ratios(campaign, "tps", baseline_version="17.1")
-
-    assert [(row.base_label, row.head_label) for row in rows] == [
-        ("17.1", "16.14"),
-        ("17.1", "18.4"),
-    ]
-
-
-def test_a_baseline_that_was_not_measured_compares_nothing():
-    campaign = factories.finish_all(factories.campaign())
-
-    assert campaigns.ratios(campaign, "tps", baseline_version="9.2") == []
-
-
 def test_a_pair_waits_until_both_sides_have_a_result():
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": [1]})
     old, new = (campaign.runs.filter(cell__version=version) for version in ("16.14", "18.4"))
