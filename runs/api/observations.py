@@ -69,12 +69,13 @@ class ObservationDetailSerializer(ObservationSerializer):
         return EditionSerializer(newest).data if newest else None
 
     def get_summary(self, observation: Observation) -> list[str]:
-        """What the anchor says of the machine, then a sentence for each step between versions."""
+        """The anchor and the machine, then each step between versions, each time with remarks."""
         newest = _newest(observation)
         if newest is None:
             return []
-        again = [each.sentence for each in editions.again(newest)]
-        return again + [said for each in editions.parts(newest) for said in each.sentences]
+        again = [said for x in editions.again(newest) for said in (x.sentence, *x.remarks)]
+        parts = editions.parts(newest)
+        return again + [said for x in parts for said in (*x.sentences, *x.remarks)]
 
 
 class DesignSerializer(StrictSerializer):

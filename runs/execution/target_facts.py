@@ -67,6 +67,8 @@ class Facts:
     hardware: Hardware
     operating_system: OperatingSystem
     installations: tuple[InstallationFacts, ...] = field(default_factory=tuple)
+    # Folders whose PostgreSQL does not say its version, and what it said.
+    broken: tuple[tuple[str, str], ...] = ()
 
 
 async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -> Facts:
@@ -102,10 +104,16 @@ def of_machine(report: str) -> Facts:
 def read(report: str) -> Facts:
     """Read the probe's report. What a machine did not report stays unknown."""
     sections = sections_of(report)
+    told = _installations(sections.get("installations", []))
     return Facts(
         hardware=hardware(sections),
         operating_system=operating_system(sections),
-        installations=tuple(_installations(sections.get("installations", []))),
+        installations=tuple(each for each in map(_installation, told) if each is not None),
+        broken=tuple(
+            (each["bindir"], each.get("postgres", "")[:300])
+            for each in told
+            if _installation(each) is None
+        ),
     )
 
 
@@ -129,7 +137,7 @@ def version_text(text: str) -> str:
     return numbers + (match.group(4) or "")
 
 
-def _installations(lines: Sequence[str]) -> list[InstallationFacts]:
+def _installations(lines: Sequence[str]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     for line in lines:
         name, _, value = line.partition("\t")
@@ -137,7 +145,7 @@ def _installations(lines: Sequence[str]) -> list[InstallationFacts]:
             found.append({})
         if found:
             found[-1][name] = value
-    return [facts for facts in map(_installation, found) if facts is not None]
+    return found
 
 
 def _installation(told: dict[str, str]) -> InstallationFacts | None:

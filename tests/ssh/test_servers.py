@@ -102,6 +102,16 @@ def test_what_built_a_server_is_told_without_pg_config(ready, binaries, base_dir
     assert bare.cflags.startswith("-Wall")
     assert bare.compiler == whole.compiler
     assert bare.compiler.startswith("gcc")
+    # Its libraries go: it is not offered any more, and the server's page says why, once.
+    said = "postgres: error while loading shared libraries: libz.so.1"
+    copied.with_name("postgres").unlink()
+    copied.with_name("postgres").write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 127\n")
+    copied.with_name("postgres").chmod(0o755)
+    for _time in range(2):
+        again = servers.inspect(server=Server.objects.get(pk=ready.pk))
+    assert again.installations.get(bindir=bare.bindir).removed_at is not None
+    event = again.events.get(code="installation_broken")
+    assert event.message == f"{bare.bindir}: {said}"
 
 
 @pytest.mark.probes

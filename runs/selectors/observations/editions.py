@@ -21,6 +21,8 @@ from runs.selectors.campaigns.campaigns import Progress
 from runs.selectors.campaigns.sentences import Said
 from runs.selectors.compare.series_cells import VERSION
 from runs.selectors.compare.verdict_words import printed_size
+from runs.selectors.observations import remarks
+from runs.selectors.servers import builds
 
 # The summaries of a campaign's cells: by major version, then by the other levels.
 ByVersion = Mapping[str, Mapping[str, Summary]]
@@ -33,7 +35,8 @@ class Part:
     """What one campaign of an edition says: the steps between versions, and its line.
 
     `total` is the sentence of the newest version against the oldest. `decided` are the sentences of
-    the steps that have a verdict of a difference, `others` those of the rest.
+    the steps that have a verdict of a difference, `others` those of the rest, `remarks` what one
+    has to know besides.
     """
 
     campaign: Campaign
@@ -42,10 +45,11 @@ class Part:
     total: str
     decided: Sequence[str]
     others: Sequence[str]
+    remarks: Sequence[str] = ()
 
     @property
     def sentences(self) -> list[str]:
-        """All of them."""
+        """All of them but the remarks."""
         return [*([self.total] if self.total else []), *self.decided, *self.others]
 
     @cached_property
@@ -73,13 +77,16 @@ class Again:
     """A design measured in two editions: the anchor's own change, and each other version's.
 
     The other edition is one of another observation where two machines, systems or arrangements are
-    compared. `is_same_machine`: both have the same record of hardware and system.
+    compared. `anchors` are its release and build, now and before; `lost` the versions without a
+    figure now. `is_same_machine`: both have the same record of hardware and system.
     """
 
     campaign: Campaign
     now: Edition
     before: Edition
     anchor: str
+    anchors: tuple[str, str]
+    lost: Sequence[str]
     conditions: int
     drift: Contrast
     others: Sequence[VersionAgain]
@@ -99,6 +106,13 @@ class Again:
             )
             return text % told
         told["size"] = printed_size([drift.low, drift.high], self.direction)
+        if self.anchors[0] != self.anchors[1]:
+            told |= {"now": self.anchors[0], "before": self.anchors[1]}
+            text = _(
+                "The anchor is another one (%(now)s; in %(edition)s %(before)s) and against that "
+                "%(size)s: what is the machine's of it is not known."
+            )
+            return text % told
         if not drift.is_apart:
             return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % told
         if self.is_of_two:
@@ -112,6 +126,19 @@ class Again:
             "Compare versions by their ratios within an edition."
         )
         return text % told
+
+    @property
+    def remarks(self) -> list[str]:
+        """What else differs between both."""
+        found = []
+        if not self.is_same_machine:
+            found.append(_("The record of the machine or of its system is another one."))
+        if self.lost:
+            text = _("Measured in %(edition)s and without a figure in %(here)s: %(versions)s.")
+            here, there = self.names
+            versions = ", ".join(self.lost)
+            found.append(text % {"edition": there, "here": here, "versions": versions})
+        return found
 
     @property
     def is_of_two(self) -> bool:
@@ -183,6 +210,7 @@ def _part(campaign: Campaign) -> Part:
         total.sentence,
         [each.sentence for each in steps if each.is_proven],
         [each.sentence for each in steps if not each.is_proven],
+        remarks.of_campaign(campaign),
     )
 
 
@@ -203,7 +231,19 @@ def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> A
     same = campaigns.machine_keys(old) == campaigns.machine_keys(new)
     found = [each for each in others if each is not None]
     direction = cast(Direction, metric.direction)
-    return Again(new, edition, before, anchor, len(shared), drift, found, same, direction)
+    anchors = (_build(new, anchor), _build(old, anchor))
+    lost = sorted(was.keys() - now.keys(), key=versions.order)
+    return Again(
+        new, edition, before, anchor, anchors, lost, len(shared), drift, found, same, direction
+    )
+
+
+def _build(campaign: Campaign, anchor: str) -> str:
+    """The release of the anchor that a campaign measured, and how it was built."""
+    for each in builds.of_campaign(campaign).order_by("-version_num"):
+        if each.major == anchor:
+            return ", ".join(filter(None, (each.version, builds.words(each))))
+    return anchor
 
 
 def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:

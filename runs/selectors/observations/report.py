@@ -96,6 +96,7 @@ def _procedure(edition: Edition, found: Sequence[Part]) -> list[Block]:
             Paragraph(f"{_scenario(each)}. {_(each.campaign.scenario.description)}"),
             conditions.kept(each.campaign),
             Paragraph(reports.order(each.campaign)),
+            *([Bullets(tuple(each.remarks))] if each.remarks else []),
         ]
     return blocks
 
@@ -124,8 +125,7 @@ def _causes(found: Sequence[Part]) -> list[Block]:
 def _against(again: Iterable[Again]) -> Iterator[Block]:
     for each in again:
         yield Paragraph(each.sentence)
-        if not each.is_same_machine:
-            yield Paragraph(_("The record of the machine or of its system is another one."))
+        yield from (Paragraph(remark) for remark in each.remarks)
         here, there = each.names
         heads = (
             _("Version"), f"{here} : {there}", there, here, _("Change"), _("interval (95 %)"),

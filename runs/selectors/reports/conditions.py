@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Environment, HardwareProfile, Run
-from runs.reports.report import Block, Facts, Paragraph, Table
+from runs.reports.report import Block, Facts, Table
 from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
@@ -47,17 +47,12 @@ def programs(campaign: Campaign) -> list[Block]:
         if server or tool
     )
     found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
-    installations = list(builds.of_campaign(campaign))
     built = tuple(
-        (each.version, builds.words(each) or "–", each.cflags or "–") for each in installations
+        (each.version, builds.words(each) or "–", each.cflags or "–")
+        for each in builds.of_campaign(campaign)
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
-    unlike = builds.unlike(installations)
-    return [
-        *found,
-        *([Table(_("Build"), heads, built)] if built else []),
-        *([Paragraph(unlike)] if unlike else []),
-    ]
+    return [*found, Table(_("Build"), heads, built)] if built else [*found]
 
 
 def settings(campaign: Campaign) -> list[Block]:

@@ -29,6 +29,7 @@ from runs.models import (
     Lease,
     Run,
     Server,
+    ServerEvent,
     SSHKey,
     Topology,
     TopologyNode,
@@ -385,10 +386,19 @@ def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
     usable = [found for found in facts.installations if is_plain_path(found.bindir)]
     for found in usable:
         _keep_installation(server, found)
+    for bindir, said in facts.broken:
+        _tell_broken(server, bindir, said)
     gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     dispatch.wake(server.pk)
     return server
+
+
+def _tell_broken(server: Server, bindir: str, said: str) -> None:
+    """Once: a library may be missing, and its version is not measured any more."""
+    message = f"{bindir}: {said}"
+    if not server.events.filter(code="installation_broken", message=message).exists():
+        ServerEvent.objects.create(server=server, code="installation_broken", message=message)
 
 
 def _keep_installation(server: Server, found: InstallationFacts) -> None:

@@ -58,13 +58,12 @@ class Preview:
 class Shown:
     """A campaign of an edition on the page.
 
-    `unlike` says how its versions were built, if not alike. `causes` are the sentences of what
-    ablations explain, `asks` the addresses that ask why two neighbouring versions differ.
+    `causes` are the sentences of what ablations explain, `asks` the addresses that ask why two
+    neighbouring versions differ.
     """
 
     part: Part
     figure: Figure | None
-    unlike: str
     causes: Sequence[str]
     asks: Sequence[tuple[str, str]]
 
@@ -284,8 +283,7 @@ def _shown(part: Part, reader: Reader) -> Shown:
         for pair in part.line.pairs
         if pair.comparison.is_proven
     ]
-    unlike = builds.unlike(builds.of_campaign(part.campaign))
-    return Shown(part, _figure(part), unlike, _causes(part, reader), asks)
+    return Shown(part, _figure(part), _causes(part, reader), asks)
 
 
 def _causes(part: Part, reader: Reader) -> list[str]:

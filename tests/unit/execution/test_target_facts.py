@@ -165,6 +165,8 @@ def test_how_the_machine_is_set_up_is_told(found):
 
 def test_installations_are_read_and_broken_ones_left_out(found):
     old, new = found.installations
+    missing = "postgres: error while loading shared libraries: libz.so"
+    assert found.broken == (("/opt/broken/bin", missing),)
     assert (old.version, old.version_num, old.pgbench_version_num) == ("9.6.24", 90624, 90624)
     assert old.vendor == "Debian 9.6.24-1.pgdg13+1"
     assert (old.has_psql, new.has_psql) == (True, False)

@@ -1,12 +1,13 @@
 """Observations: making one, its editions, nights, and what the anchor says of the machine."""
 
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 
 import pytest
 import yaml
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
-from runs.models import AuditEntry, Campaign, Project, Source
+from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Source
 from runs.published import reading, schema
 from runs.selectors.archive import version_line
 from runs.selectors.observations import editions, publication
@@ -167,6 +168,22 @@ def test_a_night_passes_midnight_by_the_clock_of_its_zone(server, hour, is_night
     assert nights.is_night(made, at) == is_night
 
 
+@pytest.mark.parametrize(
+    ("at", "is_night"),
+    [
+        # The clock goes back at 01:00 UTC: six o'clock is an hour later.
+        (datetime(2026, 10, 25, 4, 30, tzinfo=UTC), True),
+        (datetime(2026, 10, 25, 5, 30, tzinfo=UTC), False),
+        # And forward: it is an hour earlier.
+        (datetime(2026, 3, 29, 3, 30, tzinfo=UTC), True),
+        (datetime(2026, 3, 29, 4, 30, tzinfo=UTC), False),
+    ],
+)
+def test_a_night_ends_by_the_wall_where_the_clock_changes_in_it(server, at, is_night):
+    made = observations.create(plan=plan(server, night=NIGHT, time_zone="Europe/Berlin"))
+    assert nights.is_night(made, at) == is_night
+
+
 def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
     made = observations.create(plan=plan(server, night=NIGHT))
     edition = observations.begin(observation=made)
@@ -204,6 +221,48 @@ def test_the_anchor_tells_the_machine_from_the_versions(server):
     assert changes["18"].is_apart
     assert changes["9.6"].ratio == pytest.approx(1, rel=0.01)
     assert not changes["9.6"].is_apart
+
+
+def test_another_build_of_the_anchor_is_not_taken_for_the_machine(built):
+    made = observations.create(plan=plan(built, designs=[design()]))
+    finish(observations.begin(observation=made, label="2025"), {"17.6": 1.0})
+    built.installations.filter(version__in=("17.6", "9.6.24")).update(removed_at=timezone.now())
+    factories.installation(built, "17.9", has_psql=True, pgbench_version_num=170009, **O2)
+    now = observations.begin(observation=made, label="2026")
+    finish(now, {"17.9": 1.3})
+    (again,) = editions.again(now)
+    assert "17.9, -O2, gcc 14.2; in 2025 17.6, -Os, gcc 7.5" in again.sentence
+    assert "the machine has changed" not in again.sentence
+    assert again.remarks == ["Measured in 2025 and without a figure in 2026: 9.6."]
+
+
+def test_a_version_that_does_not_start_is_named_with_its_reason(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {})
+    (campaign,) = edition.campaigns.all()
+    lost = campaign.runs.filter(cell__version="9.6.24")
+    Measurement.objects.filter(run__in=lost).delete()
+    lost.update(state="failed", message="PostgreSQL did not start.")
+    CellSummary.objects.filter(cell__version="9.6.24").delete()
+    (part,) = editions.parts(edition)
+    assert part.remarks == ["PostgreSQL 9.6.24 has no figure: PostgreSQL did not start."]
+    assert not any("9.6.24" in each for each in part.sentences)
+
+
+def test_a_night_that_ends_in_a_round_is_told(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {})
+    (campaign,) = edition.campaigns.all()
+    assert editions.parts(edition)[0].remarks == []
+    began = datetime(2026, 11, 25, 23, tzinfo=UTC)
+    for place, run in enumerate(campaign.runs.order_by("repeat", "pk")):
+        # Six runs a round; the day comes after the eighth run.
+        at = began + timedelta(minutes=place, hours=16 if place >= 8 else 0)
+        campaign.runs.filter(pk=run.pk).update(started_at=at, finished_at=at)
+    (remark,) = editions.parts(edition)[0].remarks
+    assert remark.startswith("1 of 3 rounds was interrupted")
 
 
 def test_an_edition_of_two_versions_says_each_condition_once(server):
