@@ -1,20 +1,21 @@
 """An edition as a publication: the data file that the archive loads, with every repeat's figure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from runs.models import Campaign, Cell, Edition, Environment, HardwareProfile, Measurement, Run
+from runs.models import Campaign, Edition, Environment, HardwareProfile, Measurement, Run
 from runs.scenarios import registry
 from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import sentences
 from runs.selectors.compare.series_cells import VERSION
-from runs.selectors.observations import editions
+from runs.selectors.observations import editions, remarks
 from runs.selectors.observations.editions import Part
 
 LANGUAGES = ("en", "ja")
@@ -48,57 +49,79 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
     return yaml.safe_dump(content, allow_unicode=True, sort_keys=False, width=100)
 
 
+@dataclass(frozen=True)
+class Printed:
+    """The table of a campaign: a row for each version and level, a column for each run.
+
+    `levels` are those of each factor but the version.
+    """
+
+    versions: Sequence[str]
+    levels: Mapping[str, Sequence[Any]]
+    repeats: int
+    rows: Sequence[Sequence[str]]
+
+
 def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
     campaign, metric = part.campaign, part.metric
     assert metric is not None  # noqa: S101 - left out before
-    theme = campaign.scenario.slug
-    cells, values = _values(campaign, metric.pk)
-    repeats = min((len(each) for each in values.values()), default=0)
-    used = list(dict.fromkeys(cell.version for cell in cells if cell.pk in values))
-    levels = {name: list(found) for name, found in campaign.factors.items() if name != VERSION}
-    rows = [
-        " | ".join(
-            [cell.version, *(str(cell.levels[name]) for name in levels),
-             *(_printed(each) for each in values[cell.pk][:repeats])]
-        )
-        for cell in cells
-        if cell.pk in values
-    ]  # fmt: skip
+    printed, theme = _printed(campaign, metric.pk), campaign.scenario.slug
+    parameters = dict(campaign.parameters)
+    levels = {name: list(found) for name, found in printed.levels.items()}
     return {
         "slug": edition.published_campaign(theme),
-        "title": _told(lambda: f"{_(campaign.scenario.title)}: PostgreSQL {used[0]} – {used[-1]}"),
+        "title": _told(lambda: _title(campaign, printed)),
         "question": _told(lambda: _("How fast is each version?")),
         "scenario": theme,
         "table": theme,
-        "repeats": repeats,
-        "statistic": "median" if repeats > 1 else "single",
-        "parameters": dict(campaign.parameters),
+        "repeats": printed.repeats,
+        "statistic": "median" if printed.repeats > 1 else "single",
+        "parameters": parameters,
         "method": _told(lambda: _(campaign.scenario.description)),
         "topology": {"kind": "single", "name": _told(lambda: _("One machine"))},
-        "nodes": [
-            {
-                "role": "database", "name": _both(edition.observation.server.name),
-                "hardware": MACHINE, "environment": SYSTEM, "configuration": CONFIGURATION,
-                "software": f"PostgreSQL {', '.join(used)}",
-            }
-        ],
+        "nodes": [_node(edition, printed)],
         "tool": _tool(campaign),
-        "versions": {each: each for each in used},
-        "columns": [
-            {"factor": VERSION, "label": _told(lambda: _("Version"))},
-            *({"factor": name, "label": _factor(theme, name)} for name in levels),
-            *(_repeat(number, metric.name) for number in range(1, repeats + 1)),
-        ],
-        "rows": "\n".join(rows) + "\n",
+        "versions": {each: each for each in printed.versions},
+        "columns": _columns(theme, metric.name, printed),
+        "rows": "".join(f"{' | '.join(each)}\n" for each in printed.rows),
         "chart": _chart(metric.name, levels),
+        "notes": _of_languages(lambda: remarks.of_campaign(campaign)),
         "findings": [
-            {**each, "by": "benchlab"} for each in _findings(campaign)
+            {**each, "by": "benchlab"}
+            for each in _of_languages(lambda: sentences.of_campaign(campaign))
         ],
         "reproduce": {
-            "scenario": theme, "parameters": dict(campaign.parameters), "levels": levels,
-            "versions": used,
+            "scenario": theme,
+            "parameters": parameters,
+            "levels": levels,
+            "versions": list(printed.versions),
         },
-    }  # fmt: skip
+    }
+
+
+def _title(campaign: Campaign, printed: Printed) -> str:
+    ends = f"{printed.versions[0]} – {printed.versions[-1]}"
+    return f"{_(campaign.scenario.title)}: PostgreSQL {ends}"
+
+
+def _node(edition: Edition, printed: Printed) -> dict[str, Any]:
+    return {
+        "role": "database",
+        "name": _both(edition.observation.server.name),
+        "hardware": MACHINE,
+        "environment": SYSTEM,
+        "configuration": CONFIGURATION,
+        "software": f"PostgreSQL {', '.join(printed.versions)}",
+    }
+
+
+def _columns(theme: str, metric: str, printed: Printed) -> list[dict[str, Any]]:
+    factors = [(VERSION, _told(lambda: _("Version")))]
+    factors += [(name, _factor(theme, name)) for name in printed.levels]
+    return [
+        *({"factor": name, "label": label} for name, label in factors),
+        *(_repeat(number, metric) for number in range(1, printed.repeats + 1)),
+    ]
 
 
 def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -109,27 +132,37 @@ def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     return {"kind": "lines", "metric": metric, "x": over, "series": VERSION}
 
 
-def _values(campaign: Campaign, metric: int) -> tuple[Sequence[Cell], Mapping[int, list[float]]]:
-    """The cells by version and levels, and the value of each repeat that counts."""
-    cells = sorted(
-        campaign.cells.all(), key=lambda each: (versions.order(each.version), each.ordinal)
-    )
-    found: dict[int, list[float]] = defaultdict(list)
+def _printed(campaign: Campaign, metric: int) -> Printed:
+    """The value of each run that counts; a cell of which some do not has fewer."""
+    values: dict[int, list[float]] = defaultdict(list)
     counted = Measurement.objects.filter(
         run__campaign=campaign, run__state=Run.State.FINISHED, metric=metric
     )
     for cell, value in counted.order_by("run_id").values_list("run__cell", "value"):
-        found[cell].append(value)
-    return cells, found
+        values[cell].append(value)
+    measured = (each for each in campaign.cells.all() if each.pk in values)
+    cells = sorted(measured, key=lambda each: (versions.order(each.version), each.ordinal))
+    repeats = max(map(len, values.values()), default=0)
+    levels = {name: found for name, found in campaign.factors.items() if name != VERSION}
+    rows = [
+        [
+            cell.version,
+            *(str(cell.levels[name]) for name in levels),
+            *map(_number, values[cell.pk]),
+            *(["-"] * (repeats - len(values[cell.pk]))),
+        ]
+        for cell in cells
+    ]
+    return Printed(list(dict.fromkeys(each.version for each in cells)), levels, repeats, rows)
 
 
-def _findings(campaign: Campaign) -> list[dict[str, str]]:
-    """The sentence of each step, in both languages."""
+def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
+    """Each of some sentences in both languages."""
     told = []
     for language in LANGUAGES:
         with override(language):
-            told.append(sentences.of_campaign(campaign))
-    return [dict(zip(LANGUAGES, pair, strict=True)) for pair in zip(*told, strict=True)]
+            told.append(words())
+    return [dict(zip(LANGUAGES, each, strict=True)) for each in zip(*told, strict=True)]
 
 
 def _summary(edition: Edition) -> str:
@@ -191,7 +224,7 @@ def _factor(theme: str, name: str) -> dict[str, str]:
     return _told(lambda: _(titles.get(name, name)))
 
 
-def _printed(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:.7g}" if abs(value) < 1e7 else f"{value:.0f}"
 
 
@@ -199,7 +232,7 @@ def _both(text: str) -> dict[str, str]:
     return dict.fromkeys(LANGUAGES, text)
 
 
-def _told(words: Any) -> dict[str, str]:
+def _told(words: Callable[[], str]) -> dict[str, str]:
     found = {}
     for language in LANGUAGES:
         with override(language):

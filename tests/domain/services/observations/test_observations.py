@@ -7,7 +7,7 @@ import yaml
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Source
+from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Run, Source
 from runs.published import reading, schema
 from runs.selectors.archive import version_line
 from runs.selectors.observations import editions, publication
@@ -322,6 +322,16 @@ def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
     cell = edition.campaigns.order_by("pk")[0].cells.get(version="9.6.24", levels__clients=1)
     values = [each.measurements.get(metric__name="tps").value for each in cell.runs.order_by("pk")]
     assert [float(each) for each in first[2:]] == pytest.approx(values, rel=1e-6)
+
+
+def test_a_run_that_does_not_count_takes_no_figure_of_other_cells_away(edition, settings, tmp_path):
+    settings.PUBLICATIONS_DIR = tmp_path
+    first, *_others = edition.campaigns.get(scenario__slug=READ).runs.order_by("pk")
+    Run.objects.filter(pk=first.pk).update(state="withdrawn")
+    call_command("publish_observation", "autumn", "2026")
+    table = Source.objects.get(slug="autumn-2026").tables.get(number=READ)
+    assert table.campaign.repeats == 3
+    assert table.printed.exclude(measurement=None).count() == 17
 
 
 def test_what_nobody_else_may_see_is_not_published(server, settings, tmp_path):
