@@ -2,6 +2,7 @@
 results, discussion, conclusion. Figures and tables are numbered; sentences are those of the pages.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -14,11 +15,13 @@ from runs.charts.figure import Figure
 from runs.models import Campaign, Edition, Run
 from runs.models.runs import RunValidity
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
+from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.ratio_pairs import STEPS
 from runs.selectors.observations import editions
 from runs.selectors.observations.editions import Again, Part
 from runs.selectors.reports import conditions, reports, results
 from runs.selectors.reports.explanations import explanations
+from runs.selectors.runs import certificate_sentences
 from runs.templatetags.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.
@@ -54,6 +57,7 @@ def of_edition(
             (_("Discussion"), _written(edition.discussion)),
             (pgettext("section of a report", "Conclusion"), _conclusion(edition, found)),
             (_("Data"), _data(found, address)),
+            (_("Appendix: commands"), _commands(found, address)),
         ]
         kept = [(title, blocks) for title, blocks in sections if blocks]
         return Report(
@@ -149,17 +153,33 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
 
 
 def _doubts(found: Sequence[Part]) -> list[Block]:
-    """Each run that its certificate doubts, and those that were left out, with their numbers."""
-    rows = [
-        (f"{run.pk}", run.cell.key, str(RunValidity(run.validity).label))
-        for each in found
-        for run in _doubted(each.campaign)
-    ]
+    """Each condition with runs that its certificate doubts or that are left out, and the reason."""
+    doubted = [(each, list(_doubted(each.campaign))) for each in found]
+    number = sum(len(of_part) for _part, of_part in doubted)
     total = sum(each.progress.total for each in found)
     text = _("%(count)d of %(total)d runs are doubtful or invalid; invalid runs do not count.")
-    blocks: list[Block] = [Paragraph(text % {"count": len(rows), "total": total})]
-    heads = (_("Run"), _("Condition"), _("Judgement"))
-    return [*blocks, *([Table(_("Doubtful runs"), heads, tuple(rows))] if rows else [])]
+    blocks: list[Block] = [Paragraph(text % {"count": number, "total": total})]
+    for part, of_part in doubted:
+        if of_part:
+            heads = (_("Condition"), _("Judgement"), _("Runs"), _("Reason, of the first of them"))
+            rows = tuple(_alike(part.campaign, of_part))
+            blocks.append(Table(f"{_('Doubtful runs')}: {_scenario(part)}", heads, rows))
+    return blocks
+
+
+def _alike(campaign: Campaign, doubted: Sequence[Run]) -> Iterator[tuple[str, ...]]:
+    words = designs.words(campaign)
+    alike: dict[tuple[int, int, str], list[Run]] = defaultdict(list)
+    for run in doubted:
+        alike[run.cell.ordinal, run.cell_id, run.validity].append(run)
+    for (_place, _cell, validity), listed in sorted(alike.items(), key=lambda each: each[0]):
+        reason = next((each.message for each in certificate_sentences(listed[0])), "–")
+        yield (
+            words.listed(listed[0].cell.levels),
+            str(RunValidity(validity).label),
+            ", ".join(str(run.pk) for run in listed),
+            reason,
+        )
 
 
 def _doubted(campaign: Campaign) -> Iterable[Run]:
@@ -182,6 +202,15 @@ def _data(found: Sequence[Part], address: str) -> list[Block]:
     number = counts.aggregate(number=Count("pk"))["number"]
     text = _("Each of the %(number)d runs with its certificate and commands: %(address)s")
     return [Paragraph(text % {"number": number, "address": address})]
+
+
+def _commands(found: Sequence[Part], address: str) -> list[Block]:
+    """What one run of each scenario executed: cluster, data, warming up, load."""
+    return [
+        replace(each, caption=f"{_scenario(part)}: {each.caption}")
+        for part in found
+        for each in reports.first_run(part.campaign, address)
+    ]
 
 
 def _scenario(part: Part) -> str:

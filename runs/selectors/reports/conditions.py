@@ -46,13 +46,18 @@ def programs(campaign: Campaign) -> list[Block]:
         for server, tool, version in in_order
         if server or tool
     )
-    found = [Table(_("Software"), ("PostgreSQL", _("Load generator")), rows)] if rows else []
+    found = [Table(_("Software"), ("PostgreSQL", _("Load tool")), rows)] if rows else []
     built = tuple(
-        (each.version, builds.words(each) or "–", each.cflags or "–")
+        (each.version, builds.words(each) or "–", _flags(each.cflags) or "–")
         for each in builds.of_campaign(campaign)
     )
     heads = ("PostgreSQL", _("Build"), "CFLAGS")
     return [*found, Table(_("Build"), heads, built)] if built else [*found]
+
+
+def _flags(cflags: str) -> str:
+    """Those that change the program: not which warnings the compiler gives."""
+    return " ".join(flag for flag in cflags.split() if not flag.startswith("-W"))
 
 
 def settings(campaign: Campaign) -> list[Block]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
-from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable
+from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable, Run
 from runs.reports.report import (
     Block,
     Bullets,
@@ -297,6 +297,17 @@ def _appendix(campaign: Campaign, address: str) -> list[Block]:
         if runs:
             listings.append(_script(campaign, runs, address, name))
     return listings
+
+
+def first_run(campaign: Campaign, address: str) -> list[Listing]:
+    """What its first finished run executed; nothing where none did."""
+    found = campaign.runs.filter(state=Run.State.FINISHED, plan__isnull=False)
+    run = found.select_related("cell", "cluster").order_by("started_at", "position").first()
+    runs = recorded.of_run(run) if run else []
+    if not runs:
+        return []
+    script = shell_script(campaign.slug, campaign.title, runs, address=address)
+    return [Listing(_("The first run as a shell script"), script)]
 
 
 def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, server: str) -> Listing:

@@ -1,5 +1,6 @@
 """The pages of observations: what the form says before it queues, what an edition's page shows."""
 
+import re
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -113,10 +114,25 @@ def test_the_report_has_the_sections_of_the_yearly_reports(client, edition):
     (name,) = (each for each in archive.namelist() if each.endswith(".md"))
     text = archive.read(name).decode()
     heads = [line for line in text.splitlines() if line.startswith("## ")]
-    names = ["目的", "検証環境", "検証手順", "定点観測(参照系)", "要確認の実行", "まとめ", "データ"]
+    names = ["目的", "検証環境", "検証手順", "定点観測(参照系)", "要確認の試行", "まとめ", "データ"]
     assert heads == [rf"## {number}\. {name}" for number, name in enumerate(names, start=1)]
     assert "表 1" in text
     assert "図 1" in text
+
+
+def test_the_report_says_of_each_condition_which_runs_are_in_doubt_and_why(client, edition):
+    campaign = edition.campaigns.get()
+    (cell, *_others) = campaign.cells.filter(version="17.6")
+    doubted = list(campaign.runs.filter(cell=cell).order_by("pk").values_list("pk", flat=True))
+    finding = {"code": "not_optimised", "weight": "doubt", "figures": {"flag": "-O0"}}
+    campaign.runs.filter(pk__in=doubted).update(
+        validity="doubtful", certificate={"findings": [finding]}
+    )
+    address = reverse("observation-report", args=[edition.observation.slug])
+    answer = client.get(address, {"edition": "2026", "lang": "en", "format": "html"})
+    text = " ".join(re.sub(r"<[^>]*>", " ", answer.content.decode()).split())
+    assert f"doubtful {', '.join(map(str, doubted))} PostgreSQL was built with -O0" in text
+    assert "&quot;version&quot;" not in text
 
 
 def test_peoples_words_stay_when_figures_change(admin_client, client, edition):
