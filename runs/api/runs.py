@@ -6,6 +6,7 @@ from typing import Any
 import django_filters
 from django.db.models import QuerySet
 from django.urls import reverse as page_of
+from django.utils.translation import gettext
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
@@ -36,6 +37,7 @@ from runs.selectors import runs
 from runs.selectors import seals as seal_selectors
 from runs.selectors.servers import builds
 from runs.services.runs import attempts, withdrawals
+from runs.wording import of_stored
 
 
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -68,6 +70,22 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
         return runs.on_hardware(rows, fingerprint=value)
 
 
+class Translated(serializers.CharField):
+    """An English text of BenchLab in the reader's language."""
+
+    def to_representation(self, value: str) -> str:
+        """As the catalogue has it."""
+        return of_stored({}, value, gettext)
+
+
+class Worded(serializers.CharField):
+    """The `message` of a run or an event in the reader's language; `source` is "*"."""
+
+    def to_representation(self, value: Any) -> str:
+        """Of its text and values, where it is made of them."""
+        return of_stored(value.wording, value.message, gettext)
+
+
 class RunSerializer(serializers.Serializer[Run]):
     """A run in a list. For one that did not finish, `code`, `message` and `remedy` say why.
 
@@ -88,7 +106,7 @@ class RunSerializer(serializers.Serializer[Run]):
     )
     code = serializers.CharField()
     message = serializers.SerializerMethodField()
-    remedy = serializers.CharField()
+    remedy = Translated()
     server = serializers.CharField(source="server.slug", allow_null=True, default=None)
     queued_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -115,7 +133,7 @@ class EventSerializer(serializers.Serializer[RunEvent]):
     from_state = serializers.CharField()
     to_state = serializers.CharField()
     code = serializers.CharField()
-    message = serializers.CharField()
+    message = Worded(source="*")
     attempt = serializers.IntegerField()
 
 
@@ -258,7 +276,7 @@ class RunDetailSerializer(RunSerializer):
     `settings` are those that the server reported in the run, null before it has.
     """
 
-    message = serializers.CharField()  # type: ignore[assignment]  # whole
+    message = Worded(source="*")  # type: ignore[assignment]  # whole
     attempt = serializers.IntegerField()
     versions = VersionsSerializer(source="*")
     hardware = serializers.CharField(source="hardware.fingerprint", allow_null=True, default=None)

@@ -16,6 +16,7 @@ from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Se
 from runs.models.runs import PLAN_PREFIX, judgement
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
+from runs.wording import of_stored
 
 RELATED = (
     "campaign__scenario",
@@ -41,8 +42,8 @@ def listed() -> QuerySet[Run]:
 
 
 def beginning(run: Run) -> str:
-    """What a list shows of the message of a run of `listed`."""
-    text: str = run.beginning  # type: ignore[attr-defined]  # annotated
+    """What a list shows of the message of a run of `listed`, in the reader's language."""
+    text = of_stored(run.wording, run.beginning, gettext)  # type: ignore[attr-defined]  # annotated
     return text if len(text) <= MESSAGE_BEGINNING else f"{text[: MESSAGE_BEGINNING - 1]}…"
 
 

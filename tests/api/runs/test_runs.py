@@ -6,6 +6,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from runs.execution.errors import TargetProblem
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
 from runs.selectors.access.projects import NOBODY
@@ -33,6 +34,27 @@ def test_a_run_that_failed_says_why_and_what_to_do(get):
     assert (row["state"], row["code"]) == ("failed", "disk_full")
     assert (row["message"], row["remedy"]) == ("No space left.", "Free some.")
     assert row["url"] == f"http://testserver/api/v1/runs/{run.pk}/"
+
+
+def test_the_reason_is_told_in_the_readers_language(client):
+    text = "Step %(name)s ended with exit status %(exit_status)s:\n%(lines)s"
+    run = factories.run()
+    fault = TargetProblem(text, name="load", exit_status=1, lines="no such table")
+    Run.objects.filter(pk=run.pk).update(
+        state="failed",
+        message=fault.message,
+        wording=fault.wording,
+        remedy="Read the step's output on the run's page.",
+    )
+    for path in (f"/api/v1/runs/{run.pk}/", "/api/v1/runs/?state=failed"):
+        found = {
+            language: client.get(path, headers={"Accept-Language": language}).json()
+            for language in ("en", "ja")
+        }
+        english, japanese = (each.get("results", [each])[0] for each in found.values())
+        assert english["message"] == fault.message
+        assert "終了ステータス 1 で終わりました:\nno such table" in japanese["message"]
+        assert english["remedy"] != japanese["remedy"]
 
 
 def test_runs_are_filtered_by_campaign_state_version_and_server(get):
