@@ -15,6 +15,7 @@ from xdist.scheduler import LoadFileScheduling
 # Files of tests that share what is costly to start: one process runs them one after the other.
 TOGETHER = {
     "tests/instance/test_accounts.py": "instance",
+    "tests/instance/test_examples.py": "instance",
     "tests/instance/test_losses.py": "instance",
     "tests/instance/test_main_job.py": "instance",
     "tests/client/test_campaign_run.py": "server of clients",
