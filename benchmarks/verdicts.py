@@ -69,12 +69,13 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="put the tables into the docs")
-    parser.add_argument("--histories", type=Path, help="a folder of recorded series")
+    parser.add_argument("--histories", type=Path, help="only the tables of this folder of series")
     options = parser.parse_args()
-    rates: Rates = {}
-    _put("verdicts", report(random_of(options.seed), options.repetitions, rates), options.write)
     if options.histories:
         _put("histories", histories.of_folder(options.histories), options.write)
+        return
+    rates: Rates = {}
+    _put("verdicts", report(random_of(options.seed), options.repetitions, rates), options.write)
     if options.write:
         RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
 
@@ -274,7 +275,7 @@ def _of_look(repetitions: int) -> int:
 
 def _of_history(repetitions: int) -> int:
     """Histories of jobs are looked through for changes first."""
-    return max(repetitions // 10, 50)
+    return max(repetitions * 2 // 5, 50)
 
 
 def _of_line(repetitions: int) -> int:
