@@ -1,10 +1,12 @@
 """BenchmarkSQL: folders of results (my_result_*) with run.properties, data/runInfo.csv, result.csv.
 
-Source: BenchmarkSQL 5 and 6, jTPCC.java. What counts is computed from each transaction, as its own
-report does: tpmC is new orders a minute of the measured time.
+Source: BenchmarkSQL 5 and 6.0, jTPCC.java and jTPCCMonkey.java. To 5 the figures are computed from
+each transaction, as its own report does: tpmC is new orders a minute of the measured time. 6 has
+sums and a histogram of each kind, and its time in the folder's name alone.
 """
 
 import csv
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +20,26 @@ _NEW_ORDER = "NEW_ORDER"
 # The delivery itself is done in the background, and no transaction of a terminal.
 _BACKGROUND = "DELIVERY_BG"
 _PERCENTILES = ("50", "90", "95", "99")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)_(\d\d)(\d\d)(\d\d)")
+# What 6 calls by other names.
+_LEVELS = {
+    "threads": "numSUTThreads",
+    "think_time_multiplier": "thinkTimeMultiplier",
+    "keying_time_multiplier": "keyingTimeMultiplier",
+}
 
 
 @dataclass
 class _Kind:
+    """The transactions of a kind. Times in ms; `percentiles` are of 6, which has no latencies."""
+
     latencies: list[float] = field(default_factory=list)
     rollbacks: int = 0
     errors: int = 0
+    count: int = 0
+    average: float = 0.0
+    most: float = 0.0
+    percentiles: dict[str, float] = field(default_factory=dict)
 
 
 def read(path: Path) -> Imported:
@@ -39,55 +54,110 @@ def read(path: Path) -> Imported:
 
 
 def _take(folder: Path, found: Imported) -> None:
-    with (folder / "data" / "runInfo.csv").open(newline="") as file:
-        info = next(csv.DictReader(file), {})
-    at, minutes = moment(info.get("sessionStart")), number(info.get("runMins"))
+    data = folder / "data"
+    info = next(_rows(data / "runInfo.csv"), {})
+    named = _TIME.search(folder.name)
+    at = moment(
+        info.get("sessionStart") or (f"{named[1]} {':'.join(named.groups()[1:])}" if named else "")
+    )
+    minutes, database = number(info.get("runMins")), info.get("db") or info.get("dbType") or "?"
     if at is None or not minutes:
-        found.left_out.append(f"{folder.name}: no sessionStart, or a run by transactions.")
+        found.left_out.append(f"{folder.name}: no time of its start, or a run by transactions.")
         return
-    if "postgres" not in (info.get("db") or "").lower():
-        found.left_out.append(f"{folder.name}: a result of {info.get('db')}.")
+    if "postgres" not in database.lower():
+        found.left_out.append(f"{folder.name}: a result of {database}.")
         return
-    kinds = _kinds(folder / "data" / "result.csv", minutes * 60_000)
+    is_summed = (data / "summary.csv").is_file()
+    kinds = _summed(data) if is_summed else _kinds(data / "result.csv", minutes * 60_000)
     properties = _properties(folder / "run.properties")
     levels = {
         "clients": number(properties.get("terminals") or info.get("runTerminals")),
         "warehouses": number(info.get("runWarehouses") or info.get("loadWarehouses")),
         "duration": minutes * 60,
         "rampup": (number(properties.get("rampupMins")) or 0) * 60 or None,
+        **{level: number(info.get(name)) for level, name in _LEVELS.items()},
     }
-    values = tuple(_values(kinds, minutes))
     found.runs.append(
         ImportedRun(
             campaign="benchmarksql",
             scenario="tpcc",
             external_id=f"{folder.name}@{at.isoformat()}"[:200],
             started_at=at,
-            levels={name: int(level) for name, level in levels.items() if level is not None},
-            measurements=values,
+            levels={
+                name: int(level) if level.is_integer() else level
+                for name, level in levels.items()
+                if level is not None
+            },
+            measurements=tuple(_values(kinds, minutes)),
             labels=texts(properties, ("application", "limitTxnsPerMin", "newOrderWeight")),
             tool_name="benchmarksql",
-            tool_version=(info.get("driverVersion") or "")[:40],
+            tool_version=(info.get("driverVersion") or info.get("jTPCCVersion") or "")[:40],
             failure="" if kinds.get(_NEW_ORDER) else "No new order was processed.",
         )
     )
 
 
+def _rows(file: Path) -> Iterator[dict[str, str]]:
+    if file.is_file():
+        with file.open(newline="") as lines:
+            yield from csv.DictReader(lines)
+
+
+def _summed(data: Path) -> dict[str, _Kind]:
+    """The kinds of 6: sums, of times in seconds, and how many took up to each edge."""
+    edges: dict[str, list[tuple[float, float]]] = {}
+    for row in _rows(data / "histogram.csv"):
+        edge, count = number(row.get("edge")), number(row.get("numtrans"))
+        if edge is not None and count:
+            edges.setdefault(row.get("ttype") or "", []).append((edge, count))
+    found = {}
+    for row in _rows(data / "summary.csv"):
+        name, count = row.get("ttype") or "", int(number(row.get("count")) or 0)
+        if not count:
+            continue
+        found[name] = _Kind(
+            count=count,
+            average=(number(row.get("mean")) or 0) * 1000,
+            most=(number(row.get("max")) or 0) * 1000,
+            rollbacks=int(number(row.get("rollbacks")) or 0),
+            errors=int(number(row.get("errors")) or 0),
+            percentiles={
+                percent: edge * 1000
+                for percent in _PERCENTILES
+                if (edge := _edge(edges.get(name, []), int(count * float(percent) / 100)))
+            },
+        )
+    return found
+
+
+def _edge(edges: list[tuple[float, float]], needed: int) -> float | None:
+    """The edge up to which there are as many transactions, as the tool itself looks for it."""
+    have = 0.0
+    for edge, count in edges:
+        have += count
+        if have >= needed:
+            return edge
+    return None
+
+
 def _kinds(file: Path, most: float) -> dict[str, _Kind]:
     """The transactions of each kind within the measured time. Latencies in ms."""
     found: dict[str, _Kind] = {}
-    if not file.is_file():
-        return found
-    with file.open(newline="") as rows:
-        for row in csv.DictReader(rows):
-            elapsed, latency = number(row.get("elapsed")), number(row.get("latency"))
-            kind = row.get("ttype") or ""
-            if elapsed is None or latency is None or not 0 <= elapsed <= most or not kind:
-                continue
-            of = found.setdefault(kind, _Kind())
-            of.latencies.append(latency)
-            of.rollbacks += row.get("rbk") == "1"
-            of.errors += row.get("error") not in (None, "", "0")
+    for row in _rows(file):
+        elapsed, latency = number(row.get("elapsed")), number(row.get("latency"))
+        kind = row.get("ttype") or ""
+        if elapsed is None or latency is None or not 0 <= elapsed <= most or not kind:
+            continue
+        of = found.setdefault(kind, _Kind())
+        of.latencies.append(latency)
+        of.rollbacks += row.get("rbk") == "1"
+        of.errors += row.get("error") not in (None, "", "0")
+    for of in found.values():
+        ordered = sorted(of.latencies)
+        of.count, of.average, of.most = len(ordered), sum(ordered) / len(ordered), ordered[-1]
+        for percent in _PERCENTILES:
+            place = max(0, round(len(ordered) * float(percent) / 100) - 1)
+            of.percentiles[percent] = ordered[place]
     return found
 
 
@@ -95,18 +165,16 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
     counted = {name: kind for name, kind in kinds.items() if name != _BACKGROUND}
     if _NEW_ORDER not in counted:
         return
-    yield from quantities.TPMC.of(len(counted[_NEW_ORDER].latencies) / minutes)
-    yield from quantities.TPM.of(sum(len(kind.latencies) for kind in counted.values()) / minutes)
+    yield from quantities.TPMC.of(counted[_NEW_ORDER].count / minutes)
+    yield from quantities.TPM.of(sum(kind.count for kind in counted.values()) / minutes)
     yield from quantities.ERRORS.of(sum(kind.errors for kind in counted.values()))
     for name, kind in kinds.items():
-        ordered = sorted(kind.latencies)
-        yield from quantities.TRANSACTIONS.part(name).of(len(ordered))
+        yield from quantities.TRANSACTIONS.part(name).of(kind.count)
         yield from quantities.ROLLBACKS.part(name).of(kind.rollbacks)
-        yield from quantities.LATENCY_AVERAGE.part(name).of(sum(ordered) / len(ordered))
-        yield from quantities.LATENCY_MAXIMUM.part(name).of(ordered[-1])
-        for percent in _PERCENTILES:
-            place = max(0, round(len(ordered) * float(percent) / 100) - 1)
-            yield from quantities.latency_percentile(percent).part(name).of(ordered[place] or None)
+        yield from quantities.LATENCY_AVERAGE.part(name).of(kind.average or None)
+        yield from quantities.LATENCY_MAXIMUM.part(name).of(kind.most)
+        for percent, value in kind.percentiles.items():
+            yield from quantities.latency_percentile(percent).part(name).of(value or None)
 
 
 def _properties(file: Path) -> dict[str, str]:

@@ -23,6 +23,11 @@ VERSIONS = [
     ("sysbench", "1.1.0_oltp.txt", {"tps": 1013.24, "events": 15207, "latency_p95": 8.58}),
     ("fio", "2.2.json", {"read_bandwidth": 15.0, "read_iops": 1920.0, "read_latency_p99": 2.0}),
     ("go_tpc", "2021_plain.txt", {"tpmc": 1204.0, "new_order_latency_p99": 192, "errors": 2}),
+    (
+        "benchbase",
+        "2025_tpcc.summary.json",
+        {"goodput": 232.0162302455431, "latency_p99": 69.49, "latency_average": 8.52},
+    ),
     ("pg_test_timing", "9.2.txt", {"clock_read_time": 41.27}),
     ("pg_test_timing", "18.txt", {"clock_read_time": 85.07}),
     (

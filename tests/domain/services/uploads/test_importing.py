@@ -222,6 +222,26 @@ def benchmarksql(folder):
     return folder
 
 
+def benchmarksql_6(folder):
+    """As BenchmarkSQL 6.0 wrote it here, of two kinds of transactions."""
+    data = folder / "my_result_2026-11-26_202902" / "data"
+    data.mkdir(parents=True)
+    (data / "runInfo.csv").write_text(
+        "runID,dbType,jTPCCVersion,application,rampupMins,runMins,runWarehouses,numSUTThreads,"
+        "thinkTimeMultiplier\n1,postgres,6.0,Generic,0,1,1,4,0.02\n"
+    )
+    (data / "summary.csv").write_text(
+        "ttype,count,percent,mean,max,rollbacks,errors\n"
+        "NEW_ORDER,10,50,0.0099,0.065,1,0\nPAYMENT,10,50,0.0119,0.564,0,0\n"
+        "DELIVERY_BG,2,0,0.024,0.098,0,0\n"
+    )
+    (data / "histogram.csv").write_text(
+        "ttype,edge,numtrans\nNEW_ORDER,0.001,5\nNEW_ORDER,0.002,0\nNEW_ORDER,0.02,4\n"
+        "NEW_ORDER,0.07,1\nPAYMENT,0.01,10\n"
+    )
+    return folder
+
+
 def pgbench_tools(folder):
     def copy(table, columns, *rows):
         lines = "".join("\t".join(row) + "\n" for row in rows)
@@ -307,6 +327,13 @@ PEERS = {
         1,
         0,
     ),
+    "benchmarksql 6": (
+        benchmarksql_6,
+        {"tpmc": 10.0, "tpm": 20.0, "new_order_latency_p90": 20.0, "new_order_latency_max": 65.0},
+        {"warehouses": 1, "duration": 60, "threads": 4, "think_time_multiplier": 0.02},
+        1,
+        0,
+    ),
     "postgresbench": (
         postgresbench,
         {"tps": 1200.5, "latency_average": 8.25, "latency_p99": 31.5, "failed_transactions": 0},
@@ -334,6 +361,7 @@ def imported(peer, source, *options):
 def test_a_peers_results_come_in_once(peer, tmp_path):
     make, figures, levels, count, left_out = PEERS[peer]
     source = make(tmp_path)
+    peer = peer.partition(" ")[0]  # without its version
 
     first, second = imported(peer, source), imported(peer, source)
 
@@ -405,7 +433,7 @@ def test_a_dry_run_stores_nothing(tmp_path):
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize("peer", PEERS)
+@pytest.mark.parametrize("peer", [peer for peer in PEERS if " " not in peer])
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1]", "<a/>", "<!DOCTYPE a><a/>", "\x00\xff", "[[" * 9999]
 )
