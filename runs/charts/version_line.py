@@ -27,11 +27,21 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Minor:
+    """Another release of a major version: its ratio to the one that is in the line."""
+
+    release: str
+    version: str
+    ratio: float
+    url: str
+
+
+@dataclass(frozen=True)
 class Origin:
     """The chains of one origin. `urls` leads from a version to the campaign of its last step.
 
-    `doubtful` has the versions with steps whose runs are in doubt: they have a sign. `notes` are
-    more hover text by version: where its figures come from.
+    `minors` become small points. `doubtful` has the versions with steps whose runs are in doubt:
+    they have a sign. `notes` are more hover text by version: where its figures come from.
     """
 
     label: str
@@ -40,6 +50,7 @@ class Origin:
     dash: str = "solid"
     doubtful: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
+    minors: tuple["Minor", ...] = ()
 
 
 def version_line(
@@ -63,6 +74,9 @@ def version_line(
         _trace(origin, chain, place, words, is_first=number == 0)
         for place, origin in enumerate(origins)
         for number, chain in enumerate(each for each in origin.chains if len(each.points) > 1)
+    ]
+    traces += [
+        _small(origin, place, words) for place, origin in enumerate(origins) if origin.minors
     ]
     return {
         "data": traces,
@@ -173,6 +187,30 @@ def _trace(
             "width": 4,
         }
     return trace
+
+
+def _small(origin: Origin, place: int, words: Words) -> dict[str, Any]:
+    """The minor releases, each in the column of its version."""
+    index = {point.version: point.index for chain in origin.chains for point in chain.points}
+    drawn = [
+        (each, each.ratio * index[each.version]) for each in origin.minors if each.version in index
+    ]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": origin.label,
+        "legendgroup": origin.label,
+        "showlegend": False,
+        "x": [each.version for each, _index in drawn],
+        "y": [_clipped(index) for _each, index in drawn],
+        "marker": {"size": 5, "symbol": SYMBOLS[min(place, len(SYMBOLS) - 1)]},
+        "meta": {"slot": place, "urls": [each.url for each, _index in drawn]},
+        "customdata": [[each.release, index] for each, index in drawn],
+        "hovertemplate": (
+            f"<b>PostgreSQL %{{customdata[0]}}</b> (%{{fullData.name}})<br>{words.index}: "
+            "%{customdata[1]:.3f}<extra></extra>"
+        ),
+    }
 
 
 def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any]:

@@ -77,9 +77,15 @@ class Edition(models.Model):
     @property
     def published_as(self) -> str:
         """The slug of its publication, and the name of the publication's file."""
-        label = "".join(each if each.isalnum() else "-" for each in self.label.lower())
-        return f"{self.observation.slug}-{label}"
+        return published_as(self.observation.slug, self.label)
 
-    def published_campaign(self, scenario: str) -> str:
-        """The slug of a campaign of its publication; that of its own stays beside it."""
-        return f"{self.published_as}-{scenario}-published"
+
+def published_as(observation: str, label: str) -> str:
+    """The slug of the publication of an edition, by the observation's slug and its label."""
+    told = "".join(each if each.isalnum() else "-" for each in label.lower())
+    return f"{observation}-{told}"
+
+
+def published_campaign(observation: str, label: str, scenario: str) -> str:
+    """The slug of a campaign of an edition's publication; that of its own stays beside it."""
+    return f"{published_as(observation, label)}-{scenario}-published"

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from runs.models import Campaign, Edition, Environment, HardwareProfile, Measurement, Run
+from runs.models.observations import published_campaign
 from runs.scenarios import registry
 from runs.selectors import configurations
 from runs.selectors.archive import versions
@@ -69,7 +70,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
     parameters = dict(campaign.parameters)
     levels = {name: list(found) for name, found in printed.levels.items()}
     return {
-        "slug": edition.published_campaign(theme),
+        "slug": published_campaign(edition.observation.slug, edition.label, theme),
         "title": _told(lambda: _title(campaign, printed)),
         "question": _told(lambda: _("How fast is each version?")),
         "scenario": theme,

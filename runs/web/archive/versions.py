@@ -17,9 +17,10 @@ from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
 from runs.selectors import caching
-from runs.selectors.archive import provenance, versions
+from runs.selectors.archive import provenance, version_pairs, versions
 from runs.selectors.archive import version_line as lines
-from runs.selectors.archive.version_line import Line, Pair, Undocumented, Used
+from runs.selectors.archive.version_line import Line, Undocumented, Used
+from runs.selectors.archive.version_pairs import Pair
 
 THEMES = (lines.READ, lines.UPDATE)
 LONGEST = 9  # digits of a number of clients
@@ -79,8 +80,8 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
-        "least_repeats": lines.LEAST_REPEATS,
-        "least_seconds": lines.LEAST_SECONDS,
+        "least_repeats": version_pairs.LEAST_REPEATS,
+        "least_seconds": version_pairs.LEAST_SECONDS,
     }
 
 
@@ -117,6 +118,7 @@ def figure(line: Line, base: str) -> Figure | None:
             _urls([each for each in pairs if each.base.machine == machine], origin),
             dash,
             doubtful=_doubtful([each for each in pairs if each.base.machine == machine], origin),
+            minors=_minors(line, origin, machine),
             notes=notes if origin == Origin.PUBLISHED else _cautions(line.pairs, machine),
         )
         for origin, dash in ((Origin.PUBLISHED, "solid"), (Origin.EXECUTED, "dot"))
@@ -133,6 +135,19 @@ def figure(line: Line, base: str) -> Figure | None:
         words=drawing.Words(
             _("index"), _("interval (95 %)"), _("base"), _("runs that are not valid")
         ),
+    )
+
+
+def _minors(line: Line, origin: Origin, machine: str) -> tuple[drawing.Minor, ...]:
+    return tuple(
+        drawing.Minor(
+            pair.head.version,
+            pair.ends[1],
+            pair.comparison.ratio,
+            reverse("campaign-detail", args=[pair.campaign.slug]),
+        )
+        for pair in line.minors
+        if pair.campaign.origin == origin and pair.base.machine == machine and pair.comparison.ratio
     )
 
 

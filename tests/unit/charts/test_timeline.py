@@ -12,7 +12,7 @@ from runs.analysis.trend import Link, trend
 from runs.charts import palette
 from runs.charts.history import HostMark, Mark, Point, history
 from runs.charts.timeline import Track, thin, timeline
-from runs.charts.version_line import Origin, version_line
+from runs.charts.version_line import Minor, Origin, version_line
 
 TPS = Track(label="tps", y_title="tps", start=1, interval=1, values=[900.0, None, 1000.0])
 LATENCY = Track(
@@ -254,6 +254,19 @@ def test_no_interval_is_drawn_where_a_step_has_none():
 
     assert "error_y" not in trace
     assert "%{customdata[0]" not in trace["hovertemplate"]
+
+
+def test_other_releases_are_small_points_beside_that_of_the_line():
+    found = trend([link("9.2", "9.3", 0.5)], versions=list(VERSIONS), base="9.2")
+    minors = (Minor("9.3.2", "9.3", 1.1, "/campaigns/a/"), Minor("14.1", "14", 1.1, ""))
+    origin = Origin("here", found.chains, {}, minors=minors)
+
+    _line, small = version_line([origin], VERSIONS, x_title="version", y_title="index")["data"]
+
+    # 14 is not in the line, so nothing says where its releases are.
+    assert (small["x"], small["y"]) == (["9.3"], [pytest.approx(0.55)])
+    assert small["marker"]["size"] < _line["marker"]["size"]
+    assert small["meta"]["urls"] == ["/campaigns/a/"]
 
 
 def test_a_point_leads_to_the_campaign_that_measured_it():

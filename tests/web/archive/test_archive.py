@@ -129,7 +129,7 @@ def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(clien
     export = client.get("/campaigns/wg1-2013-3-5/export.csv")
     rows = csv.DictReader(io.StringIO(client.get(export.url).getvalue().decode()))
 
-    known = '"customdata": [[8150.0, 8150.0, "unknown", "as printed: 8,150; unit: s'
+    known = '"customdata":[[8150.0,8150.0,"unknown","as printed: 8,150; unit: s'
     assert known in shown.replace("&quot;", '"')
     assert "n unknown" in compared
     assert "n = 1" not in compared

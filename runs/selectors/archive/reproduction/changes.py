@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.execution.machine_facts import MEMORY_GRAIN_BYTES
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -229,9 +230,10 @@ def _of_method(
 def _of_machines(
     ours: Conditions, node: PublishedNode | None, nodes: Sequence[PublishedNode]
 ) -> Iterator[Change]:
-    theirs = _facts(node.hardware if node else None)
+    printed_on = node.hardware if node else None
+    theirs = _facts(printed_on)
     here = [_facts(each) or {} for each in ours.hardware]
-    if here != [theirs]:
+    if len(here) != 1 or not _is_same(printed_on, ours.hardware[0]):
         yield _change(ours, HARDWARE, theirs, here)
     kept = sum(each.role in OF_DATABASE for each in nodes)
     if kept > 1 and kept != ours.machines:
@@ -244,6 +246,16 @@ def _of_machines(
 
 def _change(ours: Conditions, code: str, printed: Value, chosen: Value, **more: str) -> Change:
     return Change(code, printed, chosen, reason=ours.reasons.get(code, ""), **more)
+
+
+def _is_same(one: HardwareProfile | None, other: HardwareProfile | None) -> bool:
+    """By what decides about a figure; the same memory is printed in many ways."""
+    sides = [dict(_facts(each) or {}) for each in (one, other)]
+    if one and other and one.memory_bytes and other.memory_bytes:
+        memory = [side.pop("memory", None) for side in sides]
+        apart = abs(one.memory_bytes - other.memory_bytes) > MEMORY_GRAIN_BYTES
+        return None not in memory and not apart and sides[0] == sides[1]
+    return sides[0] == sides[1] != {}
 
 
 def _facts(hardware: HardwareProfile | None) -> dict[str, Value] | None:

@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project, Run, Source
 from runs.published import reading, schema
 from runs.selectors.archive import version_line
+from runs.selectors.archive.reproduction import reproduction
 from runs.selectors.observations import editions, publication
 from runs.selectors.servers import builds
 from runs.services.archive import publications
@@ -91,6 +92,17 @@ def test_versions_are_built_alike_where_there_is_a_choice(built, releases, measu
     found = observations.installations(plan(built, releases=releases))
     assert [each.version for each in found] == measured
     assert (builds.unlike(found) == "") == (releases == "alike")
+
+
+def test_minor_releases_are_measured_against_that_of_the_line(built):
+    made = observations.create(plan=plan(built, releases="all", designs=[design()]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {"17.6": 1.0, "18.3": 1.0, "18.4": 1.25})
+    (part,) = editions.parts(edition)
+    assert [each.ends for each in part.line.pairs] == [("9.6", "17"), ("17", "18")]
+    (minor,) = part.line.minors
+    assert (minor.base.version, minor.head.version) == ("18.4", "18.3")
+    assert minor.comparison.ratio == pytest.approx(0.8, rel=0.01)
 
 
 def test_a_slow_build_is_measured_only_where_there_is_no_other(built):
@@ -306,7 +318,24 @@ def test_an_edition_becomes_a_publication_that_the_archive_checks_and_loads(
     # However short its runs are: the intervals say what they show.
     own = [each for each in version_line.read(line).pairs if each.campaign.origin == "executed"]
     assert [each.ends for each in own] == [("9.6", "17"), ("17", "18")]
-    assert table.campaign.slug == edition.published_campaign(READ)
+    assert table.campaign.slug == "autumn-2026-fixed-point-read-published"
+
+
+def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tmp_path):
+    """Also of releases that are not the newest ones here, and with figures that do not count."""
+    settings.PUBLICATIONS_DIR = tmp_path
+    made = observations.create(plan=plan(built, designs=[design(repeats=4)]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {"9.6.24": 0.8, "17.6": 1.0, "18.3": 1.1})
+    (own,) = edition.campaigns.all()
+    Run.objects.filter(pk=own.runs.first().pk).update(state="withdrawn")
+    call_command("publish_observation", "autumn", "2026")
+    published = Campaign.objects.get(slug="autumn-2026-fixed-point-read-published")
+    again = reproduction(published, [built])
+    assert list(again.changes) == []
+    assert [each.version for each in again.installations] == ["9.6.24", "17.6", "18.3"]
+    assert (again.levels, again.parameters) == ({"clients": [1, 2]}, own.parameters)
+    assert again.repeats == own.repeats == 4
 
 
 def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
