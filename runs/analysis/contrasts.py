@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.summary import Summary
 from runs.analysis.trend import margin
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A product of geometric means, and its 95 % interval; null where repeats are too few."""
+    """A product of geometric means, and its interval; null where repeats are too few."""
 
     ratio: float
     low: float | None = None
@@ -22,7 +23,9 @@ class Contrast:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def contrast(parts: Iterable[tuple[float, Summary]]) -> Contrast | None:
+def contrast(
+    parts: Iterable[tuple[float, Summary]], *, significance: float = SIGNIFICANCE
+) -> Contrast | None:
     """The product of each mean to the power of its weight; None if a mean has no logarithm.
 
     The interval is that of the repeats alone, by Welch and Satterthwaite: what makes all repeats of
@@ -44,5 +47,5 @@ def contrast(parts: Iterable[tuple[float, Summary]]) -> Contrast | None:
     log = math.fsum(logs)
     if not is_known:
         return Contrast(math.exp(log))
-    half = margin(errors)
+    half = margin(errors, significance=significance)
     return Contrast(math.exp(log), math.exp(log - half), math.exp(log + half))

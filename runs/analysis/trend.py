@@ -241,14 +241,14 @@ def _point(version: str, state: _Reached) -> Point:
     return Point(version, index, low, high, state.step)
 
 
-def margin(parts: Sequence[tuple[float, float]]) -> float:
-    """Half the 95 % interval of a sum: variances add, the freedom by Welch and Satterthwaite."""
+def margin(parts: Sequence[tuple[float, float]], *, significance: float = SIGNIFICANCE) -> float:
+    """Half the interval of a sum: variances add, the freedom by Welch and Satterthwaite."""
     total = math.fsum(variance for variance, _ in parts)
     if total == 0:
         return 0.0
     # Shares of the total instead of squares of variances, which underflow for a quiet machine.
     shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
 
-    quantile = 1 - SIGNIFICANCE / 2
+    quantile = 1 - significance / 2
     width = ndtri(quantile) if shares == 0 else stdtrit(1 / shares, quantile)
     return float(width) * math.sqrt(total)

@@ -1,7 +1,6 @@
 """Editions of observations: what the newest says, and what the anchor says of the machine."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -9,23 +8,21 @@ from typing import cast
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from runs.analysis.contrasts import Contrast, contrast
+from runs.analysis.contrasts import Contrast
 from runs.analysis.inference.verdicts import Direction
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Cell, Edition, Metric, Observation
+from runs.models import Campaign, Edition, Metric, Observation
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.archive import version_line, versions
 from runs.selectors.archive.version_line import Line
+from runs.selectors.archive.version_summaries import ByVersion, by_version, mean
 from runs.selectors.campaigns import campaigns, metrics, sentences
 from runs.selectors.campaigns.campaigns import Progress
 from runs.selectors.campaigns.sentences import Said
-from runs.selectors.compare.series_cells import VERSION
 from runs.selectors.compare.verdict_words import printed_size
 from runs.selectors.observations import remarks
 from runs.selectors.servers import builds
 
-# The summaries of a campaign's cells: by major version, then by the other levels.
-ByVersion = Mapping[str, Mapping[str, Summary]]
 NOTHING = Said("", is_proven=False)
 MOST_OTHERS = 50
 
@@ -219,9 +216,9 @@ def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> A
     metric, anchor = metrics.primary(new), edition.observation.anchor
     if metric is None:
         return None
-    was, now = (_by_version(each, metric.name) for each in (old, new))
+    was, now = (by_version(each, metric.name) for each in (old, new))
     shared = sorted(was.get(anchor, {}).keys() & now.get(anchor, {}).keys())
-    drift = _mean([(1, now[anchor][each]), (-1, was[anchor][each])] for each in shared)
+    drift = mean([(1, now[anchor][each]), (-1, was[anchor][each])] for each in shared)
     if drift is None:
         return None
     others = (
@@ -253,30 +250,10 @@ def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> Versi
         return [(way, of[version][condition]), (-way, of[anchor][condition])]
 
     in_order = sorted(shared)
-    before = _mean(ratio(was, each) for each in in_order)
-    after = _mean(ratio(now, each) for each in in_order)
-    change = _mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
-    direct = _mean([(1, now[version][each]), (-1, was[version][each])] for each in in_order)
+    before = mean(ratio(was, each) for each in in_order)
+    after = mean(ratio(now, each) for each in in_order)
+    change = mean([*ratio(now, each), *ratio(was, each, -1)] for each in in_order)
+    direct = mean([(1, now[version][each]), (-1, was[version][each])] for each in in_order)
     if before is None or after is None or change is None or direct is None:
         return None
     return VersionAgain(version, direct, before, after, change)
-
-
-def _mean(conditions: Iterable[Sequence[tuple[int, Summary]]]) -> Contrast | None:
-    """The geometric mean of a contrast over conditions; None without one."""
-    found = list(conditions)
-    weight = 1 / len(found) if found else math.nan
-    return contrast((weight * sign, each) for of in found for sign, each in of)
-
-
-def _by_version(campaign: Campaign, metric: str) -> dict[str, dict[str, Summary]]:
-    found: dict[str, dict[str, Summary]] = {}
-    summaries = metrics.summaries(campaign, metric)
-    cells = Cell.objects.filter(campaign=campaign)
-    # Of several releases of a version the newest.
-    for cell in sorted(cells, key=lambda each: versions.order(each.version)):
-        if cell.pk in summaries and cell.version:
-            others = {name: level for name, level in cell.levels.items() if name != VERSION}
-            of_version = found.setdefault(versions.major(cell.version), {})
-            of_version[repr(sorted(others.items()))] = summaries[cell.pk]
-    return found

@@ -21,6 +21,7 @@ from runs.selectors.archive.chart import (
     ratios_of,
 )
 from runs.selectors.archive.reproduction import scenario_of
+from runs.selectors.archive.version_summaries import agreement
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
 from runs.selectors.compare import series_cells
@@ -130,6 +131,7 @@ def side_by_side(campaign: Campaign) -> dict[str, Any]:
         return {"beside": None}
     return {
         "beside": found,
+        "agreement": agreement(found.published, campaign),
         "beside_heads": heads(found.table.columns),
         "beside_own_heads": heads(_of_versions(found.columns, found.versions)),
         "beside_printed": rows(found.table),

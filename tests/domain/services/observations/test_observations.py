@@ -11,10 +11,12 @@ from runs.models import AuditEntry, Campaign, CellSummary, Measurement, Project,
 from runs.published import reading, schema
 from runs.selectors.archive import version_line
 from runs.selectors.archive.reproduction import reproduction
+from runs.selectors.archive.version_summaries import agreement
 from runs.selectors.observations import editions, publication
 from runs.selectors.servers import builds
 from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.services.observations import nights, observations
 from runs.services.observations.observations import Design, Plan
@@ -336,6 +338,22 @@ def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tm
     assert [each.version for each in again.installations] == ["9.6.24", "17.6", "18.3"]
     assert (again.levels, again.parameters) == ({"clients": [1, 2]}, own.parameters)
     assert again.repeats == own.repeats == 4
+    # Measured on a machine of half the speed, where 18 gains nothing.
+    repeated = campaigns.create(
+        draft=Draft(
+            title="Again", scenario=READ, server=built, installations=again.installations,
+            levels=again.levels, parameters=again.parameters, repeats=4,
+            reproduces=published.slug,
+        )
+    )  # fmt: skip
+    factories.finish_all(repeated, gain={"9.6.24": 0.4, "17.6": 0.5, "18.3": 0.55})
+    said = "Each of 2 steps between versions is as large as published"
+    assert agreement(published, repeated).startswith(said)
+    Measurement.objects.filter(run__campaign=repeated).delete()
+    CellSummary.objects.filter(cell__campaign=repeated).delete()
+    factories.finish_all(repeated, gain={"9.6.24": 0.4, "17.6": 0.5, "18.3": 0.5})
+    assert "1 of 2 steps" in agreement(published, repeated)
+    assert "17 → 18: 0.909 times" in agreement(published, repeated)
 
 
 def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
