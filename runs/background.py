@@ -26,17 +26,26 @@ logger = logging.getLogger(__name__)
 
 
 class Repeating(threading.Thread):
-    """Does something at once and then at an interval, even if it fails."""
+    """Does something at once and then at an interval, even if it fails; only while it is needed."""
 
-    def __init__(self, name: str, seconds: float, act: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        seconds: float,
+        act: Callable[[], object],
+        needed: threading.Event | None = None,
+    ) -> None:
         super().__init__(name=f"benchlab-{name}", daemon=True)
         self._seconds = seconds
         self._act = act
+        self._needed = needed
         self._ended = threading.Event()
 
     def run(self) -> None:
         """Repeat until `end`."""
         while not self._ended.is_set():
+            if self._needed:
+                self._needed.wait()
             try:
                 self._act()
             except Exception:
@@ -48,6 +57,8 @@ class Repeating(threading.Thread):
     def end(self) -> None:
         """Begin no further time."""
         self._ended.set()
+        if self._needed:
+            self._needed.set()
 
 
 class Background:
@@ -58,7 +69,7 @@ class Background:
         if any(dispatch.is_for_runs(each) for each in queues):
             self._threads += [
                 Repeating("life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)),
-                Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat),
+                Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some),
             ]
         if settings.CELERY_TASK_DEFAULT_QUEUE in queues:
             self._threads += [

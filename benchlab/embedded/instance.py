@@ -306,6 +306,8 @@ class Instance:
             name,
             *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
             *("--pool", "threads", "--concurrency", str(threads)),
+            # Nobody listens to it.
+            "--without-heartbeat",
             *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )
 

@@ -24,6 +24,8 @@ appendonly no
 save 60 1
 stop-writes-on-bgsave-error no
 daemonize no
+# It looks for what has expired once a second, not ten times.
+hz 1
 # Messages have no time to live; answers of the cache have, and make room.
 maxmemory 256mb
 maxmemory-policy volatile-lru

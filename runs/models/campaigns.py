@@ -48,7 +48,7 @@ class Campaign(models.Model):
     question = models.TextField(_("question"), blank=True)
     question_ja = models.TextField(blank=True)
     # The slug of the published campaign that it repeats; empty for most.
-    reproduces = models.SlugField(max_length=120, blank=True)
+    reproduces = models.SlugField(max_length=120, blank=True, db_index=False)
     # What it has otherwise than that publication, as runs.selectors.archive.reproduction computes
     # it once. Null: not computed.
     changes = models.JSONField(null=True)
@@ -131,8 +131,6 @@ class Campaign(models.Model):
             ),
             # The newest of a theme for the line through versions.
             models.Index(fields=["scenario", "origin", "-id"], name="campaign_by_theme"),
-            # How many a reader may see of each scenario.
-            models.Index(fields=["scenario", "project"], name="campaign_by_scenario"),
             # The few in progress.
             models.Index(
                 fields=["state", "-id"],
@@ -208,7 +206,7 @@ class Cell(models.Model):
     version_num = models.PositiveIntegerField(null=True)
     # The names in a level of users' own scripts.
     workload_version = models.ForeignKey(
-        "WorkloadVersion", models.PROTECT, null=True, related_name="cells"
+        "WorkloadVersion", models.PROTECT, null=True, related_name="cells", db_index=False
     )
 
     class Meta:

@@ -126,9 +126,10 @@ class Run(models.Model):
         "Server", models.PROTECT, null=True, related_name="runs", db_index=False
     )
     hardware = models.ForeignKey("HardwareProfile", models.PROTECT, null=True, db_index=False)
-    environment = models.ForeignKey("Environment", models.PROTECT, null=True)
+    # Asked for with its campaign only; environments are never deleted.
+    environment = models.ForeignKey("Environment", models.PROTECT, null=True, db_index=False)
     settings = models.ForeignKey("SettingsSnapshot", models.PROTECT, null=True)
-    cluster = models.ForeignKey("PreparedCluster", models.SET_NULL, null=True)
+    cluster = models.ForeignKey("PreparedCluster", models.SET_NULL, null=True, db_index=False)
     server_version = models.CharField(max_length=40, blank=True)
     tool_name = models.CharField(max_length=40, blank=True)
     tool_version = models.CharField(max_length=40, blank=True)
@@ -213,8 +214,11 @@ class Run(models.Model):
             ),
             models.Index(fields=["campaign", "hardware"], name="run_by_campaign_hardware"),
             models.Index(fields=["campaign", "environment"], name="run_by_campaign_environment"),
-            # The newest upload of a campaign, which is queried every few seconds.
-            models.Index(fields=["campaign", "-queued_at"], name="run_by_campaign_queued"),
+            models.Index(
+                fields=["cluster"],
+                condition=models.Q(cluster__isnull=False),
+                name="run_by_cluster",
+            ),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
             # Lists begin with what their reader may see: what is public, and own projects.
             models.Index(fields=["-id"], condition=models.Q(is_public=True), name="run_public"),
@@ -346,7 +350,7 @@ class Artifact(models.Model):
     name = models.CharField(max_length=200)
     media_type = models.CharField(max_length=100, default="text/plain")
     size = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64, db_index=True)
+    sha256 = models.CharField(max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -360,6 +364,7 @@ class Artifact(models.Model):
             models.CheckConstraint(name="artifact_has_size", condition=models.Q(size__gte=0)),
         ]
         indexes = [
+            models.Index(fields=["sha256"], name="artifact_by_content"),
             # The few profiles, which are compared with others of the campaign.
             models.Index(
                 fields=["run"], condition=models.Q(name="perf-folded.txt"), name="artifact_profile"

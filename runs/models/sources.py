@@ -14,7 +14,7 @@ from runs.models.measurements import OneToOneByKey, Statistic
 class Upload(models.Model):
     """A request with an `Idempotency-Key`: the same body gets the same answer again."""
 
-    project = models.ForeignKey("Project", models.CASCADE, related_name="uploads")
+    project = models.ForeignKey("Project", models.CASCADE, related_name="uploads", db_index=False)
     key = models.CharField(max_length=200)
     body_hash = models.CharField(max_length=64)
     status = models.PositiveSmallIntegerField(default=201)
@@ -34,7 +34,7 @@ class Upload(models.Model):
 class Revision(models.Model):
     """A commit, as the uploader names it. `parents` is a list of sha."""
 
-    project = models.ForeignKey("Project", models.CASCADE, related_name="revisions")
+    project = models.ForeignKey("Project", models.CASCADE, related_name="revisions", db_index=False)
     sha = models.CharField(max_length=64)
     ref = models.CharField(_("branch or tag"), max_length=200, blank=True)
     url = models.URLField(max_length=500, blank=True)

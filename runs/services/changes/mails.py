@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -136,7 +136,7 @@ def _receivers(project: Project | None) -> list[str]:
 
 
 def _text_of_absence(campaign: Campaign) -> str:
-    last = campaign.runs.aggregate(last=Max("queued_at"))["last"]
+    last = campaign.runs.order_by("-pk").values_list("queued_at", flat=True).first()
     words = {
         "campaign": campaign.slug,
         "every": campaign.expected_every,

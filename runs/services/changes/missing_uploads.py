@@ -34,8 +34,8 @@ def track(*, campaign: Campaign, ref: str) -> Campaign:
 
 
 def _late() -> list[Campaign]:
-    # Each is one lookup in the index run_by_campaign_queued, however many runs a campaign has.
-    newest = Run.objects.filter(campaign=OuterRef("pk")).order_by("-queued_at")
+    # Each is one lookup in the index run_by_campaign, however many runs a campaign has.
+    newest = Run.objects.filter(campaign=OuterRef("pk")).order_by("-pk")
     watched = Campaign.objects.filter(expected_every__isnull=False).annotate(
         last_upload_at=Subquery(newest.values("queued_at")[:1]),
         since=Coalesce(F("last_upload_at"), F("created_at")),

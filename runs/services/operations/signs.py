@@ -41,8 +41,10 @@ def show(*, kind: str) -> None:
         if is_first:
             _replace_the_dead(client, kind)
         seconds = signs.redis_time(client)
-        client.zadd(signs.KEY, {_name(kind): seconds})
-        client.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
+        with client.pipeline(transaction=False) as both:
+            both.zadd(signs.KEY, {_name(kind): seconds})
+            both.zremrangebyscore(signs.KEY, 0, seconds - FORGOTTEN_AFTER_SECONDS)
+            both.execute()
         _touch(kind)
     except (RedisError, OSError) as error:
         logger.warning("no sign of life can be shown: %s", error)

@@ -11,16 +11,17 @@ import threading
 import time
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Value
 from django.db.models.functions import Now
 
 from runs import dispatch
 from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
-from runs.models import PreparedCluster, Run, Schedule, Server
+from runs.models import Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
 from runs.selectors.runs import taking_part
 from runs.services.errors import ServiceError
 from runs.services.runs import leases, sweeping
@@ -40,12 +41,31 @@ logger = logging.getLogger(__name__)
 
 
 def supervise() -> None:
-    """Give up the runs of silent workers, fire schedules, and wake a worker where there is work."""
+    """Give up the runs of silent workers, fire schedules, and wake a worker where there is work.
+
+    One query where there is nothing of all that.
+    """
+    if _is_idle():
+        return
     leases.give_up_the_silent()
     schedules.fire_due()
     checks.wake()
     for server_id in sorted(_with_work()):
         dispatch.wake(server_id)
+
+
+def _is_idle() -> bool:
+    """Whether no run waits or is at work, no server is away or to be cleaned up, nothing is due."""
+    some: tuple[QuerySet[Any], ...] = (
+        Run.objects.filter(state__in=(*Run.ACTIVE, Run.State.QUEUED, Run.State.LOST)),
+        Lease.objects.filter(run__isnull=False),
+        Schedule.objects.filter(enabled=True),
+        ServerCheck.objects.filter(state=ServerCheck.State.WAITING),
+        PreparedCluster.objects.filter(removed_at=None),
+        Server.objects.filter(~Q(state=Server.State.READY) | Q(needs_sweep=True)),
+    )
+    first, *others = (rows.order_by().values_list(Value(1))[:1] for rows in some)
+    return not first.union(*others, all=True)[:1]
 
 
 def look_again(*, server_id: int) -> None:
@@ -164,6 +184,8 @@ class Pulses:
     def __init__(self) -> None:
         self._held: dict[tuple[int, int], _Held] = {}
         self._lock = threading.Lock()
+        # Set while there is any.
+        self.some = threading.Event()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -173,11 +195,14 @@ class Pulses:
         now = time.monotonic()
         with self._lock:
             self._held[claim.run_id, claim.token] = _Held(claim, asked_at=now, heard_at=now)
+            self.some.set()
 
     def let_go(self, claim: Claim) -> None:
         """The run has ended here."""
         with self._lock:
             self._held.pop((claim.run_id, claim.token), None)
+            if not self._held:
+                self.some.clear()
 
     def order_for(self, claim: Claim) -> Order:
         """What the run is to do, as last heard. `detach` where nothing was heard for minutes."""

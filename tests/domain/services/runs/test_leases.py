@@ -125,6 +125,12 @@ def test_the_supervisor_wakes_only_servers_with_something_to_do(monkeypatch):
     assert woken == [waiting.pk]
 
 
+def test_an_idle_supervisor_asks_once(django_assert_num_queries):
+    make_server()
+    with django_assert_num_queries(1):
+        supervision.supervise()
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_stores_for_long_is_not_given_up(settings, monkeypatch):
     """Its lease is locked during that; no sign of life waits for it, and storing ends with one."""

@@ -46,16 +46,8 @@ def worker(queue: str, folder: Path):
         **{f"BENCHLAB_{name}_SECONDS": str(value) for name, value in PACE.items()},
     }
     argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue)
-    argv += (
-        "--pool",
-        "threads",
-        "--concurrency",
-        "40",
-        "--hostname",
-        f"{queue}@test",
-        "--loglevel",
-        "info",
-    )
+    argv += ("--pool", "threads", "--concurrency", "40", "--loglevel", "info")
+    argv += ("--hostname", f"{queue}@test")
     with (folder / f"{queue}.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, *argv], cwd=ROOT, env=environment, stdout=log, stderr=log
