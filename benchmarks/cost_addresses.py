@@ -218,6 +218,8 @@ BEHIND = (
     # What many rows have is read among newer ones that have it not.
     *("/api/v1/runs/?validity=valid", "/api/v1/runs/?origin=uploaded"),
     "/api/v1/measurements/?origin=uploaded",
+    # A member's part is found among all of the version, or among all of the own project's.
+    "/api/v1/runs/?version=18.1",
 )
 # A long history begins with its newest commits, and its verdict reads two of them.
 VERDICTS = (
