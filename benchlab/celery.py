@@ -27,7 +27,7 @@ PATIENCE_OF_SENDERS = {"socket_timeout": 2, "max_retries": 0}
 # Workers say nothing to each other: PostgreSQL has the queue. Remote control is off too (settings).
 Gossip.compatible_transports = Mingle.compatible_transports = set()
 
-# So many seconds a worker waits before it asks again; Redis answers at once when there is a message.
+# Seconds until a worker asks again for a message; Redis answers at once when there is one.
 transport.Transport.brpop_timeout = 10
 
 
