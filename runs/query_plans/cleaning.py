@@ -45,6 +45,7 @@ _FENCE = re.compile(
 )
 _HEADING = re.compile(r"""\A[\s"'`|]*+QUERY PLAN[\s"'`|]*+\Z""", re.IGNORECASE)
 _EXPANDED = re.compile(r"\A\s*+(?:QUERY PLAN(?:\s*+[|│║])? ?|[|│║] ?)")
+_IS_EXPANDED = re.compile(r"\A\s*+QUERY PLAN\s*+[|│║] ?\S")
 _COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}[)）]\s*+\Z")
 _PROMPT = re.compile(r"""\A\w[\w.@:/-]{0,60}?[=(*"'!^$-][#>](?:\s|\Z)""")
 # What psql's \timing prints, in the languages that it speaks.
@@ -57,6 +58,8 @@ def lines_of(text: str) -> list[Line]:
     """The lines of the plan and of what is written beside it, without what frames them."""
     lines = list(enumerate(_plain(text).split("\n"), start=1))
     lines = _fenced([(number, line.expandtabs(8)) for number, line in lines])
+    if "QUERY PLAN" in text and any(_IS_EXPANDED.match(line) for _number, line in lines):
+        lines = [(number, _EXPANDED.sub("", line)) for number, line in lines]
     for _round in range(6):
         before = lines
         for pattern in _PREFIXES:

@@ -61,7 +61,7 @@ def read_structured(whole: Any) -> Plan:
         raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
     first = whole[0] if isinstance(whole, list) and whole else whole
     if not isinstance(first, dict) or not isinstance(first.get("Plan"), dict):
-        raise PlanUnreadableError("This JSON is no plan: it has no object “Plan”.")
+        raise PlanUnreadableError("This is no plan: it has no object “Plan”.")
     execution = first.get("Execution Time", first.get("Total Runtime"))
     try:
         return Plan(
@@ -367,6 +367,8 @@ _NAMES = {"One Time Filter": "One-Time Filter"}
 def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any:
     if not members:
         return [] if name in _XML_LISTS else html.unescape("".join(texts)).strip()
+    if name == "explain" and "Plan" in dict(members):  # auto_explain's has no Query around it
+        return [dict(members)]
     if name in _XML_LISTS or all(each == "Item" for each, _value in members):
         return [value for _name, value in members]
     return {_NAMES.get(key, key.replace("I O ", "I/O ")): value for key, value in members}

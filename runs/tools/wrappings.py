@@ -7,7 +7,7 @@ import html
 import re
 from collections.abc import Iterator
 
-from runs.tools import enclosed
+from runs import enclosed
 from runs.tools.adapter import Reason
 from runs.tools.output import text_of
 

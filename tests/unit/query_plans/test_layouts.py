@@ -101,6 +101,24 @@ PROMPT = "shop=> explain (analyze, settings)\nshop-> select 1\nshop-> from book 
 STAMP = "2026-03-04 05:06:07.890 UTC"
 LOGGED = f"duration: 51.234 ms  plan:\nQuery Text: select 1\n  from book\n{PLAN}"
 DOUBLE = {"rule": "═", "bar": "║", "corner": "╬"}
+
+
+def as_xml(given):
+    """A node as EXPLAIN (FORMAT XML) writes it."""
+    inner = "".join(
+        f"<{key.replace(' ', '-')}>{html.escape(str(value))}</{key.replace(' ', '-')}>\n"
+        for key, value in given.items()
+        if key != "Plans"
+    )
+    below = "".join(map(as_xml, given.get("Plans", ())))
+    return f"<Plan>\n{inner}" + (f"<Plans>\n{below}</Plans>\n" if below else "") + "</Plan>\n"
+
+
+AS_XML = (
+    '<explain xmlns="http://www.postgresql.org/2009/explain">\n<Query-Text>select 1</Query-Text>\n'
+    + as_xml(DOCUMENT[0]["Plan"])
+    + "</explain>"
+)
 LAYOUTS = {
     "as it is": PLAN,
     "psql": psql(LINES),
@@ -145,6 +163,15 @@ LAYOUTS = {
                                     (f"{STAMP} LOG:  " + LOGGED.replace("\n", "\n\t")).split("\n")),
     "a pod's log": "\n".join(f"2026-03-04T05:06:07.123456Z stderr F {line}" for line in
                               (f"{STAMP} LOG:  " + LOGGED.replace("\n", "\n\t")).split("\n")),
+    "klog": "\n".join(f"I0304 05:06:07.123456       1 main.go:12] {line}" for line in LINES),
+    "a test of NixOS": "\n".join(f"machine # [   12.345678] psql[812]: {line}" for line in LINES),
+    "numbers": "\n".join(f"{n:6d}\t{line}" for n, line in enumerate(LINES, 1)),
+    "a CI's log": "\n".join(f"[05:06:07] :\t [Step 1/2] {line}" for line in psql(LINES).split("\n")),
+    "a list of Python": repr(LINES),
+    "a string of Python": f"stdout: {PLAN!r}",
+    "a string in JSON": json.dumps({"cmd": "psql", "stdout": PLAN}, indent=2),
+    "Amazon's log": json.dumps({"events": [{"timestamp": 1, "message": line} for line in LINES]}),
+    "a log of XML, the plan of JSON": f"{STAMP} LOG:  duration: 24.6 ms  plan:\n\t" + "\n\t".join(AS_XML.split("\n")),
     "syslog": "\n".join(f"Mar  4 05:06:07 host postgres[4711]: [5-{n}] {line}" for n, line in enumerate(
         (f"{STAMP} LOG:  " + LOGGED.replace("\n", "\n#011")).split("\n"), 1)),
     "JSON": JSON,
