@@ -17,7 +17,7 @@ from runs.models.runs import RunValidity
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.ratio_pairs import STEPS
-from runs.selectors.observations import editions
+from runs.selectors.observations import anchors, editions
 from runs.selectors.observations.editions import Again, Part
 from runs.selectors.reports import conditions, reports, results
 from runs.selectors.reports.explanations import explanations
@@ -51,7 +51,7 @@ def of_edition(
             (_("Why versions differ"), _causes(found)),
             (
                 _("Against another edition") if before else _("Against the edition before"),
-                list(_against(again)),
+                [*_against(again), *_anchors(edition)],
             ),
             (_("Doubtful runs"), _doubts(found)),
             (_("Discussion"), _written(edition.discussion)),
@@ -150,6 +150,13 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
         if rows:
             caption = _("Versions against the anchor in both editions")
             yield Table(caption, heads, rows, frozenset((1, 2, 3, 4, 5)))
+
+
+def _anchors(edition: Edition) -> Iterator[Block]:
+    text = _("The anchor %(anchor)s from edition to edition: %(scenario)s")
+    for place, (scenario, figure) in enumerate(anchors.line(edition)):
+        told = {"anchor": edition.observation.anchor, "scenario": scenario}
+        yield Picture(f"anchor-{place}", text % told, figure)
 
 
 def _doubts(found: Sequence[Part]) -> list[Block]:

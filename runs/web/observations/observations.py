@@ -24,7 +24,7 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import noise
-from runs.selectors.observations import editions, publication
+from runs.selectors.observations import anchors, editions, publication
 from runs.selectors.observations import report as reports
 from runs.selectors.observations.editions import Part
 from runs.selectors.servers import builds
@@ -108,6 +108,7 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "edition": edition,
         "parts": [_shown(each, request.user) for each in found],
         "again": editions.again(edition, before) if edition else [],
+        "anchors": anchors.line(edition) if edition else [],
         "before": before,
         "others": [(_named(each), each) for each in others],
         "elsewhere": _elsewhere(observation),

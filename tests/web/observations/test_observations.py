@@ -159,6 +159,30 @@ def test_the_next_edition_is_one_button(admin_client, edition):
     assert "There is an edition 2027 already" in page
 
 
+def test_the_anchor_has_a_line_of_its_own_from_the_second_edition_on(client, edition):
+    address = reverse("observation-detail", args=[edition.observation.slug])
+    assert client.get(address).context["anchors"] == []
+    for label, gain in (("2027", 0.8), ("2028", 0.9)):
+        begun = observations.begin(observation=edition.observation, label=label)
+        factories.finish_all(begun.campaigns.get(), gain={"17.6": gain})
+    page = client.get(address)
+    ((_scenario, figure),) = page.context["anchors"]
+    labels = figure["layout"]["yaxis"]["ticktext"]
+    assert labels == ["2027 : 2026", "2028 : 2026"]
+    assert sorted(x for trace in figure["data"] for x in trace["x"]) == [
+        pytest.approx(0.8, rel=0.01), pytest.approx(0.9, rel=0.01)
+    ]  # fmt: skip
+    assert "The anchor 17 from edition to edition: Fixed-point read" in page.content.decode()
+    report = reverse("observation-report", args=[edition.observation.slug])
+    text = client.get(report, {"edition": "2028"}).content.decode()
+    assert "The anchor 17 from edition to edition" in text
+
+
+def test_the_form_says_which_differences_the_rounds_can_show(admin_client, edition):
+    page = admin_client.get(reverse("observation-new")).content.decode()
+    assert re.search(r"differences of [0-9.]+ % and more", page.replace("\xa0", " "))
+
+
 def test_a_private_observation_is_not_there(client, server):
     private = Project.objects.create(slug="secret", name="Secret", is_public=False)
     design = Design("fixed-point-read", {"clients": [1]}, {"scale": 1, "duration": 5}, 3)

@@ -1,0 +1,41 @@
+"""The anchor's own line: what the machine gained or lost from edition to edition."""
+
+from django.utils.translation import gettext as _
+
+from runs.charts.figure import Figure
+from runs.charts.forest import Branch, Words, forest
+from runs.models import Edition
+from runs.selectors.observations import editions
+from runs.selectors.reports.results import MINIMUM_EFFECT
+from runs.templatetags.formats import verdict
+
+
+def line(edition: Edition) -> list[tuple[str, Figure]]:
+    """For each scenario its title, and the anchor of each edition against the first.
+
+    Nothing before there are two. Some six queries for an edition and a scenario.
+    """
+    first, *later = edition.observation.editions.filter(pk__lte=edition.pk).order_by("pk")
+    found: dict[str, list[Branch]] = {}
+    for each in later:
+        for again in editions.again(each, first):
+            drift = again.drift
+            found.setdefault(_(again.campaign.scenario.title), []).append(
+                Branch(
+                    f"{each.label} : {first.label}",
+                    "different" if drift.is_apart else "undecided" if drift.low else "too_few_runs",
+                    drift.ratio,
+                    drift.low,
+                    drift.high,
+                )
+            )
+    return [(title, _figure(branches)) for title, branches in found.items()]
+
+
+def _figure(branches: list[Branch]) -> Figure:
+    words = Words(
+        ratio=_("ratio"),
+        interval=_("interval (95 %)"),
+        verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
+    )
+    return forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
