@@ -62,6 +62,7 @@ PAGES = (
     Page("campaigns, the tenth page", "/campaigns/?page=10", LIST),
     Page("campaign, 80 cells", "/campaigns/lab-0000/", None, PAGE_BYTES),
     Page("campaign, 2,000 cells", "/campaigns/wide/", None, PAGE_BYTES),
+    Page("campaign, 30,000 cells", "/campaigns/huge/", None, PAGE_BYTES),
     Page("campaign of uploads", "/campaigns/ci-0000/", None, PAGE_BYTES),
     Page("poll of the first page", "/", is_poll=True),
     Page("poll of 80 cells", "/campaigns/lab-0498/", is_poll=True),

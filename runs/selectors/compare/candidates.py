@@ -1,9 +1,11 @@
 """What can be compared: campaigns of every origin that match a search, with their series."""
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
@@ -31,6 +33,8 @@ MOST_CAMPAIGNS = 8
 MOST_LOOKED_AT = 64
 # A campaign that leaves more than these open is narrowed on the compare page itself.
 MOST_SERIES = 16
+# Of one with more cells its factors are read instead.
+MOST_CELLS = 2_000
 MOST_WORDS = 6
 # More machines than these are not named one by one to PostgreSQL.
 MOST_MACHINES = 100
@@ -80,8 +84,8 @@ def candidates(
     found = _filtered(found, filters or CandidateFilters())
     newest = projects.newest(found.order_by("-pk"), to=reader, number=MOST_LOOKED_AT)
     listed = _measured(list(newest.values_list("pk", flat=True)))
-    levels = _levels(listed)
-    return [_candidate(campaign, levels[campaign.pk]) for campaign in listed]
+    levels = _levels([each for each in listed if not _is_wide(each)])
+    return [_wide(each) if _is_wide(each) else _candidate(each, levels[each.pk]) for each in listed]
 
 
 def _measured(keys: Sequence[int]) -> list[Campaign]:
@@ -234,6 +238,33 @@ def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate
             for texts, levels in ordered[:MOST_SERIES]
         ),
         more=max(0, len(ordered) - MOST_SERIES),
+    )
+
+
+def _is_wide(campaign: Campaign) -> bool:
+    return math.prod(map(len, campaign.factors.values())) > MOST_CELLS
+
+
+def _wide(campaign: Campaign) -> Candidate:
+    """As its factors say: its cells, of which some may have no figures, are too many to be read."""
+    found = campaign.factors.get(series_cells.VERSION, ())
+    ordered = sorted(found, key=lambda each: versions.order(str(each)))
+    levels = {series_cells.VERSION: []} | campaign.factors | {series_cells.VERSION: ordered}
+    factors = {name: len(each) for name, each in levels.items() if len(each) > 1}
+    axis = series_cells.best_axis(factors)
+    parting = [name for name in factors if name != axis]
+    key, number = SeriesKey(campaign.slug), math.prod(factors[name] for name in parting)
+    first = islice(product(*(levels[name] for name in parting)), MOST_SERIES)
+    offered = (dict(zip(parting, each, strict=True)) for each in first)
+    return Candidate(
+        campaign=campaign,
+        key=key,
+        axis=axis,
+        series=tuple(
+            Offered(key.fixed([(name, level_text(level)) for name, level in of.items()]), of)
+            for of in offered
+        ),
+        more=max(0, number - MOST_SERIES),
     )
 
 

@@ -192,6 +192,14 @@ def test_filters_narrow_what_is_offered(filters):
     assert candidates.candidates("", CandidateFilters(**filters), reader=ANYBODY) == []
 
 
+def test_a_wide_campaign_offers_by_its_factors_what_its_cells_offer(monkeypatch):
+    factors = {"version": ["18.4", "9.6.24"], "clients": [1, 2, 4], "scale": [10, 100]}
+    factories.finish_all(factories.campaign("wide", factors=factors))
+    (by_cells,) = candidates.candidates("wide", reader=ANYBODY)
+    monkeypatch.setattr(candidates, "MOST_CELLS", 11)
+    assert candidates.candidates("wide", reader=ANYBODY) == [by_cells]
+
+
 def test_a_campaign_without_a_result_is_not_offered():
     factories.campaign("waiting")
 
