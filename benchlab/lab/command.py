@@ -122,6 +122,8 @@ def _make_each(
                 say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
                 if release.remark:
                     say(f"PostgreSQL {release.version}: {release.remark}")
+            if release.cflags:
+                (folder / release.version / "cflags").write_text(f"{release.cflags}\n")
             made.append(folder / release.version / "bin")
         except LabError as error:
             failures.append(error)

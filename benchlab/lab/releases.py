@@ -13,7 +13,10 @@ LIST = Path(__file__).with_name("versions.toml")
 
 @dataclass(frozen=True)
 class Release:
-    """One release: `version` as `postgres --version` prints it, and the folder of its binaries."""
+    """One release: `version` as `postgres --version` prints it, and the folder of its binaries.
+
+    `cflags` are for programs that do not say themselves what they were built with.
+    """
 
     version: str
     path: str
@@ -21,6 +24,7 @@ class Release:
     bytes: int
     sha256: str
     remark: str = ""
+    cflags: str = ""
 
     @property
     def major(self) -> str:

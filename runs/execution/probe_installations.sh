@@ -31,7 +31,9 @@ for bindir in "$@" /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/PostgreSQL/*/
     printf 'postgres\t%s\n' "$("$real/postgres" --version 2>&1 | head -n 1)"
     printf 'configure\t%s\n' "$("$real/pg_config" --configure 2>/dev/null | head -n 1)"
     cflags=$("$real/pg_config" --cflags 2>/dev/null | head -n 1)
-    printf 'cflags\t%s\n' "${cflags:-$(in_server '-Wall -Wmissing-prototypes')}"
+    [ -n "$cflags" ] || cflags=$(in_server '-Wall -Wmissing-prototypes')
+    # As whoever installed it says, such as script/lab.
+    printf 'cflags\t%s\n' "${cflags:-$(head -n 1 "$real/../cflags" 2>/dev/null)}"
     printf 'compiler\t%s\n' "$(in_server ', compiled by ')"
     for name in block_size wal_block_size wal_segment_size; do
         printf '%s\t%s\n' "$name" "$(built_in "$name")"

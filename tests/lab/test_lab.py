@@ -338,7 +338,7 @@ def var(monkeypatch):
 
 @pytest.fixture
 def published(mirror, monkeypatch):
-    known = (mirror.publish("9.6.24"), mirror.publish("14.19"))
+    known = (replace(mirror.publish("9.6.24"), cflags="-O0"), mirror.publish("14.19"))
     monkeypatch.setattr(releases, "every", lambda: known)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setenv("BENCHLAB_MAVEN", mirror.address)
@@ -350,6 +350,8 @@ def test_all_versions_are_made_and_a_second_time_nothing_is_asked_for(
 ):
     assert command.main([]) == 0
     assert "2 of 2 versions are ready" in capsys.readouterr().out
+    flags = {each.parent.name: each.read_text() for each in (var / "lab").glob("*/cflags")}
+    assert flags == {"9.6.24": "-O0\n"}
     mirror.asked.clear()
     assert command.main([]) == 0
     assert mirror.asked == []

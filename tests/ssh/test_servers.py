@@ -102,6 +102,14 @@ def test_what_built_a_server_is_told_without_pg_config(ready, binaries, base_dir
     assert bare.cflags.startswith("-Wall")
     assert bare.compiler == whole.compiler
     assert bare.compiler.startswith("gcc")
+    # Before 9.6 a server does not say it: whoever installed it may.
+    server = copied.with_name("postgres")
+    server.write_bytes(
+        server.read_bytes().replace(b"-Wall -Wmissing-prototypes", b"-Wall -Wno-nothing-at-alls")
+    )
+    (base_dir / "bare" / "cflags").write_text("-O0\n")
+    servers.inspect(server=Server.objects.get(pk=ready.pk))
+    assert ready.installations.get(bindir=bare.bindir).cflags == "-O0"
     # Its libraries go: it is not offered any more, and the server's page says why, once.
     said = "postgres: error while loading shared libraries: libz.so.1"
     copied.with_name("postgres").unlink()

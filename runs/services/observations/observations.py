@@ -221,15 +221,38 @@ def drafts(plan: Plan, *, label: str) -> list[Draft]:
 
 
 def installations(plan: Plan) -> list[Installation]:
-    """Those of the versions that are observed, the oldest version first. One query."""
+    """Those of the versions that are observed, the oldest version first. One query.
+
+    A version of which there is a slow build alone is measured only if it is asked for.
+    """
+    wanted = set(plan.versions)
+    return [each for each in _chosen(plan) if each.major in wanted or not builds.is_slow(each)]
+
+
+def left_out(plan: Plan) -> str:
+    """The versions that would be measured if their builds were not slow. One query."""
+    slow = [] if plan.versions else [each for each in _chosen(plan) if builds.is_slow(each)]
+    if not slow:
+        return ""
+    listed = "; ".join(f"PostgreSQL {each.version} ({builds.words(each)})" for each in slow)
+    text = _("Not measured unless chosen, since figures of such builds say little: %(versions)s.")
+    return text % {"versions": listed}
+
+
+def _chosen(plan: Plan) -> list[Installation]:
     present, wanted = installed([plan.server])[plan.server.pk], set(plan.versions)
-    chosen = (each for each in present if not wanted or each.major in wanted)
-    return builds.chosen(chosen, plan.releases)
+    of_versions = (each for each in present if not wanted or each.major in wanted)
+    return builds.chosen(of_versions, plan.releases)
 
 
 def majors_of(plan: Plan) -> list[str]:
     """The major versions that an edition would measure, the oldest first. One query."""
     return list(dict.fromkeys(each.major for each in installations(plan)))
+
+
+def offered(server: Server) -> list[str]:
+    """The major versions that can be chosen on a server, the oldest first. One query."""
+    return list(dict.fromkeys(each.major for each in _chosen(Plan("", server, ()))))
 
 
 def _record(action: str, observation: Observation, after: Mapping[str, Any]) -> None:

@@ -100,7 +100,7 @@ class ObservationForm(forms.Form):
 
     def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
         super().__init__(data)
-        majors = majors_of(server)
+        majors = observations.offered(server)
         self._choice("server").queryset = Server.objects.exclude(base_dir="").order_by("name")
         self._choice("scenarios").choices = [(each.slug, _(each.title)) for each in observed()]
         self._choice("versions").choices = [(each, f"PostgreSQL {each}") for each in majors]

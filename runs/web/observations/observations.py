@@ -256,7 +256,11 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
             )
             for design, each in zip(plan.designs, found, strict=True)
         ],
-        "unlike": builds.unlike(observations.installations(plan)),
+        "remarks": list(
+            filter(
+                None, (builds.unlike(observations.installations(plan)), observations.left_out(plan))
+            )
+        ),
         "seconds": sum(each.seconds for each in found),
         "problems": [problem for each in found for problem in each.problems],
     }

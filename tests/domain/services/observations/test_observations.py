@@ -108,9 +108,12 @@ def test_minor_releases_are_measured_against_that_of_the_line(built):
 
 
 def test_a_slow_build_is_measured_only_where_there_is_no_other(built):
-    built.installations.filter(version="18.3").update(cflags="-O0")
+    built.installations.filter(version__in=("18.3", "9.6.24")).update(cflags="-O0")
     found = observations.installations(plan(built))
-    assert [each.version for each in found] == ["9.6.24", "17.6", "18.4"]
+    assert [each.version for each in found] == ["17.6", "18.4"]
+    assert "PostgreSQL 9.6.24 (-O0, gcc 7.5)" in observations.left_out(plan(built))
+    asked = observations.installations(plan(built, versions=["9.6", "18"]))
+    assert [each.version for each in asked] == ["9.6.24", "18.4"]
 
 
 def test_a_step_between_unlike_builds_is_named_wherever_it_is_said(built):
