@@ -177,7 +177,8 @@ def operating_system(sections: Sections) -> OperatingSystem:
 def _system_name(lines: Sequence[str]) -> str:
     """The name in os-release, which is read as a shell reads it; else the first line."""
     release = {name: _of_shell(value) for name, value in pairs(lines, "=").items()}
-    name = f"{release.get('NAME', '')} {release.get('VERSION', '')}".strip()
+    version = release.get("VERSION") or release.get("VERSION_ID", "")
+    name = f"{release.get('NAME') or release.get('ID', '')} {version}".strip()
     first_line = next((line.strip() for line in lines if line.strip() and "=" not in line), "")
     return release.get("PRETTY_NAME") or name or first_line
 

@@ -162,9 +162,10 @@ def _model(sections: Sections) -> str:
     cpu = pairs(lines, ":")
     if (bios := cpu.get("BIOS Model name", "")) not in _UNKNOWN:
         return bios
-    parts = (cpu.get("Vendor ID", ""), cpu.get("Machine type", "") or cpu.get("Model", ""))
-    whole = " ".join(each for each in parts if each not in _UNKNOWN)
-    return whole or cpu.get("Architecture", "")
+    if (vendor := cpu.get("Vendor ID", "")) in _UNKNOWN:  # its number of a model says nothing
+        return cpu.get("Architecture", "")
+    model = cpu.get("Machine type", "") or cpu.get("Model", "")
+    return vendor if model in _UNKNOWN else f"{vendor} {model}"
 
 
 def _cpu_limit(sections: Sections) -> float | None:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.postgresql_settings import pasted, values
+from runs.postgresql_settings import assignments, pasted, values
 from runs.postgresql_settings.catalogue import canonical, setting
 from runs.postgresql_settings.cleaning import plain
+from runs.postgresql_settings.command_lines import Pasted
 from runs.wording import gettext_noop as _
 
 # No file of settings is longer; what is, is read as lines only.
@@ -87,7 +88,7 @@ def read(text: str) -> ConfFile:
     The forms of `pasted` are read as well.
     """
     if len(text) <= MOST_CHARACTERS and (others := pasted.entries(plain(text))) is not None:
-        listed = tuple(Entry(line, canonical(name), value) for line, name, value in others)
+        listed = tuple(_listed(others))
         return ConfFile({each.name: each.value for each in listed}, listed, ())
     entries: list[Entry] = []
     faults: list[Fault] = []
@@ -97,8 +98,15 @@ def read(text: str) -> ConfFile:
             entries.append(found)
         elif found is not None:
             faults.append(found)
+    if faults and len(text) <= MOST_CHARACTERS:
+        assigned = assignments.entries(_lines(text), [fault.line for fault in faults])
+        entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
     settings = {entry.name: entry.value for entry in entries}
     return ConfFile(settings, tuple(entries), tuple(faults))
+
+
+def _listed(found: Sequence[Pasted]) -> list[Entry]:
+    return [Entry(line, canonical(name), value) for line, name, value in found]
 
 
 def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()) -> str:

@@ -47,10 +47,15 @@ _YAML = re.compile(
 _QUOTED_JSON = re.compile(r"--parameters\s++'(\s*+[\[{][^']*+)'")
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
-           "currentvalue", "values"}  # fmt: skip
+           "currentvalue", "current_setting", "values"}  # fmt: skip
 _PAIR = re.compile(
     r"\A\s*+(?:- )?(?P<key>name|option|value|setting|unit|parameter)\s*+[:=|]\s*+(?P<value>.*+)",
     re.IGNORECASE,
+)
+# Both in one line, as lists of Ansible may have it.
+_FLOW = re.compile(
+    r"\{\s*+(?:name|option|parameter)\s*+:\s*+[\"']?(?P<name>\w++)[\"']?\s*+,"
+    r"\s*+(?:value|setting)\s*+:\s*+(?P<value>[^{}]*+)\}"
 )
 _UNDERLINE = re.compile(r"\A[ \t]{0,40}-{3,}+[ \t]{0,40}\Z")
 _SOURCES = {"source"}
@@ -133,6 +138,9 @@ def _of_pairs(lines: list[str]) -> list[Pasted] | None:
     found: list[dict[str, str]] = []
     begins = []
     for number, line in enumerate(lines, start=1):
+        if flow := _FLOW.search(line):
+            found.append({"name": flow["name"], "value": _yaml_value(flow["value"])})
+            begins.append(number)
         pair = _PAIR.fullmatch(line)
         if pair is None:
             continue
@@ -157,7 +165,7 @@ def _of_shows(lines: list[str]) -> list[Pasted] | None:
 
 
 def _yaml_value(text: str | None) -> str:
-    value = (text or "").strip()
+    value = (text or "").strip().rstrip(",")  # as in a dictionary of a program
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         quote, value = value[0], value[1:-1]
         return value.replace("''", "'") if quote == "'" else value.replace('\\"', '"')

@@ -14,6 +14,16 @@ FORMS = {
     "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n"
     "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
+    "NixOS": 'services.postgresql = {\n  settings = {\n    shared_buffers = "2GB";\n    work_mem = "8MB";\n'
+    '    random_page_cost = 1.1;\n    jit = "off";\n  };\n};\n',
+    "Ruby": "".join(f"postgresql['{name}'] = \"{value}\"\n" for name, value in WANTED.items()),
+    "Puppet": "".join(f"config_entry {{ '{name}': value => '{value}' }}\n" for name, value in WANTED.items()),
+    "Python": "settings = {\n" + "".join(f'    "{name}": "{value}",\n' for name, value in WANTED.items()) + "}\n",
+    "a shell": "".join(f'echo "{name} = {value}" >> $PGDATA/postgresql.conf\n' for name, value in WANTED.items()),
+    "a list": "".join(f"- {name}: {value}\n" for name, value in WANTED.items()),
+    "grep": "".join(f"/etc/postgresql/16/main/postgresql.conf:{name} = {value}\n" for name, value in WANTED.items()),
+    "a role of Ansible": "".join(f"postgresql_{name}: {value}\n" for name, value in WANTED.items()) + "x y\n",
+    "items of Ansible": "l:\n" + "".join(f'  - {{ option: {name}, value: "{value}" }}\n' for name, value in WANTED.items()),
     "psql": "postgres=# ALTER SYSTEM SET shared_buffers = '2GB';\npostgres=# SET work_mem = '8MB';\n"
     "postgres=# set random_page_cost to 1.1;\npostgres=# SET SESSION jit = off;",
     "a session of psql": '$ psql\npsql (18.0)\nType "help" for help.\n\n' + "".join(
@@ -94,6 +104,15 @@ def test_each_form_sets_the_same(form):
         assert [fault.code for fault in file.faults] == (
             ["include_not_followed"] if form == "postgresql.conf" else []
         )
+
+
+@pytest.mark.parametrize(
+    "line", ["work_mem = 64 MB", "work_mem 64MB extra", "work_mem", "  work_mem = '64MB' x"]
+)
+def test_a_setting_that_is_written_wrong_is_no_other_form(line):
+    read = conf_file.read(f'{{\nshared_buffers = "2GB";\n{line}\n')
+
+    assert 3 in [fault.line for fault in read.faults]
 
 
 def test_statements_of_a_script_for_psql_are_read():

@@ -1,0 +1,66 @@
+"""Settings that a program, a shell or a template assigns: Nix, Ruby, Puppet, TOML, echo and sed.
+
+What belongs to the other language is not looked at. A setting that is named and not assigned is
+none that was understood, and then nothing is read.
+"""
+
+import re
+from collections.abc import Sequence
+
+from runs.postgresql_settings.catalogue import existence
+from runs.postgresql_settings.command_lines import Pasted
+
+_VALUE = r"""'[^'\n]*+'|"[^"\n]*+"|[^\s"',;{}\[\]()/\\]++"""
+_ASSIGNED = re.compile(
+    r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
+    rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?=(?P<value>{_VALUE}))"
+)
+_NAME = re.compile(r"[A-Za-z_]\w{2,80}+")
+_COMMENT = re.compile(r"(?:\A|\s)(?:#|--|//) .*+")
+_PREFIX = re.compile(r"\A(?:postgres(?:ql)?|pg)_", re.IGNORECASE)
+# How a line of another language ends that begins as one of postgresql.conf.
+_ENDS = re.compile(r"\s*+[;,]\s*+(?:#.*+)?")
+
+
+def entries(lines: Sequence[str], faulty: Sequence[int]) -> list[Pasted] | None:
+    """What the lines assign; None where one of the `faulty` may be a setting written wrong."""
+    found: list[Pasted] = []
+    named = set[str]()
+    for number, line in enumerate(lines, start=1):
+        bare = _COMMENT.sub("", line)
+        words = (each[0] for each in _NAME.finditer(bare) if "_" in each[0])
+        named |= {name for word in words if (name := _known(word))}
+        found += [
+            (number, name, _unquoted(each["value"]))
+            for each in _ASSIGNED.finditer(bare)
+            if (name := _known(each["name"]))
+        ]
+    is_whole = len(found) > 1 and named <= {name for _number, name, _value in found}
+    return found if is_whole and _is_other_language(lines, faulty) else None
+
+
+def _known(name: str) -> str:
+    """The setting's name, also behind the product's; empty for other words."""
+    for each in (name, _PREFIX.sub("", name)):
+        if existence(each.lower()):
+            return each.lower()
+    return ""
+
+
+def _is_other_language(lines: Sequence[str], faulty: Sequence[int]) -> bool:
+    """Whether the faults are of another language: most settings end as none in a file does."""
+    own = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
+    wrong = [number for number in faulty if number in own]
+    matches = [(lines[n - 1].strip(), _ASSIGNED.match(lines[n - 1].strip())) for n in wrong]
+    if not all(found and _ENDS.fullmatch(line, found.end("value")) for line, found in matches):
+        return False
+    return not wrong or len(wrong) > len(own) / 2
+
+
+def _begins_with_setting(line: str) -> bool:
+    first = _NAME.match(line.strip().lstrip("'\""))
+    return first is not None and bool(existence(first[0].lower()))
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if value[0] in "\"'" and value[0] == value[-1] and len(value) > 1 else value
