@@ -9,6 +9,7 @@ from runs.web import (
     home,
     reports,
     schedules,
+    search,
     styleguide,
     uploads,
 )
@@ -24,6 +25,7 @@ from runs.web.servers import servers, ssh_keys
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
+    path("search/", search.everywhere, name="search"),
     path("archive/", archive.archive_index, name="archive"),
     path("archive/discrepancies/", archive.archive_discrepancies, name="archive-discrepancies"),
     path("archive/later/", archive.archive_later, name="archive-later"),

@@ -112,6 +112,7 @@ def _list(right: Right) -> dict[str, Right]:
 # HEAD and OPTIONS count as GET. An address without a rule is an error of `manage.py check`.
 ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "home": _LOOK,
+    "search": _LOOK,
     "archive": _LOOK,
     "archive-discrepancies": _LOOK,
     "archive-source": _LOOK,

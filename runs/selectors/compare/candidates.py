@@ -78,14 +78,21 @@ def candidates(
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
     """
-    found = Campaign.objects.all()
-    for word in words.split()[:MOST_WORDS]:
-        found = found.filter(_says(word))
-    found = _filtered(found, filters or CandidateFilters())
-    newest = projects.newest(found.order_by("-pk"), to=reader, number=MOST_LOOKED_AT)
+    newest = campaigns(words, filters, reader=reader, number=MOST_LOOKED_AT)
     listed = _measured(list(newest.values_list("pk", flat=True)))
     levels = _levels([each for each in listed if not _is_wide(each)])
     return [_wide(each) if _is_wide(each) else _candidate(each, levels[each.pk]) for each in listed]
+
+
+def campaigns(
+    words: str, filters: CandidateFilters | None = None, *, reader: Reader, number: int
+) -> QuerySet[Campaign]:
+    """The newest campaigns that have all the words, as `candidates` searches for them."""
+    found = Campaign.objects.select_related("scenario")
+    for word in words.split()[:MOST_WORDS]:
+        found = found.filter(_says(word))
+    found = _filtered(found, filters or CandidateFilters())
+    return projects.newest(found.order_by("-pk"), to=reader, number=number)
 
 
 def _measured(keys: Sequence[int]) -> list[Campaign]:

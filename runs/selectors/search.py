@@ -1,0 +1,74 @@
+"""One search over all that a reader may see: campaigns, runs, machines, configurations."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from runs.models import Observation, Run, Server, Source, Workload
+from runs.selectors import configurations
+from runs.selectors.access import projects
+from runs.selectors.access.projects import Reader
+from runs.selectors.campaigns import scenarios
+from runs.selectors.compare import candidates
+from runs.selectors.servers import hardware
+
+MOST, MOST_WORDS = 8, 6
+LARGEST_KEY = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was found of one `kind` (a model's name), at most MOST; `has_more` says of more."""
+
+    kind: str
+    rows: list[Any]
+    has_more: bool
+
+
+def everywhere(words: str, *, to: Reader) -> list[Group]:
+    """What has all the words, by kind, without empty groups. One query a kind; none for no words.
+
+    Campaigns are found as in a comparison: by versions, commits, machines and words of a
+    publication as well.
+    """
+    if not words.strip():
+        return []
+    return [each for each in _groups(words, to) if each.rows]
+
+
+def _groups(words: str, to: Reader) -> Iterable[Group]:
+    # "548", "#548", "run 548"
+    number = words.strip().lower().removeprefix("run").strip().removeprefix("#")
+    if number.isdecimal() and len(number) < 20 and int(number) <= LARGEST_KEY:
+        runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
+        yield _group("run", runs.filter(pk=int(number)))
+    yield _group("campaign", candidates.campaigns(words, reader=to, number=MOST + 1))
+    yield _group("source", _saying(Source.objects.order_by("-year"), words, "publisher"))
+    yield _group("server", _saying(Server.objects.order_by("name"), words, "name"))
+    yield _group("hardware", hardware.listed(to=to, words=words))
+    yield _group("configuration", configurations.listed(to=to, words=words))
+    runnable = scenarios.listed(to=to).filter(runnable=True)
+    yield _group("scenario", _saying(runnable, words, "description"))
+    observations = projects.visible(Observation.objects.order_by("-pk"), to=to)
+    yield _group("observation", _saying(observations, words))
+    workloads = projects.visible(Workload.objects.order_by("name"), to=to)
+    yield _group("workload", _saying(workloads, words, "name"))
+
+
+def _group(kind: str, found: QuerySet[Any]) -> Group:
+    rows = list(found[: MOST + 1])
+    return Group(kind, rows[:MOST], len(rows) > MOST)
+
+
+def _saying(found: QuerySet[Any], words: str, *names: str) -> QuerySet[Any]:
+    """Those that have every word in their slug, in these fields, or in a title that they have."""
+    known = {field.name for field in found.model._meta.get_fields()}
+    fields = ["slug", *names, *({"title", "title_ja"} & known)]
+    for word in words.split()[:MOST_WORDS]:
+        said = Q()
+        for name in fields:
+            said |= Q(**{f"{name}__icontains": word})
+        found = found.filter(said)
+    return found
