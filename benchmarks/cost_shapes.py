@@ -21,7 +21,7 @@ from runs.services.campaigns.summaries import SUMMARISE
 
 # One part of each.
 PRIVATE, PROJECTS, SMALL, CELLS, REPEATS, COMMITS, SERIES = 8, 4, 40, 40, 25, 40, 6
-FAILED, MESSAGE, MACHINES, USERS = 12, 400, 2, 20
+FAILED, MESSAGE, MACHINES, USERS, EMPTY = 12, 400, 2, 20, 20
 COMMITS_OF_EACH, PARTS = 4, 10
 
 # Of uploads a cell is a commit of a series, of other campaigns a scale. Numbers count from 0.
@@ -206,6 +206,12 @@ def _users(had: int, end: int) -> None:
     )  # fmt: skip
 
 
+def _without_figures(had: int, end: int) -> None:
+    """Campaigns whose runs have failed, so that they can be compared with nothing."""
+    found = _campaigns("empty", EMPTY * had, EMPTY * end)
+    _fill(found, cells=range(1), repeats=range(1), state="failed")
+
+
 # By which words the gate names them: each is called with the parts there are and are to be.
 AXES: Mapping[str, Callable[[int, int], None]] = {
     "private": _private,
@@ -218,13 +224,14 @@ AXES: Mapping[str, Callable[[int, int], None]] = {
     "messages": _messages,
     "machines": _machines,
     "users": _users,
+    "without figures": _without_figures,
 }
 
 
 @contextmanager
 def parts_of(size: int) -> Iterator[None]:
     """Parts that are so many times as large, but no longer messages."""
-    names = (*("PRIVATE", "PROJECTS", "SMALL", "CELLS", "REPEATS", "COMMITS", "MACHINES"),)
+    names = (*("PRIVATE", "PROJECTS", "SMALL", "CELLS", "REPEATS", "COMMITS", "MACHINES", "EMPTY"),)
     with ExitStack() as stack:
         for name in names:
             stack.enter_context(mock.patch.dict(globals(), {name: size * globals()[name]}))

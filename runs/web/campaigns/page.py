@@ -85,6 +85,13 @@ def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
     )
 
 
+def of_ratios(given: QueryDict) -> QueryDict:
+    """What the address says of the ratios: their page is the same whatever cells are shown."""
+    found = QueryDict(mutable=True)
+    found.update({name: str(given[name]) for name in (BY, METRIC, RATIOS) if given.get(name)})
+    return found
+
+
 def query(given: QueryDict, **changed: int | str) -> str:
     """The query string of the page of each table; empty where each is at its first."""
     pages = QueryDict(mutable=True)
@@ -184,6 +191,7 @@ class Shown:
     lead: str
     more_rounds: int | None
     has_history: bool
+    figure: SafeString
     results: SafeString
     cells: SafeString
     can_retry: bool
@@ -230,8 +238,10 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
     found = _Found(campaign, given, versions)
     key = (campaign.pk, query(given))
 
+    ratios_given = of_ratios(given)
+
     def judged() -> tuple[str, str, int | None, bool, str]:
-        written = _written("campaigns/_kept.html#results", _results_of(found))
+        written = _written("campaigns/_kept.html#results", _results_of(found, ratios_given))
         return *_conclusion(found), written
 
     def progress() -> tuple[str, bool, int]:
@@ -242,7 +252,12 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
         )
 
     findings, lead, more, has_history, table = caching.answer(
-        ("results", key), versions.results, judged
+        ("results", campaign.pk, query(ratios_given)), versions.results, judged
+    )
+    figure = caching.html(
+        ("figure", key),
+        versions.results,
+        lambda: _written("campaigns/_kept.html#figure", _figure_of(found)),
     )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
     return Shown(
@@ -250,6 +265,7 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
         lead=lead,
         more_rounds=more,
         has_history=has_history,
+        figure=figure,
         results=SafeString(table),
         cells=SafeString(cells),
         can_retry=can_retry,
@@ -336,22 +352,30 @@ def _conclusion(found: _Found) -> tuple[SafeString, str, int | None, bool]:
     return written, lead, more_rounds(found.campaign, found.ratios), _has_history(found.campaign)
 
 
-def _results_of(found: _Found) -> dict[str, Any]:
+def _figure_of(found: _Found) -> dict[str, Any]:
     if found.metric is None:
         return {}
-    shown, words = listed(found.ratios, RATIOS, found.given), found.words
-    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
     return {
         "metric": found.metric,
         "metrics": found.metrics,
         "by": found.subject,
         "factor_title": factor_title(found.campaign, found.grid.factor),
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
+    }
+
+
+def _results_of(found: _Found, given: QueryDict) -> dict[str, Any]:
+    if found.metric is None:
+        return {}
+    shown, words = listed(found.ratios, RATIOS, given), found.words
+    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
+    return {
+        "by": found.subject,
         "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
         "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
         "heat": _heat(found),
         "compares_servers": any(row.subject == SERVER for row in found.ratios),
-        "switch": _switch(found),
+        "switch": _switch(found, given) if found.measured.summaries else [],
     }
 
 
@@ -366,14 +390,14 @@ def _heat(found: _Found) -> HeatTable | None:
     return heat_table(steps, totals, found.words, found.metric.direction)
 
 
-def _switch(found: _Found) -> list[tuple[str, str, bool]]:
+def _switch(found: _Found, given: QueryDict) -> list[tuple[str, str, bool]]:
     """(query, title, is shown) of the table about each factor; empty if there is one."""
     if len(found.tables.subjects) < 2:
         return []
     shown = {row.subject for row in found.ratios}
     return [
         (
-            query(found.given, **{BY: name}),
+            query(given, **{BY: name}),
             str(TITLES[name]) if name in TITLES else found.words.title(name),
             name == found.subject or (not found.subject and name in shown),
         )
