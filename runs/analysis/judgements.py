@@ -42,7 +42,8 @@ class Judged:
     @property
     def was_machine_taken(self) -> bool:
         """Whether others used the machine in most of the runs: then there is no answer."""
-        return 2 * (self.left_out - self.again) > sum(self.counts.values()) - self.again
+        found = self.valid + self.doubtful + self.invalid + self.unknown
+        return 2 * (self.left_out - self.again) > found - self.again
 
 
 _COUNTS = attrgetter(*Judged.__dataclass_fields__)
