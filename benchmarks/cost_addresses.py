@@ -148,7 +148,7 @@ PAGES = (
     *("/compare/why/?a={cell}&b={next_cell}",),
     *("/compare/cells/?a={cell}&b={next_cell}", "/compare/saved/", "/compare/saved/{saved}/"),
     *("/bisections/new/?campaign=ci-00000", "/bisections/{bisection}/", "/schedules/"),
-    *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16", "/scenarios/"),
+    *("/versions/", "/versions/?theme=fixed-point-update&clients=8&base=16&by=os", "/scenarios/"),
     *("/observations/", "/observations/new/?server=lab-1", "/observations/autumn/"),
     "/observations/autumn/?edition=2025&against=autumn~2026",
     "/observations/autumn/report/?edition=2026&against=autumn~2025",

@@ -12,7 +12,7 @@ from scipy.special import stdtr
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.trend import Chain, Trend, trend
-from runs.models import BisectionStep, Campaign, CellSummary, Edition, Scenario
+from runs.models import BisectionStep, Campaign, CellSummary, Edition, Run, Scenario
 from runs.models.campaigns import Origin
 from runs.models.observations import published_campaign
 from runs.selectors.access.projects import NOBODY, Reader, visible
@@ -270,6 +270,26 @@ def _strictest(found: Sequence[Pair]) -> float:
             width = math.log(each.high / each.ratio) / each.log_error
             levels.append(float(2 * stdtr(each.freedom, -width)))
     return min(levels)
+
+
+FACETS = ("machine", "os", "arrangement")
+
+
+def facets(of: Line, by: str) -> list[tuple[str, Line]]:
+    """The line of each machine, operating system or arrangement by itself. One query.
+
+    The system is that of the runs, as it was then.
+    """
+    cells = [pair.base.cell for pair in of.pairs]
+    finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("cell", "pk")
+    names = ("hardware__name", "environment__os_name", "campaign__topology__kind")
+    found = {cell: own for cell, *own in finished.values_list("cell", *names)}
+    place = FACETS.index(by)
+    groups: dict[str, list[Pair]] = defaultdict(list)
+    for pair in of.pairs:
+        told = (found.get(pair.base.cell) or ("", "", ""))[place]
+        groups[(pair.base.machine if by == "machine" else "") or told or ""].append(pair)
+    return [(name, replace(of, pairs=tuple(pairs))) for name, pairs in groups.items()]
 
 
 def records(found: Sequence[Pair]) -> dict[str, list[str]]:

@@ -11,11 +11,13 @@ from django.template.loader import get_template, render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
+from runs.models.servers import TopologyKind
 from runs.selectors import caching
 from runs.selectors.archive import provenance, version_pairs, versions
 from runs.selectors.archive import version_line as lines
@@ -23,6 +25,11 @@ from runs.selectors.archive.version_line import Line, Undocumented, Used
 from runs.selectors.archive.version_pairs import Pair
 
 THEMES = (lines.READ, lines.UPDATE)
+FACETS = {
+    "machine": gettext_lazy("by machine"),
+    "os": gettext_lazy("by operating system"),
+    "arrangement": gettext_lazy("by arrangement"),
+}
 LONGEST = 9  # digits of a number of clients
 # Of each step from a version to the next on the first page; the page of versions has the others.
 NEWEST_PAIRS = 3
@@ -48,22 +55,24 @@ def version_page(request: HttpRequest) -> HttpResponse:
     base = _one_of(given.get("base", ""), lines.MAJORS, "")
     known = caching.versions(used.campaigns)
     version = known.results
-    clients = _number(given.get("clients", ""))
+    clients, by = _number(given.get("clients", "")), _one_of(given.get("by", ""), lines.FACETS, "")
     # What anybody may write into an address is kept only where it is a choice.
     choices = caching.answer(("clients", used), version, lambda: lines.counts(used))
     if clients not in choices:
         clients = None
 
     def make() -> SafeString:
-        found = context(used, clients=clients, base=base)
+        found = context(used, clients=clients, base=base, by=by)
         told = list(rows("versions/index.html#pair", found["steps"]))
         return render_to_string("versions/index.html#line", found | {"told": told})
 
-    shown = caching.html(("versions", used, clients, base), version, make)
+    shown = caching.html(("versions", used, clients, base, by), version, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
 
 
-def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str, Any]:
+def context(
+    of: Used, *, clients: int | None = None, base: str = "", by: str = ""
+) -> dict[str, Any]:
     """What the page and the first page's line show of these campaigns, the same for all readers."""
     line = lines.read(of, clients=clients)
     base = base or _base(line.pairs)
@@ -76,6 +85,9 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "bases": lines.MAJORS,
         "base": base,
         "figure": figure(line, base),
+        "facets": [(_facet(by, name), figure(part, base)) for name, part in _parts(line, by)],
+        "by": by,
+        "choices": [(each, FACETS[each]) for each in lines.FACETS],
         "steps": steps,
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
@@ -83,6 +95,16 @@ def context(of: Used, *, clients: int | None = None, base: str = "") -> dict[str
         "least_repeats": version_pairs.LEAST_REPEATS,
         "least_seconds": version_pairs.LEAST_SECONDS,
     }
+
+
+def _parts(line: Line, by: str) -> list[tuple[str, Line]]:
+    return lines.facets(line, by) if by else []
+
+
+def _facet(by: str, name: str) -> str:
+    if by == "arrangement" and name:
+        return str(TopologyKind(name).label)
+    return name or _("not known")
 
 
 def rows(template: str, steps: Sequence[Step]) -> Iterator[tuple[Step, list[SafeString]]]:

@@ -220,3 +220,16 @@ def test_the_same_on_two_machines_is_one_question(admin_client, edition):
     )
     assert "db2 : db1" in report.content.decode()
     assert admin_client.get(address, {"against": "x~2026"}).status_code == 404
+
+    other = factories.environment("Ubuntu 24.04")
+    Campaign.objects.filter(editions__observation=made).get().runs.update(environment=other)
+    lines = {
+        by: re.findall(
+            "<h3>(.*?)</h3>", admin_client.get("/versions/", {"by": by}).content.decode()
+        )
+        for by in ("machine", "os", "arrangement", "nothing")
+    }
+    assert [name for name in lines["machine"] if name.startswith("db")] == ["db1", "db2"]
+    assert lines["os"] == ["Debian 13", "Ubuntu 24.04"]
+    assert lines["arrangement"] == ["single server"]
+    assert lines["nothing"] == []
