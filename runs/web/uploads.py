@@ -22,7 +22,7 @@ from runs.importers.row import ImportedRun, of_reading
 from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
-from runs.services.uploads import importing
+from runs.services.uploads import importing, version_level
 from runs.services.uploads.workload_split import with_workload
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
@@ -31,8 +31,6 @@ from runs.tools.output import text_of
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
 MOST_BYTES = 2_000_000
-# Without its server's version a run of it has no place (to 13 it does not print it).
-PGBENCH = "pgbench"
 _VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
 _SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
 
@@ -94,14 +92,16 @@ def upload_new(request: HttpRequest) -> HttpResponse:
         texts = (_(each) % refused.names if refused.names else _(each) for each in refused.texts)
         form.add_error("file", " ".join(texts))
         return render(request, "uploads/new.html", context)
-    if given["tool"] == PGBENCH and reading.measurements and not _version(given, reading):
-        form.add_error("version", _("The output does not say which PostgreSQL was measured."))
+    levels, faults = _placed(given, reading)
+    for fault in faults:
+        form.add_error("version", fault.message)
+    if faults:
         return render(request, "uploads/new.html", context)
     if "store" in request.POST:
-        return _store(request, given, reading)
+        return _store(request, given, reading, levels)
     again = {name: value for name, value in form.cleaned_data.items() if name != "file"}
     again["project"] = given["project"].pk
-    context |= {"reading": reading, "levels": _levels(given, reading), "again": again}
+    context |= {"reading": reading, "levels": levels, "again": again}
     return render(request, "uploads/new.html", context)
 
 
@@ -109,15 +109,25 @@ def _version(given: Mapping[str, Any], reading: Reading) -> str:
     return reading.server_version or str(given["version"])
 
 
-def _levels(given: Mapping[str, Any], reading: Reading) -> dict[str, Any]:
-    version = _version(given, reading)
-    placed = {**({"version": version} if version else {}), **reading.levels}
-    return with_workload(placed, reading.workload)
+def _placed(
+    given: Mapping[str, Any], reading: Reading
+) -> tuple[dict[str, Any], list[version_level.VersionFault]]:
+    """The levels of the run, and what is wrong with its version."""
+    said = {"version": given["version"]} if given["version"] else {}
+    placed, faults = version_level.with_version(
+        {**said, **reading.levels},
+        reading.server_version or "",
+        tool=reading.tool_name,
+        has_figures=bool(reading.measurements),
+    )
+    return with_workload(placed, reading.workload), faults
 
 
-def _store(request: HttpRequest, given: Mapping[str, Any], reading: Reading) -> HttpResponse:
+def _store(
+    request: HttpRequest, given: Mapping[str, Any], reading: Reading, levels: dict[str, Any]
+) -> HttpResponse:
     """The same text in the same campaign is the same run."""
-    fields = of_reading(reading) | {"levels": _levels(given, reading)}
+    fields = of_reading(reading) | {"levels": levels}
     fields["server_version"] = _version(given, reading)
     run = ImportedRun(
         campaign=given["campaign"],

@@ -74,6 +74,11 @@ def test_a_run_of_pgbench_needs_the_servers_version(admin_client):
     old = sample("13.12/a_tpcb").stdout
 
     assert "which PostgreSQL was measured" in sent(admin_client, text=old).content.decode()
+    never = sent(admin_client, text=old, version="42.1").content.decode()
+    assert "There is no PostgreSQL 42.1." in never
+    other = sent(admin_client, text=sample("18.6/a_tpcb").stdout, version="13.12")
+    assert "18.6" in other.content.decode()
+    assert not Run.objects.exists()
     confirmed(admin_client, sent(admin_client, text=old, version="13.12"))
 
     assert Run.objects.get().server_version == "13.12"

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.api.uploads.fields import (
@@ -102,19 +101,13 @@ def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]
         message = _("Not a version, such as 16, 16.14 or 18.3 (Ubuntu 18.3-1.pgdg22.04+1).")
         faults.add(f"{at}/version", "not_a_version", message)
         version = ""
-    if version and not is_released(version):
+    if version and not versions.is_released(version):
         message = _("There is no PostgreSQL %(version)s.") % {"version": version}
         faults.add(f"{at}/version", "not_a_version", message)
         version = ""
     settings = strings(given, "settings", at, faults, most=1000, most_characters=10_000)
     _check_settings(settings, version, f"{at}/settings", faults)
     return version, secrets.masked_all(settings)
-
-
-def is_released(version: str) -> bool:
-    """Whether there is such a version, at least in development."""
-    year = versions.first_year(version)
-    return year is not None and year <= timezone.now().year
 
 
 def _check_settings(settings: Mapping[str, str], version: str, at: str, faults: Faults) -> None:

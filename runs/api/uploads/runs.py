@@ -26,7 +26,7 @@ from runs.api.uploads.fields import (
 from runs.api.uploads.raw import Files
 from runs.selectors.archive import versions
 from runs.selectors.servers import servers
-from runs.services.uploads import GivenRun
+from runs.services.uploads import GivenRun, version_level
 from runs.services.uploads.uploaded_run import Status
 from runs.services.uploads.workload_split import NAMES, with_workload
 
@@ -42,7 +42,6 @@ FIELDS = frozenset(
 STATUSES = ("finished", "failed", "partial")
 MOST_RUNS = 1000
 LONGEST_KEY = 300
-PGBENCH = "pgbench"
 # As far as the database counts; a job may use the time in seconds.
 MOST_ROUND = 2**31 - 1
 
@@ -209,21 +208,14 @@ def _workload(given: Object, at: str, faults: Faults) -> Object:
 
 def _placed(fields: Mapping[str, Any], at: str, faults: Faults) -> dict[str, Any]:
     """The levels that make the cell: with the version, and with what is unusual of the workload."""
-    version = fields["server_version"]
-    if not version and not fields["levels"].get("version"):
-        version = servers.only_version(fields["server"]) if fields["server"] else ""
-        if not version and fields["tool_name"] == PGBENCH and fields["status"] != "failed":
-            message = _(
-                "The output does not say which PostgreSQL was measured (pgbench before 14 never "
-                'does): add "postgresql": {"version": "13.12"}, or a level "version".'
-            )
-            faults.add(f"{at}/postgresql/version", "version_unknown", message)
-    level = fields["levels"].get("version")
-    is_version = isinstance(level, str) and versions.TEXT.fullmatch(level)
-    if is_version and not circumstances.is_released(level):
-        message = _("There is no PostgreSQL %(version)s.") % {"version": level}
-        faults.add(f"{at}/levels/version", "not_a_version", message)
-    placed = _with_version(fields["levels"], version, at, faults)
+    version, tool = fields["server_version"], fields["tool_name"]
+    if not version and not fields["levels"].get("version") and fields["server"]:
+        version = servers.only_version(fields["server"])
+    placed, wrong = version_level.with_version(
+        fields["levels"], version, tool=tool, has_figures=fields["status"] != "failed"
+    )
+    for each in wrong:
+        faults.add(f"{at}/{each.field}", each.code, each.message)
     return {"server_version": version, "levels": with_workload(placed, fields["workload"])}
 
 
@@ -234,22 +226,6 @@ def _check_age(version: str, started_at: datetime, at: str, faults: Faults) -> N
         message = _("PostgreSQL %(version)s was not there yet in %(year)d.")
         names = {"version": version, "year": started_at.year}
         faults.add(f"{at}/started_at", "too_old", message % names)
-
-
-def _with_version(
-    given: Mapping[str, Any], version: str, at: str, faults: Faults
-) -> Mapping[str, Any]:
-    """The levels with the version: runs of two versions are not repeats of each other."""
-    if not version:
-        return given
-    level = given.get("version")
-    if level is None:
-        return {"version": version, **given}
-    if str(level) != version and not version.startswith(f"{level}."):
-        message = _("The version among the levels is %(level)s; PostgreSQL's is %(version)s.")
-        names = {"level": level, "version": version}
-        faults.add(f"{at}/levels/version", "version_differs", message % names)
-    return given
 
 
 def _check_key(fields: Mapping[str, Any], at: str, faults: Faults) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from django.db.models import Q
+from django.utils import timezone
 
 from runs.models import Installation
 
@@ -70,6 +71,12 @@ def first_year(version: str) -> int | None:
         return 2006 + first
     last, year = OLD_SERIES.get(first, (-1, 0))
     return (2009 + second if first == 9 else year) if second <= last else None
+
+
+def is_released(version: str) -> bool:
+    """Whether there is such a version, at least in development."""
+    year = first_year(version)
+    return year is not None and year <= timezone.now().year
 
 
 def of_runs(version: str, *, path: str = "") -> Q:
