@@ -5,12 +5,16 @@ tps then covers only the time until the last client died. So the messages, the n
 the number of transactions and the time that the figures cover are all looked at.
 """
 
+import re
 from collections.abc import Iterator
 
 from runs.tools.pgbench.messages import Messages
 from runs.tools.pgbench.result import Expected, Figures, Problem, Settings, Status
 from runs.tools.pgbench.summary import Summary
 
+# A line of a figure that no version prints in this way, such as one that is no number.
+_MEANT = re.compile(r"(?:latency (?:average|stddev)|tps|(?:initial|average) connection time) ?[:=]")
+_MOST_IN_FLIGHT = 1.5  # transactions a client; one is what it can have
 _SIGNALS = {2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
 _COVERED_SHARE = 0.95  # of the duration; recorded good runs cover 0.99 or more
 _OVERRUN_SHARE, _OVERRUN_SLACK_S = 1.1, 1.0
@@ -43,6 +47,7 @@ def find_problems(
         *_against_expected(settings, expected),
         *_in_transactions(settings, figures),
         *_in_time(settings, figures, expected),
+        *_in_latency(settings, figures),
     ]
     return tuple(problems)
 
@@ -100,6 +105,11 @@ def _in_output(
         yield Problem("no_result", "The output ends without a whole line of transactions/second.")
     elif figures.transactions_processed is None:
         yield Problem("no_result", "The output has no whole line of the transactions processed.")
+    meant = [line for line in summary.other_lines if _MEANT.match(line)]
+    if figures.transactions_processed and (average := summary.values.get("average")):
+        meant += [f"latency average = {average}"] if figures.latency_average_ms is None else []
+    if meant:
+        yield Problem("unreadable_figure", f"A figure cannot be read: {meant[0][:80]!r}")
     if summary.cut_line is not None:
         message = f"The last line may have been cut and was left out: {summary.cut_line[:80]!r}"
         yield Problem("cut_line", message, note=True)
@@ -143,6 +153,17 @@ def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterat
     if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
         message = f"The run took {elapsed:.1f} s instead of {duration:g} s."
         yield Problem("overran", message, note=True)
+
+
+def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
+    """Without a rate, whose lag counts, a client's transactions cannot overlap."""
+    clients, latency = settings.clients, figures.latency_average_ms
+    tps = figures.tps_including_connections or figures.tps
+    if not clients or not tps or not latency or figures.schedule_lag_average_ms is not None:
+        return
+    if latency / 1000 * tps > clients * _MOST_IN_FLIGHT:
+        message = f"{clients} clients cannot run {tps:g} transactions/s of {latency:g} ms each."
+        yield Problem("contradiction", message)
 
 
 def _covered_seconds(figures: Figures) -> float | None:

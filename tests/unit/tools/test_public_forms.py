@@ -206,6 +206,31 @@ def test_a_public_form_is_refused_by_its_cause(tool, text, word):
     assert word in repr(answer)
 
 
+PGBENCH_RUN = (
+    "scaling factor: 1\nnumber of clients: 10\nnumber of threads: 1\nduration: 60 s\n"
+    "number of transactions actually processed: 52003\nlatency average = 11.538 ms\n"
+    "initial connection time = 20.5 ms\ntps = 866.712345 (without initial connection time)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "old", "new"),
+    [
+        ("unreadable_figure", "11.538 ms", "-nan ms"),
+        ("unreadable_figure", "= 20.5", "= 20,5"),
+        ("contradiction", "11.538", "1153.8"),
+        ("ended_early", "52003", "520"),
+    ],
+)
+def test_a_run_of_pgbench_that_contradicts_itself_is_not_finished(code, old, new):
+    assert answer_to("pgbench", PGBENCH_RUN).status == "finished"
+
+    read = answer_to("pgbench", PGBENCH_RUN.replace(old, new))
+
+    assert read.status != "finished"
+    assert code in {reason.code for reason in read.reasons}
+
+
 def answer_to(tool, text):
     try:
         return reader.read(registry.find(tool), {"stdout": text})
