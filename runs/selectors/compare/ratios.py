@@ -15,6 +15,7 @@ from runs.analysis.inference import PROVEN, Inference
 from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
+from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.campaigns.grids import Measured
 from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
@@ -127,7 +128,9 @@ class Tables:
             return rows
         newest = next((row.head_label for row in reversed(rows) if row.subject == VERSION), "")
         ends = [row for row in rows if row.subject != VERSION or row.head_label == newest]
-        return [*ends, *self.by(STEPS)]
+        # In the order of versions, also where some conditions lack some of them.
+        steps = sorted(self.by(STEPS), key=lambda row: versions.order(row.head_label))
+        return [*ends, *steps]
 
     def _judge(self, subject: str) -> Judge | None:
         # Of uploads other cells of a table's revisions are judged as well.

@@ -40,7 +40,7 @@ class ObservationForm(forms.Form):
         Server.objects.none(), label=gettext_lazy("Server"), to_field_name="slug", empty_label=None
     )
     scenarios = forms.MultipleChoiceField(
-        label=gettext_lazy("Observed"), widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Scenarios"), widget=forms.CheckboxSelectMultiple
     )
     versions = forms.MultipleChoiceField(
         label=gettext_lazy("Versions"),
@@ -92,7 +92,7 @@ class ObservationForm(forms.Form):
         help_text=gettext_lazy("Outside of these hours it pauses, and goes on the next night."),
     )
     night_until = forms.TimeField(
-        label=gettext_lazy("Until"),
+        label=gettext_lazy("Only until"),
         required=False,
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
     )

@@ -267,6 +267,16 @@ def test_a_version_that_does_not_start_is_named_with_its_reason(server):
     assert not any("9.6.24" in each for each in part.sentences)
 
 
+def test_steps_are_told_in_the_order_of_versions_whatever_each_condition_has(server):
+    made = observations.create(plan=plan(server, designs=[design()]))
+    edition = observations.begin(observation=made, label="2026")
+    finish(edition, {"9.6.24": 0.8, "17.6": 1.0, "18.4": 1.1})
+    first = {"cell__version": "9.6.24", "cell__levels__clients": 1}
+    CellSummary.objects.filter(**first).delete()
+    (part,) = editions.parts(edition)
+    assert [each.split()[1] for each in part.decided] == ["17.6", "18.4"]
+
+
 def test_a_night_that_ends_in_a_round_is_told(server):
     made = observations.create(plan=plan(server, designs=[design()]))
     edition = observations.begin(observation=made, label="2026")
