@@ -26,6 +26,7 @@ _SETTINGS = re.compile(
     r"|Beginning rampup time of (?P<rampup>[0-9]{1,9}) minutes"
     r"|Timing test period of (?P<minutes>[0-9]{1,9}) in minutes"
     r"|HammerDB CLI v(?P<version>[0-9.]{1,20})"
+    r"|DBVersion:(?P<release>[0-9]{1,3}(?:\.[0-9]{1,3}){0,2})"
     r"|Benchmark Run jobid=(?P<jobid>[0-9A-F]{8,40})"
 )
 _FAILED_USER = re.compile(r"(?P<user>[0-9]{1,9}):FINISHED FAILED")
@@ -45,7 +46,7 @@ _SILENT = re.compile(
     r"|Vuser [0-9]+ created.*|[0-9]+ Virtual Users Created.*|vudestroy success|Taking .*|\+[-+]*"
     r"|Timestamp [0-9]+ @ .*|Copyright .*|Type \"help\".*|Initialized .*"
     r"|Changed .*|Value .*|Database set .*|Script .*|The xml is .*"
-    r"|Hammerdb Log @ .*|(?:Checkpoint|Vacuum) .*|[0-9]+"
+    r"|Hammerdb Log @ .*|(?:Checkpoint|Vacuum|Transaction Counter|Logging activated) .*|[0-9]+"
     r"|Initializing xtprof time profiler|Gathering timing data .*|Calculating timings\.\.\."
     r"|Writing timing data to .*|Benchmark set to .*"
     r"|TRANSACTION RESPONSE TIMES|TRANSACTION COUNT|HAMMERDB RESULT"

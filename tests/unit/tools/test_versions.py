@@ -28,6 +28,7 @@ VERSIONS = [
         "2025_tpcc.summary.json",
         {"goodput": 232.0162302455431, "latency_p99": 69.49, "latency_average": 8.52},
     ),
+    ("hammerdb", "6.0_timed.log", {"nopm": 12557, "tpm": 28709}),
     ("pg_test_timing", "9.2.txt", {"clock_read_time": 41.27}),
     ("pg_test_timing", "18.txt", {"clock_read_time": 85.07}),
     (
