@@ -33,6 +33,8 @@ SMALL_TABLE = 64
 # index has a page for where all rows of a table page are visible.
 SLACK = 10
 SLACK_BYTES = 3_000
+# The rows of a page, whose campaigns, cells and servers may be looked up where all were read.
+ROWS_SEARCHED = 30
 TENFOLD, MOST_FURTHER = 10, 3
 
 _DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
@@ -44,6 +46,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
+    "runs.selectors.compare.candidates.MOST_CELLS": 100,
     "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.histories.histories.WINDOW": 10,
@@ -77,9 +80,11 @@ class Cost:
 
         `times` as much of what it answers is there. An index of ten times as many rows has at most
         one more level, so each search may read one more buffer; and where small tables were read
-        whole, the larger ones may be searched, so each search may read the row as well.
+        whole, the larger ones may be searched, so each search may read the row as well. A request
+        that searches many times as often grows.
         """
-        searched = larger.searches * (2 if self.small else 1)
+        searched = min(larger.searches, 2 * self.searches + 4 * self.small + ROWS_SEARCHED)
+        searched *= 2 if self.small else 1
         most = MOST_GROWTH * times * self.buffers + searched + larger.small + SLACK
         return larger.statements <= self.statements and larger.buffers <= most
 
