@@ -21,10 +21,12 @@ _WORK = 1_000_000  # characters that are looked at in frames, except of a text t
 _FEWEST_LINES = 3
 _STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
 _TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
-_ENDS = re.compile(r"(?:\"\},?|[\"'],?|\s*\||\$|<br ?/?>)\Z")
+_ENDS = re.compile(r"(?:\"\},?|[\"'],?|\||\$|<br ?/?>)\Z")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)")
-_LITERAL = re.compile(r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'""")
+_LITERAL = re.compile(  # one that is not closed goes to the end
+    r""""(?:[^"\\]|\\[\s\S])*+(?:"|\\?\Z)|'(?:[^'\\]|\\[\s\S])*+(?:'|\\?\Z)"""
+)
 _ASSIGNED = re.compile(r"\A[^\n\"']{0,80}[\"']")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>|<![^<>]{0,300}>")
 _PRE = re.compile(r"<pre\b[^<>]{0,300}>(.*?)</pre>", re.DOTALL | re.IGNORECASE)
@@ -108,7 +110,8 @@ def _literals(text: str) -> Iterator[str]:
 
 
 def _unquoted(text: str) -> str:
-    return _unescaped(text[1:-1]) if _LITERAL.fullmatch(text) else text
+    is_literal = _LITERAL.fullmatch(text) and text[-1] == text[0] and len(text) > 1
+    return _unescaped(text[1:-1]) if is_literal else text
 
 
 def _unescaped(text: str) -> str:
@@ -177,7 +180,7 @@ def _prefixes(lines: list[str]) -> list[re.Pattern[str]]:
             found += [(count, "".join(shape) + f" {{{width}}}") for width in reversed(widths)]
         elif not kind.isalnum():
             found.append((count, "".join(shape) + re.escape(kind)))
-        shape.append({" ": " +", "0": "[0-9]+"}.get(kind, re.escape(kind)))
+        shape.append({" ": " {1,80}+", "0": "[0-9]{1,40}+"}.get(kind, re.escape(kind)))
     likeliest = sorted(enumerate(found), key=lambda each: (-each[1][0], -each[0]))
     return [re.compile(pattern) for _place, (_count, pattern) in likeliest]
 

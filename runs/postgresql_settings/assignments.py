@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from runs.postgresql_settings.catalogue import existence
 from runs.postgresql_settings.command_lines import Pasted
 
-_VALUE = r"""'[^'\n]*+'|"[^"\n]*+"|[^\s"',;{}\[\]()/\\]++"""
+_VALUE = r"""'[^'\n]{0,500}+'|"[^"\n]{0,500}+"|[^\s"',;{}\[\]()/\\]{1,200}+"""
 _ASSIGNED = re.compile(
     r"""(?<!\w)(?P<name>[A-Za-z_]\w{2,80}+)["']?\]?\s{0,40}+"""
     rf"(?:=>|[:=]|(?i:to\s))\s{{0,40}}+(?:value\s{{0,9}}=>\s{{0,9}})?(?=(?P<value>{_VALUE}))"
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z_]\w{2,80}+")
 _COMMENT = re.compile(r"(?:\A|\s)(?:#|--|//) .*+")
 _PREFIX = re.compile(r"\A(?:postgres(?:ql)?|pg)_", re.IGNORECASE)
 # How a line of another language ends that begins as one of postgresql.conf.
-_ENDS = re.compile(r"\s*+[;,]\s*+(?:#.*+)?")
+_ENDS = re.compile(r"\s{0,40}+[;,]\s{0,40}+(?:#.*+)?")
 
 
 def entries(lines: Sequence[str], faulty: Sequence[int]) -> list[Pasted] | None:

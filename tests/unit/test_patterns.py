@@ -11,6 +11,7 @@ from tests.patterns import Found
 
 # Calls whose pattern is a variable, and all of its values; compiled ones are found as objects.
 VARIABLE = {
+    "runs/enclosed.py": ["bench {1,80}+:[0-9]{1,40}+ {1}"],  # of what lines begin with
     "runs/scenarios/definition.py": [
         form
         for scenario in registry.every()
