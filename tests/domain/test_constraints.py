@@ -248,12 +248,12 @@ def test_the_first_campaign_takes_two_minutes_or_as_long_as_is_asked(monkeypatch
         Campaign.objects.all().delete()
         Command(stdout=StringIO())._queue_first_campaign(server)
         queued = Campaign.objects.values_list("parameters__duration", Count("runs"))
-        assert list(queued) == ([] if seconds is None else [(seconds, 18)])
+        assert list(queued) == ([] if seconds is None else [(seconds, 12)])
 
     monkeypatch.delenv("BENCHLAB_FIRST_RUN_SECONDS")
     monkeypatch.setenv("BENCHLAB_FIRST_REPEATS", "1")
     Command(stdout=StringIO())._queue_first_campaign(server)
-    assert Campaign.objects.get().runs.count() == 6
+    assert Campaign.objects.get().runs.count() == 4
 
 
 def test_static_files_are_collected_when_they_have_changed_or_are_gone(settings, tmp_path):
