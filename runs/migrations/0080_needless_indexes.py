@@ -4,9 +4,17 @@ Lists and filters have others that begin alike.
 """
 
 import django.db.models.deletion
+from django.contrib.postgres.operations import RemoveIndexConcurrently
 from django.db import migrations, models
+from django.db.migrations.operations import RunSQL, SeparateDatabaseAndState
 
 from benchlab.gentle_migrations import InSteps, in_steps
+
+
+def without_index(model, name, field, *indexes):
+    """The field as it is now; its indexes, by Django's names, go without a lock that others await."""
+    gone = [RunSQL(f"DROP INDEX CONCURRENTLY IF EXISTS {each}", RunSQL.noop) for each in indexes]
+    return SeparateDatabaseAndState(gone, [migrations.AlterField(model, name, field)])
 
 
 class Migration(InSteps):
@@ -30,30 +38,30 @@ class Migration(InSteps):
                 model_name="campaign",
                 name="campaign_by_scenario",
             ),
-            migrations.RemoveIndex(
-                model_name="run",
-                name="run_by_campaign_queued",
-            ),
-            migrations.AlterField(
-                model_name="artifact",
-                name="sha256",
-                field=models.CharField(max_length=64),
+            RemoveIndexConcurrently("run", "run_by_campaign_queued"),
+            without_index(
+                "artifact",
+                "sha256",
+                models.CharField(max_length=64),
+                "runs_artifact_sha256_c773c54d",
+                "runs_artifact_sha256_c773c54d_like",
             ),
             migrations.AlterField(
                 model_name="campaign",
                 name="reproduces",
                 field=models.SlugField(blank=True, db_index=False, max_length=120),
             ),
-            migrations.AlterField(
-                model_name="cell",
-                name="workload_version",
-                field=models.ForeignKey(
+            without_index(
+                "cell",
+                "workload_version",
+                models.ForeignKey(
                     db_index=False,
                     null=True,
                     on_delete=django.db.models.deletion.PROTECT,
                     related_name="cells",
                     to="runs.workloadversion",
                 ),
+                "runs_cell_workload_version_id_cb1cb38f",
             ),
             migrations.AlterField(
                 model_name="revision",
@@ -65,25 +73,27 @@ class Migration(InSteps):
                     to="runs.project",
                 ),
             ),
-            migrations.AlterField(
-                model_name="run",
-                name="cluster",
-                field=models.ForeignKey(
+            without_index(
+                "run",
+                "cluster",
+                models.ForeignKey(
                     db_index=False,
                     null=True,
                     on_delete=django.db.models.deletion.SET_NULL,
                     to="runs.preparedcluster",
                 ),
+                "runs_run_cluster_id_d2d52236",
             ),
-            migrations.AlterField(
-                model_name="run",
-                name="environment",
-                field=models.ForeignKey(
+            without_index(
+                "run",
+                "environment",
+                models.ForeignKey(
                     db_index=False,
                     null=True,
                     on_delete=django.db.models.deletion.PROTECT,
                     to="runs.environment",
                 ),
+                "runs_run_environment_id_d21696ec",
             ),
             migrations.AlterField(
                 model_name="upload",

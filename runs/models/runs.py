@@ -169,6 +169,7 @@ class Run(models.Model):
         ]
         indexes = [
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
+            # Its first is the newest upload of a campaign, which is queried every few seconds.
             models.Index(fields=["campaign", "-id"], name="run_by_campaign"),
             # Of a campaign that may be long, what few of its runs have, and many of others.
             models.Index(

@@ -54,7 +54,7 @@ def _is_other_language(lines: Sequence[str], faulty: Sequence[int]) -> bool:
     matches = [(lines[n - 1].strip(), _ASSIGNED.match(lines[n - 1].strip())) for n in wrong]
     if not all(found and _ENDS.fullmatch(line, found.end("value")) for line, found in matches):
         return False
-    return not wrong or len(wrong) > len(own) / 2
+    return len(wrong) > len(own) / 2 or not own
 
 
 def _begins_with_setting(line: str) -> bool:

@@ -15,7 +15,10 @@ from tests.instance.conftest import REPOSITORY, environment, new_token
 
 pytestmark = pytest.mark.instance
 
-GUIDES = ("docs/api.md", "docs/reports.md", "docs/export-format.md", "docs/scaling.md")
+GUIDES = (
+    *("docs/api.md", "docs/reports.md", "docs/export-format.md"),
+    pytest.param("docs/scaling.md", marks=pytest.mark.slow),  # exports all there is, twice
+)
 PLACE = "http://localhost:8000"
 SHOWN = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # What the guides begin with a word of their own: what it stands for, and where it is executed.

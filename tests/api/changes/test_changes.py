@@ -680,7 +680,7 @@ def test_the_look_is_by_the_index_of_the_newest_upload(expected):
         cursor.execute(f"EXPLAIN {asked[0]['sql']}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
 
-    assert "run_by_campaign_queued" in plan
+    assert "Index Scan using run_by_campaign on runs_run" in plan
     assert "Limit" in plan
 
 

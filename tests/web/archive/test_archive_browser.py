@@ -63,7 +63,7 @@ def test_the_archive_is_filtered_and_searched_while_one_types(page, live_server)
     expect(page.locator("#shelves a[href='/campaigns/wg1-2017-8-8/']")).to_be_visible()
     expect(page).to_have_url(re.compile("theme=replication"))
 
-    page.get_by_label("Search").fill("asynchronous mixed")
+    page.get_by_label("Search", exact=True).fill("asynchronous mixed")
     expect(page.locator("#shelves tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Three standbys").click()
     expect(page.locator("h1")).to_contain_text("Three standbys")

@@ -83,7 +83,7 @@ def test_the_comparison_follows_each_choice_and_so_does_the_address(page, live_s
 
 def test_a_series_is_searched_for_and_added(page, live_server, lab):
     page.goto(f"{live_server.url}/compare/")
-    page.get_by_label("Search").first.fill("streaming")
+    page.get_by_label("Search", exact=True).first.fill("streaming")
     expect(page.locator("#candidates .list__title")).to_have_count(1)
     page.get_by_role("link", name="+ PostgreSQL 18.4").click()
 
