@@ -153,11 +153,14 @@ def _part(rows: Sequence[Inference], number: int, together: Inference | None) ->
     is_everywhere = len(rows) == number
     if together is not None and together.verdict == verdict:
         if is_everywhere:
-            return size(together), _("on average, in all %(number)d conditions") % told
+            text = _("on average, in all %(number)d conditions")
+            both = _("on average, in both conditions")
+            return size(together), both if number == 2 else text % told
         text = _("on average, proven in %(count)d of %(number)d conditions")
         return size(together), text % told
     if is_everywhere:
-        return size_of_all(rows), _("in all %(number)d conditions") % told
+        text = _("in all %(number)d conditions")
+        return size_of_all(rows), _("in both conditions") if number == 2 else text % told
     return size_of_all(rows), _("in %(count)d of %(number)d conditions") % told
 
 
@@ -181,7 +184,9 @@ def _without_difference(
     told = names | {"number": number}
     if set(rows) == {"same"}:
         text = _("%(head)s and %(base)s are the same, %(size)s.")
-        if number > 1:
+        if number == 2:
+            text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
+        elif number > 2:
             text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
         return text % (told | {"size": size_of_all(rows["same"])})
     unusable = [each for of in rows.values() for each in of if _is_unusable(each)]

@@ -120,6 +120,21 @@ def test_the_report_has_the_sections_of_the_yearly_reports(client, edition):
     assert "図 1" in text
 
 
+@pytest.mark.browser
+def test_the_report_is_printed_whole_on_paper(client, edition, chromium):
+    address = reverse("observation-report", args=[edition.observation.slug])
+    text = client.get(address, {"edition": "2026", "lang": "ja", "format": "html"}).content.decode()
+    with chromium.new_page(viewport={"width": 794, "height": 1123}) as page:
+        page.set_content(text)
+        page.emulate_media(media="print")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 794
+        breaks = "each => each.map((one) => getComputedStyle(one).breakInside)"
+        assert set(page.locator("figure").evaluate_all(breaks)) == {"avoid"}
+        printed = page.pdf(format="A4")
+    assert printed.startswith(b"%PDF-")
+    assert 2 <= len(re.findall(rb"/Type /Page\b", printed)) <= 12
+
+
 def test_the_report_says_of_each_condition_which_runs_are_in_doubt_and_why(client, edition):
     campaign = edition.campaigns.get()
     (cell, *_others) = campaign.cells.filter(version="17.6")

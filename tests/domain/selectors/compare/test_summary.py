@@ -42,7 +42,7 @@ CASES = [
     (
         [row("same", 0.99, 1.02)] * 2,
         None,
-        "18 and 16 are the same in all 2 conditions, within 2.0 %.",
+        "18 and 16 are the same in both conditions, within 2.0 %.",
     ),
     (
         [row("undecided", 0.95, 1.05)] * 2,

@@ -1,5 +1,6 @@
 """Observations: making one, its editions, nights, and what the anchor says of the machine."""
 
+import re
 from datetime import UTC, datetime, time, timedelta
 
 import pytest
@@ -297,7 +298,7 @@ def test_an_edition_of_two_versions_says_each_condition_once(server):
     edition = observations.begin(observation=made)
     finish(edition, {"17.6": 1.0, "18.4": 1.1})
     (part,) = editions.parts(edition)
-    assert "in all 2 conditions" in part.total
+    assert "in both conditions" in part.total
     assert part.sentences == [part.total]
 
 
@@ -366,7 +367,8 @@ def test_reproducing_an_own_publication_gives_its_own_design(built, settings, tm
     CellSummary.objects.filter(cell__campaign=repeated).delete()
     factories.finish_all(repeated, gain={"9.6.24": 0.4, "17.6": 0.5, "18.3": 0.5})
     assert "1 of 2 steps" in agreement(published, repeated)
-    assert "17 → 18: 0.909 times" in agreement(published, repeated)
+    # The third digit is the order's, which is drawn.
+    assert re.search(r"17 → 18: 0\.9[01]\d times", agreement(published, repeated))
 
 
 def test_a_publication_says_each_value_and_each_sentence(edition, tmp_path):
