@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from django.db.models import Model
+from django.db.models import BigIntegerField, Model
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 from rest_framework.views import APIView
 
-LARGEST_ID = 2**63 - 1
 # Maximum digits of a parameter, including leading zeros.
 LONGEST = 19
 
@@ -36,7 +35,7 @@ class KeysetPagination(BasePagination):
         """The page that the request asks for. Raises ValidationError for a bad parameter."""
         self.request = request
         size = self._number(self.size_param, self.maximum) or self.page_size
-        cursor = self._number(self.cursor_param, LARGEST_ID)
+        cursor = self._number(self.cursor_param, BigIntegerField.MAX_BIGINT)
         if cursor is not None:
             queryset = self.after(queryset, cursor)
         # One row more than requested shows whether there is another page.

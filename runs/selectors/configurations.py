@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import BigIntegerField, Count, Exists, OuterRef, Q, QuerySet
 
 from runs.models import (
     Campaign,
@@ -131,7 +131,6 @@ def _mentions(word: str) -> Q:
 
 
 KINDS = ("run", "cell", "campaign", "configuration")
-LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,12 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
         return _configuration(reference, key, to)
     if kind == "campaign":
         return _campaign(reference, key, to)
-    if kind in {"run", "cell"} and key.isascii() and key.isdigit() and int(key) <= LARGEST_ID:
+    if (
+        kind in {"run", "cell"}
+        and key.isascii()
+        and key.isdigit()
+        and int(key) <= BigIntegerField.MAX_BIGINT
+    ):
         return _run(reference, int(key), to) if kind == "run" else _cell(reference, int(key), to)
     raise UnknownReference(reference)
 

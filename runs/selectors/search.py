@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import BigIntegerField, Q, QuerySet
 
 from runs.models import Observation, Run, Server, Source, Workload
 from runs.selectors import configurations
@@ -15,7 +15,6 @@ from runs.selectors.compare import candidates
 from runs.selectors.servers import hardware
 
 MOST, MOST_WORDS = 8, 6
-LARGEST_KEY = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def everywhere(words: str, *, to: Reader) -> list[Group]:
 def _groups(words: str, to: Reader) -> Iterable[Group]:
     # "548", "#548", "run 548"
     number = words.strip().lower().removeprefix("run").strip().removeprefix("#")
-    if number.isdecimal() and len(number) < 20 and int(number) <= LARGEST_KEY:
+    if number.isdecimal() and len(number) < 20 and int(number) <= BigIntegerField.MAX_BIGINT:
         runs = projects.visible(Run.objects.select_related("campaign", "cell"), to=to)
         yield _group("run", runs.filter(pk=int(number)))
     yield _group("campaign", candidates.campaigns(words, reader=to, number=MOST + 1))

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db.models import BigIntegerField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -29,7 +30,6 @@ from runs.web import pages
 
 ROWS = 50
 NEWEST = 5
-LARGEST_ID = 2**63 - 1
 WHICH = (
     ("new", gettext_lazy("new"), (Change.Decision.OPEN,)),
     ("confirmed", gettext_lazy("confirmed"), (Change.Decision.CONFIRMED,)),
@@ -60,7 +60,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
     decided = Change.objects.filter(decision__in=names[which])
     given = request.GET.get("before", "")
     is_later = given.isascii() and given.isdigit()
-    before = min(int(given[:20]), LARGEST_ID) if is_later else None
+    before = min(int(given[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
     found = causes.page(decided, number=ROWS, before=before, to=request.user)
     context = {
         "section": "campaigns",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference.jobs import LEAST_POINTS
@@ -20,7 +20,6 @@ from runs.selectors.histories.revisions import UnknownRevision
 MOST_CELLS = 500
 # The points of a branch that are one baseline.
 POINTS = 10
-LARGEST_ID = 2**63 - 1
 
 
 class BadSide(ValueError):
@@ -215,7 +214,9 @@ def _revision_side(text: str, found: Revision, within: Campaign, parameter: str)
 
 def _of_run(parameter: str, text: str, key: int, reader: Reader) -> Side:
     """The cell of the run: all repeats made under its conditions."""
-    shown = projects.visible(Run.objects.all(), to=reader).filter(pk=min(key, LARGEST_ID))
+    shown = projects.visible(Run.objects.all(), to=reader).filter(
+        pk=min(key, BigIntegerField.MAX_BIGINT)
+    )
     run = shown.select_related("campaign__scenario", "campaign__project", "cell__revision").first()
     if run is None:
         message = _("There is no run %(id)s.") % {"id": key}

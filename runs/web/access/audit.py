@@ -4,6 +4,7 @@ from typing import cast
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import BigIntegerField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +25,7 @@ class AuditForm(forms.Form):
     subject = forms.CharField(label=_("What"), max_length=300, required=False)
     project = forms.CharField(label=_("Project"), max_length=80, required=False)
     before = forms.IntegerField(
-        required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput
+        required=False, min_value=1, max_value=BigIntegerField.MAX_BIGINT, widget=forms.HiddenInput
     )
 
 
