@@ -5,7 +5,7 @@
 Starts a complete instance with default settings, and an OpenSSH server as its
 target, and queues one campaign (fixed-point read, one client). Of each run it takes the seconds
 from the event `claimed` to the event `finished`, and takes away the time in which at least one of
-the scenario's own steps was at work (`runner.OWN_STEPS`, from the commands' `started_at` and
+the scenario's own steps was at work (`OWN_STEPS`, from the commands' `started_at` and
 `finished_at`; parallel steps count once). All the rest is counted as BenchLab's: the
 connection, folders, probing, monitors, collecting, storing, cleaning, and every write to the
 results database in between. Beyond all steps: the same without the short steps that BenchLab adds
@@ -28,10 +28,13 @@ from pathlib import Path
 
 from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
-from benchmarks.runner import OWN_STEPS
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
+# Steps that anybody who measures by hand would take as well.
+OWN_STEPS = frozenset(
+    ("initdb", "load", "checkpoint-after-load", "prewarm", "pgbench", "start", "stop")
+)
 SECONDS_BETWEEN_LOOKS = 2.0
 # It lasts as long as the load, and some time before and after it.
 IN_THE_BACKGROUND = "monitor"
