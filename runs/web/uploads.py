@@ -23,7 +23,7 @@ from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 from runs.services.uploads import importing, version_level
-from runs.services.uploads.workload_split import with_workload
+from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
 from runs.tools.output import text_of

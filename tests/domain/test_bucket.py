@@ -40,7 +40,6 @@ KEY = f"{DIGEST[:2]}/{DIGEST}.gz"
 
 COMMANDS = {
     "verify": ["--files"],
-    "prune_artifacts": ["--older-than", "1"],
     "retain": [],
     "export_project": ["secret"],
 }

@@ -141,8 +141,6 @@ SENTENCES = {
     "manage.py partitions": (PARTITIONS, '"partitions")'),
     "manage.py partitions --drop": (PARTITIONS, '"--drop")'),
     "manage.py partitions --make": (PARTITIONS, '"--make"'),
-    "manage.py prune_artifacts": (ARTIFACTS, "prune_artifacts"),
-    "manage.py prune_artifacts --older-than 365": (ARTIFACTS, "prune_artifacts"),
     "manage.py recount_runs": ("tests/api/runs/test_runs.py", "recount_runs"),
     "manage.py retain": (RETENTION, '"retain"'),
     "manage.py retain --remove": (RETENTION, "--remove"),

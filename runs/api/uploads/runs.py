@@ -28,7 +28,7 @@ from runs.selectors.archive import versions
 from runs.selectors.servers import servers
 from runs.services.uploads import GivenRun, version_level
 from runs.services.uploads.uploaded_run import Status
-from runs.services.uploads.workload_split import NAMES, with_workload
+from runs.services.uploads.workload_levels import NAMES, with_workload
 
 T = TypeVar("T")
 FIELDS = frozenset(

@@ -273,7 +273,7 @@ def disk() -> Outcome:
     """Whether the folder of artifacts is writable and has room."""
     folder = existing(Path(settings.ARTIFACTS_DIR))
     remedy = _(
-        "Free space there, for example with manage.py prune_artifacts, or enlarge the volume."
+        "Free space there, for example with manage.py retain --remove, or enlarge the volume."
     )
     try:
         usage = shutil.disk_usage(folder)

@@ -18,7 +18,7 @@ from runs.services.database import perform
 from runs.services.exchange.files import Files
 from runs.services.exchange.reading import contradicted, refused
 from runs.services.exchange.references import Known
-from runs.services.uploads import workload_split
+from runs.services.uploads import workload_levels
 from runs.services.uploads.campaigns import own_slugs
 
 # The order in which rows may refer to one another.
@@ -142,7 +142,7 @@ class Results:
         summaries.refresh_all(cell_ids=sorted(self.to_summarise))
         perform([seals.requesting(runs=self.to_seal)] if self.to_seal else [])
         for campaign_id in sorted(self.to_note):
-            workload_split.note_levels(campaign_id=campaign_id)
+            workload_levels.note_levels(campaign_id=campaign_id)
         self.to_note.clear()
         self.to_summarise.clear()
         self.to_seal.clear()

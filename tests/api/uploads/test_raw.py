@@ -9,9 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import Sum
 from django.utils import timezone
 
-from runs.management.commands.part_uploads import Command
 from runs.models import Campaign, Cell, CellSummary, Metric, Run, Scenario, Token, Upload
-from runs.services.campaigns import summaries
 from tests import factories
 from tests.api.upload_bodies import run
 from tests.unit.tools.pgbench.samples import all_samples, sample
@@ -368,39 +366,6 @@ def test_packaged_versions_are_understood(post_raw):
 
     assert {each.server_version for each in Run.objects.all()} == {"18.6"}
     assert Cell.objects.count() == 1
-
-
-def test_uploads_of_before_are_parted_by_what_they_say(post_raw):
-    for number, text in enumerate((SIMPLE.stdout, PREPARED, SIMPLE.stdout)):
-        post_raw(text, round=number)
-    simple, prepared = Cell.objects.order_by("pk")
-    # As an older BenchLab stored them: all in one cell, tries among the levels.
-    Run.objects.filter(cell=prepared).update(cell=simple, repeat=3)
-    prepared.delete()
-    simple.levels |= {"maximum_tries": 1}
-    simple.workload, simple.key = {}, "old"
-    simple.save()
-    summaries.refresh(cell_id=simple.pk)
-    noted = Campaign.objects.get().factors
-    assert noted["query_mode"] == ["prepared"]
-    Campaign.objects.update(factors={name: noted[name] for name in noted if name != "query_mode"})
-
-    Command().handle()
-    Command().handle()
-
-    found = {cell.levels.get("query_mode", ""): cell for cell in Cell.objects.all()}
-    assert {name: cell.runs.count() for name, cell in found.items()} == {"": 2, "prepared": 1}
-    counted = CellSummary.objects.filter(metric__name="tps")
-    assert {row.cell_id: row.n for row in counted} == {
-        found[""].pk: 2, found["prepared"].pk: 1,
-    }  # fmt: skip
-    assert "maximum_tries" not in found[""].levels
-    assert Campaign.objects.get().factors["query_mode"] == ["prepared"]
-    assert [post_raw(text).json()["repeat"] for text in (SIMPLE.stdout, PREPARED)] == [
-        3,
-        2,
-    ]
-    assert Campaign.objects.get().cells.count() == 2
 
 
 # Uploads at their limits: what is too much, or comes from who may not, leaves nothing behind.
