@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.utils import timezone
 
+from runs import tasks
 from runs.models import (
     Campaign,
     CellSummary,
@@ -133,6 +134,11 @@ def build(runs: int) -> None:
         cursor.execute(COUNT_RUNS)
         cursor.execute("SET session_replication_role = origin")
         cursor.execute("VACUUM (ANALYZE)")
+
+
+def judge_wide() -> None:
+    """Keep the verdicts of the widest campaign, as control does."""
+    tasks.judge_campaign(Campaign.objects.get(slug="huge").pk, "")
 
 
 def at_work(slug: str) -> Callable[[], None]:

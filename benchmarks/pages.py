@@ -128,6 +128,7 @@ def main() -> None:
         _fill(options.runs)
         from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
 
+        big_database.judge_wide()
         change = big_database.at_work(options.finishing) if options.finishing else _nothing
         if options.at_work:
             big_database.at_work(options.at_work)()

@@ -13,12 +13,12 @@ from django.db import connection
 
 from runs import dispatch
 from runs.services import seals
-from runs.services.campaigns import bisections
+from runs.services.campaigns import bisections, wide
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.observations import nights
 from runs.services.operations import partitions, signs
-from runs.services.runs import artifacts, certificates, supervision, transitions
+from runs.services.runs import artifacts, certificates, supervision
 from runs.services.runs.supervision import held_here
 from runs.services.servers import builds
 
@@ -99,7 +99,7 @@ def supervise() -> None:
 
 
 DUTIES: tuple[Callable[[], object], ...] = (
-    transitions.add_up_counts,
+    wide.look,
     watchdog.look,
     bisections.go_on,
     builds.wake,

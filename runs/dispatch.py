@@ -26,6 +26,7 @@ RUNS = "runs"
 
 EXECUTE_NEXT = "runs.execute_next"
 FIND_CHANGES = "runs.find_changes"
+JUDGE_CAMPAIGN = "runs.judge_campaign"
 DELIVER = "runs.deliver"
 SEND_MAILS = "runs.send_mails"
 SEAL = "runs.seal"
@@ -59,6 +60,11 @@ def wake(server_id: int) -> None:
 def find_changes(campaign_id: int) -> None:
     """Once this transaction is committed, let a worker look at a campaign's histories."""
     transaction.on_commit(partial(_send_seldom, FIND_CHANGES, campaign_id))
+
+
+def judge_campaign(campaign_id: int, asked: str = "") -> None:
+    """Let control make what the page of a wide campaign says of verdicts, `asked` as there."""
+    _send(JUDGE_CAMPAIGN, campaign_id, asked)
 
 
 def deliver(delivery_id: int) -> None:

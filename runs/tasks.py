@@ -53,6 +53,14 @@ def find_changes(campaign_id: int) -> None:
     changes.find(campaign_id=campaign_id)
 
 
+@shared_task(name=dispatch.JUDGE_CAMPAIGN)
+def judge_campaign(campaign_id: int, asked: str) -> None:
+    """Make what the page of a wide campaign says of verdicts."""
+    from runs.web.campaigns import verdicts  # noqa: PLC0415 - no other task needs the pages
+
+    verdicts.judge(campaign_id, asked)
+
+
 @shared_task(name=dispatch.DELIVER)
 def deliver(delivery_id: int) -> None:
     """Send a report to a webhook."""

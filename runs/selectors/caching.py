@@ -7,7 +7,7 @@ reader may see is decided before; keys have the campaigns' own keys.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -24,13 +24,15 @@ from runs.models import CacheVersion
 T = TypeVar("T")
 
 KEEP_SECONDS = 3600
-# An answer that takes a processor for so long, as the verdicts of tens of thousands of cells do, is
-# kept for longer, and made again at most so many times as seldom: a campaign of that size that is
-# at work has a new version every few seconds.
-DEAR_SECONDS, KEEP_DEAR_SECONDS, SELDOM = 2.0, 30 * 24 * 3600, 20
+# What control makes takes seconds. It is kept for a month, and made again at most so many times as
+# seldom: a campaign of that size that is at work has a new version every few seconds.
+KEEP_LATEST_SECONDS, SELDOM = 30 * 24 * 3600, 5
+# Nobody else makes any meanwhile, and nobody asks for it again so soon.
+MAKING_SECONDS, ASKING_SECONDS = 600, 10
 # A silent Redis is not asked again for so long: each request would wait for it.
 AWAY_SECONDS = 5.0
 SHARED = ("machines", "shared")
+LATEST, MAKING = "latest", "answer:making"
 MADE_BY = {".py", ".html", ".mo"}
 
 
@@ -66,26 +68,60 @@ def versions(campaigns: Iterable[int]) -> Versions:
 def answer(key: object, version: str | None, make: Callable[[], T]) -> T:
     """What this release made for this key, language and version, or is made now; always for None.
 
-    One that is dear may be that of a version before, for a minute or two. `key` is told apart by
-    its repr. The answer is text, or whatever else JSON has; lists come back as lists.
+    `key` is told apart by its repr. The answer is text, or whatever else JSON has; lists come back
+    as lists.
     """
     if version is None:
         return make()
-    name, any_version = _name(key, version), _name(key, "any")
+    name = _name(key, version)
     known: T | None = _cached(lambda: cache.get(name))
     if known is not None:
         return known
-    before: tuple[T, float] | None = _cached(lambda: cache.get(any_version))
-    if before is not None and time.time() < before[1]:
-        return before[0]
-    found, seconds = _made(make)
-    is_dear = seconds > DEAR_SECONDS
-    keep = KEEP_DEAR_SECONDS if is_dear else KEEP_SECONDS
-    _cached(lambda: cache.set(name, found, keep))
-    if is_dear:
-        until = time.time() + SELDOM * seconds
-        _cached(lambda: cache.set(any_version, (found, until), keep))
+    found = make()
+    _cached(lambda: cache.set(name, found, KEEP_SECONDS))
     return found
+
+
+@dataclass(frozen=True)
+class Latest:
+    """What control made last for a key, when (seconds since 1970), and whether nothing is newer.
+
+    `value` is None where nothing is kept.
+    """
+
+    value: Any = None
+    made_at: float = 0.0
+    is_current: bool = False
+
+
+def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
+    """What control made last for this key and language; `ask` it where that is not of `version`."""
+    name = _name(key, LATEST)
+    value, of, made_at, _seconds = _cached(lambda: cache.get(name)) or (None, "", 0.0, 0.0)
+    found = Latest(value, made_at, of == version)
+    if not found.is_current and _cached(lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)):
+        ask()
+    return found
+
+
+def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, object]]) -> None:
+    """Make and keep what `latest` gives for a key, unless it is kept, or was made a moment ago.
+
+    What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
+    and has to be asked for again.
+    """
+    _value, of, made_at, seconds = cache.get(_name(key, LATEST)) or (None, "", 0.0, 0.0)
+    is_too_soon = time.time() < made_at + SELDOM * seconds
+    if of == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
+        return
+    try:
+        began = time.thread_time()
+        found = make()
+        told = (version, time.time(), time.thread_time() - began)
+        named = {_name(each, LATEST): (value, *told) for each, value in found.items()}
+        cache.set_many(named, KEEP_LATEST_SECONDS)
+    finally:
+        cache.delete(MAKING)
 
 
 def _name(key: object, version: str) -> str:
@@ -93,24 +129,18 @@ def _name(key: object, version: str) -> str:
     return f"answer:{hashlib.sha256(asked.encode()).hexdigest()}"
 
 
-def _made(make: Callable[[], T]) -> tuple[T, float]:
-    """With the seconds of a processor that it took this thread."""
-    began = time.thread_time()
-    return make(), time.thread_time() - began
-
-
 @lru_cache(maxsize=1)
 def code() -> str:
     """A digest of the files that answers are made by: those of another release are asked by nobody.
 
-    Of names, sizes and times of change, read once in a process.
+    Of names and contents, which web and control share wherever they are; read once in a process.
     """
     digest = hashlib.sha256()
     for folder in ("runs", "templates", "locale"):
         for path in sorted((settings.BASE_DIR / folder).rglob("*")):
             if path.suffix in MADE_BY:
-                found = path.stat()
-                digest.update(f"{path} {found.st_size} {found.st_mtime_ns}\n".encode())
+                digest.update(f"{path.relative_to(settings.BASE_DIR)}\n".encode())
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -27,7 +27,7 @@ from runs.selectors.campaigns import campaigns, sentences
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
-from runs.services.campaigns import repeats
+from runs.services.campaigns import repeats, wide
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
 
 
@@ -114,8 +114,13 @@ class CampaignDetailSerializer(CampaignSerializer):
     cells = serializers.SerializerMethodField()
     summary = serializers.SerializerMethodField()
 
-    def get_summary(self, row: CampaignRow) -> list[str]:
-        """What its page says first: a sentence for each two things that it compares."""
+    def get_summary(self, row: CampaignRow) -> list[str] | None:
+        """What its page says first: a sentence for each two things that it compares.
+
+        Null while control makes those of a campaign of more than 10,000 runs.
+        """
+        if wide.is_wide(row.run_counts) and (latest := wide.latest(row.campaign.pk)):
+            return latest.value[1] if latest.is_current else None
         return sentences.of_campaign(row.campaign)
 
     def get_configurations(self, row: CampaignRow) -> list[str]:

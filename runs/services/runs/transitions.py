@@ -1,6 +1,6 @@
 """The states of a run: the table of transitions, the service that applies it, and its counts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
 from django.conf import settings
@@ -315,6 +315,7 @@ WITH gone AS (
 INSERT INTO runs_runcount (campaign, origin, state, number, is_sum)
 SELECT campaign, origin, state, sum(number), true FROM gone
 GROUP BY campaign, origin, state HAVING sum(number) <> 0
+RETURNING campaign, number
 """
 # One statement has one snapshot: runs that are stored meanwhile are in neither part.
 DRIFT = """
@@ -333,10 +334,18 @@ SELECT campaign, origin, state, number, false FROM ({DRIFT}) AS missing
 
 
 @transaction.atomic
-def add_up_counts() -> None:
-    """Let each campaign with new rows have one for each state. Locks nothing that uploads need."""
+def add_up_counts() -> dict[int, int]:
+    """Let each campaign with new rows have one for each state; how many runs each has by now.
+
+    Locks nothing that uploads need.
+    """
+    found: dict[int, int] = defaultdict(int)
     with connection.cursor() as cursor:
         cursor.execute(ADD_UP)
+        for campaign, number in cursor.fetchall():
+            found[campaign] += number
+    found.pop(0, None)  # which stands for all
+    return found
 
 
 def drift_of_counts() -> int:

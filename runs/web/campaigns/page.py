@@ -4,102 +4,49 @@ import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from datetime import UTC, datetime
 from typing import Any
 
-from django.core.paginator import Page, Paginator
 from django.http import QueryDict
-from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.charts.bars import bars, of_single_points
 from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
-from runs.models.campaigns import Origin
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
 from runs.selectors.archive.chart import as_printed
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
-from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.campaigns import metrics, treatments, waiting
-from runs.selectors.campaigns.campaigns import Grid, Measured, RatioRow
-from runs.selectors.campaigns.factor_names import Words as Named
+from runs.selectors.campaigns import treatments, waiting
+from runs.selectors.campaigns.campaigns import Grid, Measured
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
-from runs.selectors.compare.ratio_pairs import STEPS
-from runs.selectors.compare.ratios import Tables
-from runs.selectors.compare.series_cells import SERVER, VERSION
+from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import builds
+from runs.services.campaigns import wide
 from runs.templatetags.access import may_here
-from runs.templatetags.components import without_indents
 from runs.web.archive import page as published_page
-from runs.web.campaigns import annotations, ratios
-from runs.web.campaigns.heat import MOST_CONDITIONS, HeatTable, heat_table
-
-# The factor that the ratios are about, and the metric that chart and tables show.
-BY, METRIC = "by", "metric"
-TITLES = {VERSION: gettext_lazy("Version"), STEPS: gettext_lazy("Version to version")}
-# Each table's name in the address.
-CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
-SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
-
-
-@dataclass(frozen=True)
-class Part:
-    """A page of a table, with the addresses of the one before and the one after it."""
-
-    name: str
-    rows: list[Any]
-    number: int
-    total: int
-    before: str = ""
-    after: str = ""
-
-    @property
-    def anchor(self) -> str:
-        """The part of the page that the table is in."""
-        return self.name
-
-
-def listed(rows: Any, name: str, given: QueryDict) -> Part:
-    """The page of these rows that the address names, else the first."""
-    return part(Paginator(rows, SIZES[name]).get_page(given.get(name)), name, given)
-
-
-def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
-    """A page that was cut already, with its neighbours; those of the other tables stay."""
-    return Part(
-        name=name,
-        rows=list(page),
-        number=page.number,
-        total=page.paginator.num_pages,
-        before=query(given, **{name: page.previous_page_number()}) if page.has_previous() else "",
-        after=query(given, **{name: page.next_page_number()}) if page.has_next() else "",
-    )
-
-
-def of_ratios(given: QueryDict) -> QueryDict:
-    """What the address says of the ratios: their page is the same whatever cells are shown."""
-    found = QueryDict(mutable=True)
-    found.update({name: str(given[name]) for name in (BY, METRIC, RATIOS) if given.get(name)})
-    return found
-
-
-def query(given: QueryDict, **changed: int | str) -> str:
-    """The query string of the page of each table; empty where each is at its first."""
-    pages = QueryDict(mutable=True)
-    for name in (BY, METRIC, CELLS, *SIZES):
-        if value := changed.get(name) or given.get(name):
-            pages[name] = str(value)
-    return f"?{pages.urlencode()}" if pages else ""
-
+from runs.web.campaigns import annotations, verdicts
+from runs.web.campaigns.parts import (
+    BY,
+    CELLS,
+    METRIC,
+    ORDER,
+    TROUBLED_RUNS,
+    Part,
+    listed,
+    of_ratios,
+    part,
+    query,
+)
+from runs.web.campaigns.verdicts import Found, again, written
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
@@ -109,8 +56,6 @@ MOST_LINES = 24
 ESTIMATE_SECONDS = 30
 # The first runs of a cause are named.
 MOST_OF_A_CAUSE = 5
-# More rounds than these are offered by nobody at once.
-MOST_OFFERED = 20
 # A table of more rows of cells is unfolded by the reader.
 MOST_OPEN_ROWS = 6
 
@@ -183,7 +128,8 @@ def versions_of(campaign: Campaign) -> Versions:
 class Shown:
     """What the live part shows to all readers alike, as HTML where it says nothing else.
 
-    `more_rounds` are offered by a button; None: none.
+    `more_rounds` are offered by a button; None: none. Of a wide campaign verdicts are those of
+    `judged_at`, or there are none so far, while it `awaits_verdicts`.
     """
 
     findings: SafeString
@@ -196,6 +142,8 @@ class Shown:
     cells: SafeString
     can_retry: bool
     measured_again: int
+    awaits_verdicts: bool = False
+    judged_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -230,129 +178,61 @@ def live(
         if is_live
         else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
-        "shown": _shown(campaign, given, versions),
+        "shown": _shown(campaign, given, versions, is_wide=wide.is_wide(standing.counts)),
     }
 
 
-def _shown(campaign: Campaign, given: QueryDict, versions: Versions) -> Shown:
-    found = _Found(campaign, given, versions)
+def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool) -> Shown:
+    found = Found(campaign, given, versions)
     key = (campaign.pk, query(given))
-
-    ratios_given = of_ratios(given)
-
-    def judged() -> tuple[str, str, int | None, bool, str]:
-        written = _written("campaigns/_kept.html#results", _results_of(found, ratios_given))
-        return *_conclusion(found), written
+    table = _table_of(found) if is_wide else of_ratios(given)
+    latest = wide.latest(campaign.pk, query(table)) if is_wide else None
+    if latest is None:
+        asked = wide.key(campaign.pk, query(table))
+        answer = caching.answer(asked, versions.results, lambda: verdicts.judged(found, table)[0])
+    else:
+        answer = latest.value or verdicts.NOT_JUDGED
+    findings, sentences, more, has_history, results = answer
 
     def progress() -> tuple[str, bool, int]:
         return (
-            _written("campaigns/_kept.html#cells", _cells_of(found)),
+            written("campaigns/_kept.html#cells", _cells_of(found)),
             campaign_selectors.can_retry(found.campaign),
             campaign_selectors.measured_again(found.campaign),
         )
 
-    findings, lead, more, has_history, table = caching.answer(
-        ("results", campaign.pk, query(ratios_given)), versions.results, judged
-    )
     figure = caching.html(
         ("figure", key),
         versions.results,
-        lambda: _written("campaigns/_kept.html#figure", _figure_of(found)),
+        lambda: written("campaigns/_kept.html#figure", _figure_of(found)),
     )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
     return Shown(
         findings=SafeString(findings),
-        lead=lead,
+        lead=sentences[0] if sentences else "",
         more_rounds=more,
         has_history=has_history,
         figure=figure,
-        results=SafeString(table),
+        results=SafeString(results),
         cells=SafeString(cells),
         can_retry=can_retry,
         measured_again=measured_again,
+        awaits_verdicts=latest is not None and not latest.is_current,
+        judged_at=datetime.fromtimestamp(latest.made_at, UTC) if latest and latest.value else None,
     )
 
 
-class _Found:
-    """What several parts of a page are made of, read when the first of them is made."""
-
-    def __init__(self, campaign: Campaign, given: QueryDict, versions: Versions = NEVER) -> None:
-        self._campaign, self.given, self._versions = campaign, given, versions
-
-    @cached_property
-    def campaign(self) -> Campaign:
-        """Read after the versions: what is kept under them must not be older."""
-        return again(self._campaign, self._versions)
-
-    @cached_property
-    def metrics(self) -> list[Metric]:
-        """All that the campaign has, those that are used most first. One query."""
-        return list(metrics.of_campaign(self.campaign))
-
-    @cached_property
-    def metric(self) -> Metric | None:
-        """The one that the reader has chosen, else the campaign's first."""
-        chosen = self.given.get(METRIC)
-        found = (
-            next((each for each in self.metrics if each.name == chosen), None) if chosen else None
-        )
-        return found or metrics.primary(self.campaign)
-
-    @cached_property
-    def measured(self) -> Measured:
-        return campaign_selectors.measured(self.campaign, self.metric)
-
-    @cached_property
-    def grid(self) -> Grid:
-        return campaign_selectors.grid(
-            self.campaign, self.metric, page=self.given.get(CELLS, 1), among=self.measured
-        )
-
-    @cached_property
-    def words(self) -> Named:
-        return designs.words(self.campaign)
-
-    @cached_property
-    def tables(self) -> Tables:
-        """A table for each thing that the campaign asks about; none without a metric."""
-        name = self.metric.name if self.metric else ""
-        return Tables(self.campaign, name, among=self.measured)
-
-    @property
-    def subject(self) -> str:
-        """The one that the reader has chosen; empty for the first."""
-        chosen = self.given.get(BY, "")
-        return chosen if chosen in self.tables.subjects else ""
-
-    @property
-    def ratios(self) -> list[RatioRow]:
-        """The table that is shown."""
-        return self.tables.by(self.subject)
+def _table_of(found: Found) -> QueryDict:
+    """What the address says of the ratios, as far as there is such a table: control makes it."""
+    table = of_ratios(found.given)
+    if METRIC in table and table[METRIC] not in {each.name for each in found.metrics}:
+        del table[METRIC]
+    if BY in table and table[BY] not in (SERVER, *verdicts.TITLES, *found.campaign.factors):
+        del table[BY]
+    return table
 
 
-def again(campaign: Campaign, versions: Versions) -> Campaign:
-    """The campaign as it is after the versions were read. One query; none without versions."""
-    if versions.whole is None:
-        return campaign
-    listed = campaign_selectors.listed().select_related("topology", "published__source")
-    return get_object_or_404(listed, pk=campaign.pk)
-
-
-def _written(part: str, context: dict[str, Any]) -> SafeString:
-    return without_indents(render_to_string(part, context))
-
-
-def _conclusion(found: _Found) -> tuple[SafeString, str, int | None, bool]:
-    """What was found and its first sentence, how many rounds may decide more, whether a history."""
-    told = ratios.findings(found.tables.conclusions(), found.words)
-    written = SafeString()
-    if told:
-        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(told))
-    lead = told[0].summary if told else ""
-    return written, lead, more_rounds(found.campaign, found.ratios), _has_history(found.campaign)
-
-
-def _figure_of(found: _Found) -> dict[str, Any]:
+def _figure_of(found: Found) -> dict[str, Any]:
     if found.metric is None:
         return {}
     return {
@@ -364,48 +244,7 @@ def _figure_of(found: _Found) -> dict[str, Any]:
     }
 
 
-def _results_of(found: _Found, given: QueryDict) -> dict[str, Any]:
-    if found.metric is None:
-        return {}
-    shown, words = listed(found.ratios, RATIOS, given), found.words
-    bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
-    return {
-        "by": found.subject,
-        "ratios": replace(shown, rows=ratios.ratio_lines(shown.rows, words, among=found.ratios)),
-        "baselines": ", ".join(dict.fromkeys(words.named(*base) for base in bases)),
-        "heat": _heat(found),
-        "compares_servers": any(row.subject == SERVER for row in found.ratios),
-        "switch": _switch(found, given) if found.measured.summaries else [],
-    }
-
-
-def _heat(found: _Found) -> HeatTable | None:
-    """The steps of many versions at a glance; None for few."""
-    if STEPS not in found.tables.subjects or found.metric is None:
-        return None
-    steps, totals = found.tables.by(STEPS), found.tables.by(VERSION)
-    # Before their words are made, which takes seconds for tens of thousands.
-    if not steps or len({repr(row.levels) for row in steps}) > MOST_CONDITIONS:
-        return None
-    return heat_table(steps, totals, found.words, found.metric.direction)
-
-
-def _switch(found: _Found, given: QueryDict) -> list[tuple[str, str, bool]]:
-    """(query, title, is shown) of the table about each factor; empty if there is one."""
-    if len(found.tables.subjects) < 2:
-        return []
-    shown = {row.subject for row in found.ratios}
-    return [
-        (
-            query(given, **{BY: name}),
-            str(TITLES[name]) if name in TITLES else found.words.title(name),
-            name == found.subject or (not found.subject and name in shown),
-        )
-        for name in found.tables.subjects
-    ]
-
-
-def _cells_of(found: _Found) -> dict[str, Any]:
+def _cells_of(found: Found) -> dict[str, Any]:
     campaign, grid = found.campaign, found.grid
     return {
         "metric": found.metric,
@@ -451,9 +290,9 @@ def _conditions_of(campaign: Campaign) -> Conditions:
     shown = {"campaign": campaign, "machines": machines}
     built = list(filter(builds.words, builds.of_campaign(campaign)))
     return Conditions(
-        servers=_written("campaigns/_kept.html#servers", shown),
-        machines=_written("campaigns/_kept.html#machines", shown | {"builds": built}),
-        parameters=_written(
+        servers=written("campaigns/_kept.html#servers", shown),
+        machines=written("campaigns/_kept.html#machines", shown | {"builds": built}),
+        parameters=written(
             "campaigns/_kept.html#parameters",
             {"constants": constants(campaign), "treatment": treatments.told(campaign)},
         ),
@@ -473,24 +312,10 @@ def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:
     return caching.html(
         ("beside", campaign.pk),
         versions.results,
-        lambda: _written(
+        lambda: written(
             "campaigns/_kept.html#beside", published_page.side_by_side(again(campaign, versions))
         ),
     )
-
-
-def more_rounds(campaign: Campaign, rows: Sequence[RatioRow]) -> int | None:
-    """How many rounds the button offers: enough for each row that is within reach."""
-    missing = [row.comparison.more_rounds for row in rows if row.comparison.more_rounds]
-    if not missing or campaign.state in LIVE or campaign.origin != Origin.EXECUTED:
-        return None
-    return max((each for each in missing if each <= MOST_OFFERED), default=MOST_OFFERED)
-
-
-def _has_history(campaign: Campaign) -> bool:
-    """Whether there are revisions; the page then shows the newest."""
-    is_uploaded = campaign.origin == Origin.UPLOADED
-    return is_uploaded and campaign.cells.filter(revision__isnull=False).exists()
 
 
 def _figure(

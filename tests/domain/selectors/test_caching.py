@@ -26,13 +26,34 @@ def test_an_answer_of_another_release_is_made_again(made, monkeypatch):
     assert caching.answer("tables", "1", lambda: next(made)) == first + 1
 
 
-def test_a_dear_answer_is_made_again_at_most_every_so_often(made, monkeypatch):
-    monkeypatch.setattr(caching, "DEAR_SECONDS", 0.0)
+def test_what_control_makes_says_whether_it_is_of_now_and_is_made_at_most_every_so_often(
+    made, monkeypatch
+):
+    asked = []
+
+    def at(version):
+        caching.make_latest("wide", version, lambda: {"wide": next(made), "page 2": "more"})
+        found = caching.latest("wide", version, lambda: asked.append(version))
+        return found.value, found.is_current
+
+    assert caching.latest("wide", "1", lambda: asked.append("0")) == caching.Latest()
+    monkeypatch.setattr(caching, "SELDOM", 0)
+    assert [at(version) for version in "1122"] == [(0, True), (0, True), (1, True), (1, True)]
+    assert caching.latest("page 2", "2").is_current
     monkeypatch.setattr(caching, "SELDOM", 1e9)
-    assert [caching.answer("wide", version, lambda: next(made)) for version in "123"] == [0, 0, 0]
-    monkeypatch.setattr(caching, "SELDOM", 0.0)
-    cache.clear()
-    assert [caching.answer("wide", version, lambda: next(made)) for version in "123"] == [1, 2, 3]
+    # A second question within seconds would be the same.
+    assert [at(version) for version in "34"] == [(1, False), (1, False)]
+    assert asked == ["0"]
+
+
+def test_two_controls_make_nothing_at_the_same_time(made):
+    def make():
+        caching.make_latest("other", "1", lambda: {"other": next(made)})
+        return {"wide": next(made)}
+
+    caching.make_latest("wide", "1", make)
+    assert caching.latest("wide", "1").value == 0
+    assert caching.latest("other", "1").value is None
 
 
 def test_a_changed_template_is_another_release(settings, tmp_path):

@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
+from runs import dispatch, tasks
 from runs.models import (
     Annotation,
     Campaign,
@@ -24,14 +25,17 @@ from runs.models import (
     PublishedTable,
     Revision,
     Run,
+    RunCount,
     Scenario,
     Server,
     Source,
     Topology,
 )
 from runs.published import reading
+from runs.selectors import caching
 from runs.services import archive
 from runs.services.access import projects
+from runs.services.campaigns import wide
 from runs.web.campaigns import page as campaign_page
 from tests import factories
 from tests.histories import commit, repeats, store
@@ -294,6 +298,73 @@ def test_a_page_that_is_kept_takes_few_statements(
         reader.get(address)
         with django_assert_num_queries(count):
             reader.get(address)
+
+
+def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_those_of_now(
+    client, lab, monkeypatch
+):
+    being_made, older = "The verdicts are being calculated.", "newer ones are being calculated."
+    languages = {"en": {}, "ja": {"Accept-Language": "ja"}}
+
+    def ask(headers):
+        return TOKEN.sub("", client.get(LAB, headers=headers).content.decode())
+
+    def summary():
+        return client.get("/api/v1" + LAB).json()["summary"]
+
+    of_control = {language: ask(headers) for language, headers in languages.items()}
+    sentences = summary()
+    cache.clear()
+    monkeypatch.setattr(wide, "MOST_RUNS", 10)
+    monkeypatch.setattr(caching, "SELDOM", 0)
+    page = ask({})
+    assert being_made in page
+    assert 'id="conclusion"' not in page
+    assert 'hx-trigger="every 2s"' in page
+    assert summary() is None
+
+    sent = []
+    monkeypatch.setattr(dispatch, "_send", lambda *told: sent.append(told))
+    of(RunCount, campaign=lab.pk).update(is_sum=False)
+    cache.clear()
+    wide.look()
+    assert sent == [(dispatch.JUDGE_CAMPAIGN, lab.pk, "")]
+    tasks.judge_campaign(*sent.pop()[1:])
+    wide.look()
+    assert not sent
+    for language, headers in languages.items():
+        assert STAMP.sub("", ask(headers)) == STAMP.sub("", of_control[language]), language
+    assert summary() == sentences
+
+    finished(validity="doubtful")()
+    page = ask({})
+    assert older in page
+    assert 'id="conclusion"' in page
+    assert summary() is None
+    tasks.judge_campaign(lab.pk, "")
+    page = ask({})
+    assert older not in page
+    monkeypatch.setattr(wide, "MOST_RUNS", 10_000)
+    cache.clear()
+    assert STAMP.sub("", page) == STAMP.sub("", ask({}))
+
+
+def test_control_makes_only_tables_that_there_are(client, lab, monkeypatch):
+    sent = []
+    monkeypatch.setattr(dispatch, "_send", lambda *told: sent.append(told[2]))
+    monkeypatch.setattr(wide, "MOST_RUNS", 10)
+    for asked in (
+        "",
+        "by=steps",
+        "by=x",
+        "metric=x",
+        "ratios=1",
+        "ratios=x",
+        "cells=2",
+        "by=version&ratios=3",
+    ):
+        client.get(f"{LAB}?{asked}")
+    assert sent == ["", "?by=steps", "?by=version&ratios=3"]
 
 
 def test_a_page_of_a_transaction_is_made_of_what_it_sees(client, lab):

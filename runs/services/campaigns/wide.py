@@ -1,0 +1,47 @@
+"""Verdicts of wide campaigns take seconds: control makes them, and pages show what is kept."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from runs import dispatch
+from runs.selectors import caching
+from runs.selectors.caching import Latest
+from runs.services.runs import transitions
+
+# A campaign of more runs is wide: the verdicts of fewer take less than a second.
+MOST_RUNS = 10_000
+
+# Those that have changed, until what is kept of them is of what they are now.
+_changed: set[int] = set()
+
+
+def is_wide(counts: Mapping[str, int]) -> bool:
+    """By the number of runs in each state."""
+    return sum(counts.values()) > MOST_RUNS
+
+
+def key(campaign_id: int, asked: str = "") -> tuple[str, int, str]:
+    """Of what is kept; `asked` is what the address of the page says of the table."""
+    return "results", campaign_id, asked
+
+
+def latest(campaign_id: int, asked: str = "") -> Latest | None:
+    """What control made last; where the campaign is newer, control is asked for more. One query.
+
+    None for uploads and in a transaction, where nothing is kept.
+    """
+    version = caching.versions([campaign_id]).results
+    if version is None:
+        return None
+    ask = partial(dispatch.judge_campaign, campaign_id, asked)
+    return caching.latest(key(campaign_id, asked), version, ask)
+
+
+def look() -> None:
+    """Add up how many runs there are, and let what has changed of wide campaigns be judged."""
+    counts = transitions.add_up_counts()
+    _changed.update(campaign for campaign, runs in counts.items() if runs > MOST_RUNS)
+    for campaign in sorted(_changed):
+        known = latest(campaign)
+        if known is None or known.is_current:
+            _changed.discard(campaign)

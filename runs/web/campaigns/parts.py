@@ -1,0 +1,72 @@
+"""Long tables of a campaign's page, a page at a time, and their addresses."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.http import QueryDict
+
+# The factor that the ratios are about, and the metric that chart and tables show.
+BY, METRIC = "by", "metric"
+# Each table's name in the address.
+CELLS, RATIOS, ORDER, TROUBLED_RUNS = "cells", "ratios", "order", "troubled"
+SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A page of a table, with the addresses of the one before and the one after it."""
+
+    name: str
+    rows: list[Any]
+    number: int
+    total: int
+    before: str = ""
+    after: str = ""
+
+    @property
+    def anchor(self) -> str:
+        """The part of the page that the table is in."""
+        return self.name
+
+
+def listed(rows: Any, name: str, given: QueryDict) -> Part:
+    """The page of these rows that the address names, else the first."""
+    return part(Paginator(rows, SIZES[name]).get_page(given.get(name)), name, given)
+
+
+def part(page: "Page[Any]", name: str, given: QueryDict) -> Part:
+    """A page that was cut already, with its neighbours; those of the other tables stay."""
+    return Part(
+        name=name,
+        rows=list(page),
+        number=page.number,
+        total=page.paginator.num_pages,
+        before=query(given, **{name: page.previous_page_number()}) if page.has_previous() else "",
+        after=query(given, **{name: page.next_page_number()}) if page.has_next() else "",
+    )
+
+
+def of_ratios(given: QueryDict, number: int | None = None) -> QueryDict:
+    """What the address says of the ratios: their page is the same whatever cells are shown."""
+    found = QueryDict(mutable=True)
+    found.update({name: str(given[name]) for name in (BY, METRIC) if given.get(name)})
+    if (number or number_of(given)) > 1:
+        found[RATIOS] = str(number or number_of(given))
+    return found
+
+
+def number_of(given: QueryDict) -> int:
+    """Of the page of ratios that the address names."""
+    said = str(given.get(RATIOS, ""))
+    return int(said) if re.fullmatch("[0-9]{1,6}", said) else 1
+
+
+def query(given: QueryDict, **changed: int | str) -> str:
+    """The query string of the page of each table; empty where each is at its first."""
+    pages = QueryDict(mutable=True)
+    for name in (BY, METRIC, CELLS, *SIZES):
+        if value := changed.get(name) or given.get(name):
+            pages[name] = str(value)
+    return f"?{pages.urlencode()}" if pages else ""
