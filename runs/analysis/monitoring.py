@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy as sp
 
 from runs.analysis import change_points
 from runs.analysis.change_points import SAME_PLACE, ChangePoint
@@ -70,7 +70,7 @@ def expected_range(
     logs = np.log(np.array(runs, dtype=float))
     median = float(np.median(logs))
 
-    quantile = float(stdtrit(len(logs) - 1, 1 - SIGNIFICANCE / 2))
+    quantile = float(sp.special.stdtrit(len(logs) - 1, 1 - SIGNIFICANCE / 2))
     predicted = quantile * spread(logs) * math.sqrt(1 + 1 / len(logs))
     farthest = float(np.abs(logs - median).max())
     bound = max(predicted, farthest, math.log1p(minimum_effect))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from scipy.special import chdtri, nctdtr, stdtr, stdtrit
+import scipy as sp
 
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
@@ -57,7 +57,10 @@ def noise_floor(summaries: Iterable[Summary]) -> NoiseFloor | None:
     squares = math.fsum(runs * variance for runs, variance in known)
 
     # chdtri takes the probability of the upper tail.
-    low, high = chdtri(freedom, SIGNIFICANCE / 2), chdtri(freedom, 1 - SIGNIFICANCE / 2)
+    low, high = (
+        sp.special.chdtri(freedom, SIGNIFICANCE / 2),
+        sp.special.chdtri(freedom, 1 - SIGNIFICANCE / 2),
+    )
     return NoiseFloor(
         log_sd=math.sqrt(squares / freedom),
         low=math.sqrt(squares / float(low)),
@@ -82,11 +85,11 @@ def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float
 
     freedom = float(min(2 * (repeats - 1) * rows, MOST_FREEDOM))
     level = -math.expm1(math.log1p(-SIGNIFICANCE) / rows)
-    threshold = -float(stdtrit(freedom, level / 2))
+    threshold = -float(sp.special.stdtrit(freedom, level / 2))
     shown = difference / (log_sd * math.sqrt(2 / repeats))
     if shown - threshold > CERTAIN:
         return 1.0
-    return 1 - float(nctdtr(freedom, shown, threshold))
+    return 1 - float(sp.special.nctdtr(freedom, shown, threshold))
 
 
 def minimum_detectable_effect(
@@ -114,7 +117,7 @@ def half_width(summary: Summary) -> float | None:
     if summary.log_variance is None or summary.n is None or summary.n < 2:
         return None
 
-    quantile = float(stdtrit(summary.n - 1, 1 - SIGNIFICANCE / 2))
+    quantile = float(sp.special.stdtrit(summary.n - 1, 1 - SIGNIFICANCE / 2))
     return math.expm1(quantile * math.sqrt(summary.log_variance / summary.n))
 
 
@@ -164,11 +167,11 @@ class HistoryNoise:
 
     def threshold(self, p_value: float) -> float:
         """The t-statistic with this two-sided p-value."""
-        return float(-stdtrit(self.freedom, p_value / 2))
+        return float(-sp.special.stdtrit(self.freedom, p_value / 2))
 
     def p_value(self, statistic: float) -> float:
         """The two-sided p-value of a t-statistic."""
-        return float(2 * stdtr(self.freedom, -abs(statistic)))
+        return float(2 * sp.special.stdtr(self.freedom, -abs(statistic)))
 
     def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:
         """For n points of an AR(1) process with variance 1, exact (few points gain less)."""

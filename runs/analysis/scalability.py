@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy as sp
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +107,7 @@ def _intervals(
     found = inverse @ design.T @ np.ones_like(n)
     squares = float(np.sum((1 - design @ found) ** 2))
     covariance = inverse * squares / freedom
-    wide = -float(stdtrit(freedom, SIGNIFICANCE / 2))
+    wide = -float(sp.special.stdtrit(freedom, SIGNIFICANCE / 2))
 
     def ratio(top: Sequence[float], bottom: Sequence[float]) -> Interval:
         sides = np.array([top, bottom])[:, : len(found)]

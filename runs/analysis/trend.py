@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from scipy.special import ndtri, stdtrit
+import scipy as sp
 
 
 @dataclass(frozen=True)
@@ -250,5 +250,5 @@ def margin(parts: Sequence[tuple[float, float]], *, significance: float = SIGNIF
     shares = math.fsum((variance / total) ** 2 / freedom for variance, freedom in parts)
 
     quantile = 1 - significance / 2
-    width = ndtri(quantile) if shares == 0 else stdtrit(1 / shares, quantile)
+    width = sp.special.ndtri(quantile) if shares == 0 else sp.special.stdtrit(1 / shares, quantile)
     return float(width) * math.sqrt(total)

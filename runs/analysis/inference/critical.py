@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import chdtri, ndtr, ndtri, stdtr, stdtrit
+import scipy as sp
 
 SHARED_NODES, SCALE_NODES = 24, 20
 NORMAL_FREEDOM = 2000.0
@@ -50,8 +50,8 @@ def _level(groups: Groups, freedom: float, significance: float) -> float:
         return significance
 
     strict, loose = significance / rows, significance
-    low = float(-stdtrit(freedom, loose / 2))
-    high = float(-stdtrit(freedom, strict / 2))
+    low = float(-sp.special.stdtrit(freedom, loose / 2))
+    high = float(-sp.special.stdtrit(freedom, strict / 2))
     for _ in range(14):
         middle = (low + high) / 2
         if _covered(groups, freedom, middle) < 1 - significance:
@@ -59,7 +59,7 @@ def _level(groups: Groups, freedom: float, significance: float) -> float:
         else:
             high = middle
 
-    return max(strict, float(2 * stdtr(freedom, -high)))
+    return max(strict, float(2 * sp.special.stdtr(freedom, -high)))
 
 
 def _covered(groups: Groups, freedom: float, limit: float) -> float:
@@ -86,8 +86,8 @@ def _inside(correlations: Floats, limits: Floats) -> Floats:
     """The probability that a row is within its limit: by correlation, limit, and what is shared."""
     apart = np.sqrt(np.maximum(1 - correlations**2, 1e-6))[:, None, None]
     common = (correlations[:, None] * _shared()[0])[:, None, :]
-    upper = ndtr((limits[:, None] - common) / apart)
-    found: Floats = upper - ndtr((-limits[:, None] - common) / apart)
+    upper = sp.special.ndtr((limits[:, None] - common) / apart)
+    found: Floats = upper - sp.special.ndtr((-limits[:, None] - common) / apart)
     return found
 
 
@@ -110,7 +110,7 @@ def _scales(freedom: float):  # type: ignore[no-untyped-def]
 
     # Gauss-Legendre over the probabilities, which reaches further into the tails than slices do.
     nodes, weights = np.polynomial.legendre.leggauss(SCALE_NODES)
-    return np.sqrt(chdtri(freedom, 1 - (nodes + 1) / 2) / freedom), weights / 2
+    return np.sqrt(sp.special.chdtri(freedom, 1 - (nodes + 1) / 2) / freedom), weights / 2
 
 
 NODES = 61
@@ -126,15 +126,15 @@ def _level_of_look(looks: tuple[int, ...], significance: float) -> float:
     if len(looks) < 2:
         return significance
 
-    low = float(-ndtri(significance / 2))
-    high = float(-ndtri(significance / len(looks) / 2))
+    low = float(-sp.special.ndtri(significance / 2))
+    high = float(-sp.special.ndtri(significance / len(looks) / 2))
     for _ in range(14):
         middle = (low + high) / 2
         if _crossed(looks, middle) > significance:
             low = middle
         else:
             high = middle
-    return float(2 * ndtr(-high))
+    return float(2 * sp.special.ndtr(-high))
 
 
 def _crossed(looks: Sequence[int], limit: float) -> float:

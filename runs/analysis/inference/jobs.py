@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import fdtrc, stdtr, stdtrit
+import scipy as sp
 
 from runs.analysis import change_points
 from runs.analysis.inference import critical
@@ -74,7 +74,8 @@ class JobScatter:
         if point.n < 2 or not self.within_freedom or point.variance <= self.within:
             return 0.0
         unlike = self.within <= 0 or (
-            fdtrc(point.n - 1, self.within_freedom, point.variance / self.within) < DISAGREES
+            sp.special.fdtrc(point.n - 1, self.within_freedom, point.variance / self.within)
+            < DISAGREES
         )
         return (point.variance - self.within) / point.n if unlike else 0.0
 
@@ -194,10 +195,10 @@ def judge_jobs(
     if scatter is None:
         return unknown
     error, freedom = _error(base, head, scatter)
-    width = -float(stdtrit(freedom, level / 2)) * error
+    width = -float(sp.special.stdtrit(freedom, level / 2)) * error
     low, high = difference - width, difference + width
     distance = abs(difference) / error if error else (math.inf if difference else 0.0)
-    p_value = 2 * float(stdtr(freedom, -distance))
+    p_value = 2 * float(sp.special.stdtr(freedom, -distance))
     tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
     verdict = word(low, high, direction=direction, effect=effect)
     return replace(

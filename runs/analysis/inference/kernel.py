@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import betainc, betaincinv, stdtr, stdtrit
+import scipy as sp
 
 from runs.analysis.inference.cells import Cell, Pair
 from runs.analysis.inference.model import Contrasts, Model
@@ -110,12 +110,12 @@ def _exact(
     exposure = math.log(of_base / of_head)
     low, high = -math.inf, math.inf
     if head > 0:
-        low = _logit(float(betaincinv(head, base + 1, level / 2))) + exposure
+        low = _logit(float(sp.special.betaincinv(head, base + 1, level / 2))) + exposure
     if base > 0:
-        high = _logit(float(betaincinv(head + 1, base, 1 - level / 2))) + exposure
+        high = _logit(float(sp.special.betaincinv(head + 1, base, 1 - level / 2))) + exposure
     share = of_head / (of_base + of_head)
-    upper = float(betainc(head, base + 1, share)) if head > 0 else 1.0
-    lower = 1 - float(betainc(head + 1, base, share)) if base > 0 else 1.0
+    upper = float(sp.special.betainc(head, base + 1, share)) if head > 0 else 1.0
+    lower = 1 - float(sp.special.betainc(head + 1, base, share)) if base > 0 else 1.0
     return low, high, min(1.0, 2 * min(upper, lower))
 
 
@@ -201,13 +201,13 @@ def judged(
 ) -> list[Inference]:
     """The answers of contrasts, one a pair, each at this level."""
     freedom = np.maximum(contrasts.freedom, 0.5)
-    widths = -stdtrit(freedom, level / 2) * contrasts.errors
+    widths = -sp.special.stdtrit(freedom, level / 2) * contrasts.errors
     with np.errstate(divide="ignore", invalid="ignore"):
         statistics = np.where(
             contrasts.errors > 0, np.abs(contrasts.differences) / contrasts.errors, np.inf
         )
     statistics[(contrasts.errors == 0) & (contrasts.differences == 0)] = 0.0
-    p_values = 2 * stdtr(freedom, -statistics)
+    p_values = 2 * sp.special.stdtr(freedom, -statistics)
     # A row's p-value in the table: below 0.05 exactly where it is below the row's level.
     tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
     adjusted = -np.expm1(tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import fdtrc
+import scipy as sp
 
 from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit, Floats, Places
@@ -327,7 +327,9 @@ def _errors(
 def _rounds_show(fit: Fit) -> bool:
     """Whether rounds differ by more than their runs: an F test."""
     freedom = float(fit.freedom.sum())
-    return freedom > 0 and bool(fdtrc(fit.block_freedom, freedom, fit.block_f) < ROUNDS_SHOW)
+    return freedom > 0 and bool(
+        sp.special.fdtrc(fit.block_freedom, freedom, fit.block_f) < ROUNDS_SHOW
+    )
 
 
 def _over(top: Floats, bottom: Floats) -> Floats:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, fdtrc, gammainc, psi, zeta
+import scipy as sp
 
 from runs.analysis.inference.blocks import Fit, Floats
 from runs.analysis.inference.cells import Noise
@@ -81,7 +81,9 @@ def are_unlike(fit: Fit, sides: Floats) -> bool | None:
     if min(one, other) <= 0:
         return one != other
     ratio = one / other
-    chance = min(fdtrc(of_one, of_other, ratio), fdtrc(of_other, of_one, 1 / ratio))
+    chance = min(
+        sp.special.fdtrc(of_one, of_other, ratio), sp.special.fdtrc(of_other, of_one, 1 / ratio)
+    )
     return bool(2 * chance < UNLIKE_SIDES)
 
 
@@ -125,7 +127,7 @@ def _pool(variances: Floats, freedom: Floats) -> tuple[float, float, Floats]:
     for _ in range(4):
         if pooled <= 0:
             break
-        chance = chdtrc(freedom, freedom * variances / pooled)
+        chance = sp.special.chdtrc(freedom, freedom * variances / pooled)
         usual = chance >= SPIKED
         if not usual.any():
             usual = chance >= chance.max()
@@ -150,18 +152,20 @@ def _of_each(function: Callable[[Floats], Floats], freedom: Floats) -> Floats:
 
 
 def _median(freedom: Floats) -> Floats:
-    middle: Floats = chdtri(freedom, 0.5)
+    middle: Floats = sp.special.chdtri(freedom, 0.5)
     return middle
 
 
 def _untailed(freedom: Floats) -> Floats:
     cut = _upper(freedom)
-    share: Floats = gammainc(freedom / 2 + 1, cut / 2) / gammainc(freedom / 2, cut / 2)
+    share: Floats = sp.special.gammainc(freedom / 2 + 1, cut / 2) / sp.special.gammainc(
+        freedom / 2, cut / 2
+    )
     return share
 
 
 def _upper(freedom: Floats) -> Floats:
-    cut: Floats = chdtri(freedom, SPIKED)
+    cut: Floats = sp.special.chdtri(freedom, SPIKED)
     return cut
 
 
@@ -170,7 +174,7 @@ def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[flo
     if noise is None or noise.variance <= 0 or noise.freedom <= 0:
         return pooled, freedom
     weight = min(noise.freedom, MOST_OF_FLOOR)
-    if freedom > 0 and fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
+    if freedom > 0 and sp.special.fdtrc(freedom, weight, pooled / noise.variance) < DISAGREES:
         return pooled, freedom
     return (freedom * pooled + weight * noise.variance) / (freedom + weight), freedom + weight
 
@@ -178,16 +182,16 @@ def _with_floor(pooled: float, freedom: float, noise: Noise | None) -> tuple[flo
 def _alike(variances: Floats, freedom: Floats, pooled: float) -> float:
     """How alike the cells scatter, as the degrees of freedom of a common prior."""
     # trigamma(x) is zeta(2, x): polygamma() does more for the same bits.
-    expected = zeta(2.0, USUAL_PRIOR / 2) * PRIOR_CELLS
+    expected = sp.special.zeta(2.0, USUAL_PRIOR / 2) * PRIOR_CELLS
     cells = PRIOR_CELLS
     if len(variances) > 1 and pooled > 0:
         half = freedom / 2
         # A spike counts like the greatest usual value: it suggests that others may come.
         most = pooled * _of_each(_upper, freedom) / freedom
-        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - psi(half)
+        spread = np.log(np.clip(variances, LEAST_SHARE * pooled, most)) - sp.special.psi(half)
         spread += np.log(half)
         apart = float(np.sum((spread - spread.mean()) ** 2))
-        expected += apart - (len(variances) - 1) * float(np.mean(zeta(2.0, half)))
+        expected += apart - (len(variances) - 1) * float(np.mean(sp.special.zeta(2.0, half)))
         cells += len(variances) - 1
     excess = float(expected) / cells
     return _inverse_trigamma(excess) * 2 if excess > 0 else MOST_PRIOR
@@ -201,8 +205,8 @@ def _inverse_trigamma(value: float) -> float:
         return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
-        first = float(zeta(2.0, x))
-        step = first * (1 - first / value) / float(-2.0 * zeta(3.0, x))
+        first = float(sp.special.zeta(2.0, x))
+        step = first * (1 - first / value) / float(-2.0 * sp.special.zeta(3.0, x))
         x += step
         if -step / x < 1e-8:
             break

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy as sp
 
 from runs.analysis.inference.blocks import Floats
 
@@ -158,5 +158,5 @@ def _indexed(
         return Indexed(version, math.exp(log), math.exp(log), math.exp(log))
     of_noise = min(each.freedom for each in readings)
     parts = noise**2 / max(of_noise, 1.0) + machines**2 / freedom
-    width = -float(stdtrit(variance**2 / parts, significance / 2)) * math.sqrt(variance)
+    width = -float(sp.special.stdtrit(variance**2 / parts, significance / 2)) * math.sqrt(variance)
     return Indexed(version, math.exp(log), math.exp(log - width), math.exp(log + width))

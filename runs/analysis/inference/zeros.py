@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scipy.special import stdtr, stdtrit
+import scipy as sp
 
 from runs.analysis.inference.verdicts import (
     Direction,
@@ -74,5 +74,5 @@ def _welch(
         return difference, 0.0, 0.0 if difference else 1.0
     freedom = variance**2 / sum(part**2 / own for part, own in parts)
     error = math.sqrt(variance)
-    p_value = 2 * float(stdtr(freedom, -abs(difference) / error))
-    return difference, -float(stdtrit(freedom, level / 2)) * error, p_value
+    p_value = 2 * float(sp.special.stdtr(freedom, -abs(difference) / error))
+    return difference, -float(sp.special.stdtrit(freedom, level / 2)) * error, p_value

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+import scipy as sp
 
 A, B, AGAIN, ALL = "A", "B", "B again", "all"
 LOOKS = (6, 12)
@@ -128,7 +128,7 @@ class _Blocks:
 
     def ratio(self, weights: np.ndarray, certainty: float = 0.95) -> Ratio:
         value, error = self.estimate(weights)
-        width = float(stdtrit(self._freedom, (1 + certainty) / 2)) * error
+        width = float(sp.special.stdtrit(self._freedom, (1 + certainty) / 2)) * error
         return Ratio(*(math.exp(each) for each in (value, value - width, value + width)))
 
     def _of_b(self, name: str) -> np.ndarray:
@@ -176,7 +176,7 @@ class _Blocks:
 
     def _p_value(self, weights: np.ndarray) -> float:
         value, error = self.estimate(weights)
-        return float(2 * stdtr(self._freedom, -abs(value) / error))
+        return float(2 * sp.special.stdtr(self._freedom, -abs(value) / error))
 
     def _share(
         self, name: str, effect: np.ndarray, p_value: float, number: int, answer: Answer
@@ -184,8 +184,8 @@ class _Blocks:
         weights = self._of_b(name)
         _, error = self.estimate(weights)
         level = SIGNIFICANCE / len(LOOKS) / number
-        quantile = float(stdtrit(self._freedom, 1 - level / 2))
-        seen = (quantile + float(stdtrit(self._freedom, POWER))) * error
+        quantile = float(sp.special.stdtrit(self._freedom, 1 - level / 2))
+        seen = (quantile + float(sp.special.stdtrit(self._freedom, POWER))) * error
         return Share(
             name=name,
             answer=answer,
@@ -199,7 +199,7 @@ class _Blocks:
         """-log(B'/B) / log(B/A) with Fieller's interval; None where B/A is too uncertain."""
         (value, error), (whole, of_whole) = self.estimate(weights), self.estimate(effect)
         common = self._variance * float(weights @ effect) / self.logs.shape[1]
-        quantile = float(stdtrit(self._freedom, 0.975))
+        quantile = float(sp.special.stdtrit(self._freedom, 0.975))
         g = (quantile * of_whole / whole) ** 2 if whole else math.inf
         if g >= 1:
             return None

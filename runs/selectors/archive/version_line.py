@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import scipy as sp
 from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
-from scipy.special import stdtr
 
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
@@ -268,7 +268,7 @@ def _strictest(found: Sequence[Pair]) -> float:
         each = pair.comparison
         if each.ratio and each.high and each.log_error and each.freedom:
             width = math.log(each.high / each.ratio) / each.log_error
-            levels.append(float(2 * stdtr(each.freedom, -width)))
+            levels.append(float(2 * sp.special.stdtr(each.freedom, -width)))
     return min(levels)
 
 
