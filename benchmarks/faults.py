@@ -1,6 +1,7 @@
 """What a campaign survives: real faults at random moments of real campaigns, counted.
 
     .venv/bin/python -m benchmarks.faults [--tries 20] [--only NAME ...] [--together] [--seed 1]
+    .venv/bin/python -m benchmarks.faults --storm 60 --minutes 20 [--machines 3]
 
 Starts a complete instance with two workers, and its own target: OpenSSH behind a line that can
 be cut, on a small disk as root. Each try queues a campaign, injects the fault at a moment drawn
@@ -28,6 +29,7 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchmarks import processes
 from benchmarks.injections import FAULTS, Broken, Campaign, Fault
+from benchmarks.storm import Storm, possible
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
@@ -212,12 +214,13 @@ def _misloaded(counted: processes.Loads, seen: Any) -> list[str]:
 
 
 @contextmanager
-def _broken(options: argparse.Namespace) -> Iterator[Broken]:
-    """An instance and its target; both are removed afterwards."""
+def _broken(options: argparse.Namespace) -> Iterator[list[Broken]]:
+    """An instance and its targets; all are removed afterwards."""
     folder = options.folder or Path(tempfile.mkdtemp(prefix="bl-"))
     folder.chmod(0o755)
     instance = WholeInstance(folder)
-    target: Target | None = None
+    targets: list[Target] = []
+    machines = []
     try:
         instance.start()
         from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
@@ -225,24 +228,32 @@ def _broken(options: argparse.Namespace) -> Iterator[Broken]:
 
         account = service_account()
         bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
-        target = Target(folder, account, bindir, options.faketime, clusters=options.clusters)
-        line = target.start(servers.public_key())
-        server_id = own_queue.register(
-            "To be broken",
-            port=line.port,
-            username=target.login,
-            base_dir=str(target.base),
-            bindirs=[str(bindir)],
-        )
-        broken = Broken(instance, target, line, server_id)
-        if options.together:
-            broken = replace(
-                broken, frozen_s=SSHD_STOPS_SECONDS_TOGETHER, writing_s=WRITING_SECONDS_TOGETHER
+        for number in range(options.machines if options.storm else 1):
+            place = folder / f"m{number}"
+            place.mkdir(mode=0o755)
+            clusters = 3 if options.storm else options.clusters
+            target = Target(place, account, bindir, options.faketime, clusters=clusters)
+            targets.append(target)
+            line = target.start(servers.public_key())
+            server_id = own_queue.register(
+                f"To be broken {number + 1}",
+                port=line.port,
+                username=target.login,
+                base_dir=str(target.base),
+                bindirs=[str(bindir)],
             )
-        yield broken
+            broken = Broken(instance, target, line, server_id)
+            if options.together or options.storm:
+                broken = replace(
+                    broken,
+                    frozen_s=SSHD_STOPS_SECONDS_TOGETHER,
+                    writing_s=WRITING_SECONDS_TOGETHER,
+                )
+            machines.append(broken)
+        yield machines
     finally:
         instance.stop()
-        if target is not None:
+        for target in targets:
             target.stop()
         if options.keep_logs:
             shutil.copytree(instance.var / "logs", options.keep_logs, dirs_exist_ok=True)
@@ -278,7 +289,12 @@ def main() -> None:
     """Inject, count and print."""
     options = _options()
     rows: list[Row] = []
-    with _broken(options) as broken:
+    with _broken(options) as (broken, *others):
+        if options.storm:
+            storm = Storm([broken, *others], possible(broken), options.seed)
+            storm.rage(options.storm, 60 * options.minutes)
+            print(storm.table(), *storm.wrong, sep="\n")
+            raise SystemExit(1 if storm.wrong else 0)
         for row in _rows(Trials(broken, options), options):
             rows.append(row)
             if options.json:
@@ -299,6 +315,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--together", action="store_true", help="each once, in two campaigns with all of them"
     )
+    parser.add_argument("--storm", type=int, default=0, help="as many, several at once")
+    parser.add_argument("--minutes", type=float, default=20, help="of a storm, at most")
+    parser.add_argument("--machines", type=int, default=3, help="of a storm")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", type=Path, help="a file for the rows")
     parser.add_argument("--folder", type=Path, help="where instance and target live, until the end")

@@ -1,24 +1,32 @@
-"""What is told of histories: of suites that jobs move, and of single steps.
+"""What is told of histories: of suites that jobs move, of single steps, and of recorded series.
 
 Called by `benchmarks.verdicts`, which prints the tables and puts them into docs/statistics.md.
 Points arrive one by one, and what is told is reconciled as the product does it.
 """
 
+import csv
+import itertools
 import math
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runs.analysis import change_points, monitoring, suites
 from runs.analysis.monitoring import Known, News
+from runs.analysis.noise import estimate
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator
 
 SERIES, COMMITS, RUNS, LOST = 20, 60, 3, 40
+NEAR = change_points.SAME_PLACE
+# Of recorded series: where a loss begins, within how many points it is to be told, and the running
+# median that takes true regimes out.
+BEGIN, WITHIN, MEDIANS = 140, 40, (15, 61)
 
 
 @dataclass
@@ -51,6 +59,17 @@ class Told:
     def standing(self, kind: str = "step") -> list[Known]:
         """What nothing has refuted."""
         return [each for each in self.known if each.kind == kind and not each.refuted]
+
+
+def arrived(values: Sequence[Sequence[float]], start: int = 20) -> Told:
+    """What is told of a history as its points arrive, from the point `start` on."""
+    told = Told()
+    for at in range(start, len(values) + 1):
+        told.add(monitoring.news(values[:at], told.known), at)
+    return told
+
+
+# Suites
 
 
 def suite(hosts: Floats, random: Random, loss: tuple[int, int] | None = None) -> Floats:
@@ -115,6 +134,9 @@ def of_suites(random: Random, repetitions: int) -> Iterator[str]:
     yield ""
 
 
+# Single steps
+
+
 def of_steps(random: Random, repetitions: int) -> Iterator[str]:
     """How often a single step is told as several, and whether its size is that of its sides."""
     several = off = found = 0
@@ -136,3 +158,96 @@ def of_steps(random: Random, repetitions: int) -> Iterator[str]:
     yield f"as several in {several / repetitions:.1%}; {off} of {found:,} sizes are 1 % off their"
     yield "sides."
     yield ""
+
+
+# Recorded series
+
+
+def recorded(folder: Path) -> dict[str, list[float]]:
+    """The values of each series of a folder, a file each, with a column `value`."""
+    found = {}
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(newline="") as file:
+            values = [float(row["value"]) for row in csv.DictReader(file) if row["value"]]
+        found[path.stem] = values
+    return found
+
+
+def without_regimes(values: Sequence[float], width: int) -> Floats:
+    """The noise of a series: its running median taken out."""
+    logs, half = np.log(np.array(values)), width // 2
+    medians = [np.median(logs[max(0, at - half) : at + half + 1]) for at in range(len(logs))]
+    noise: Floats = logs - np.array(medians)
+    return noise
+
+
+def of_recorded(series: Sequence[Sequence[float]], width: int) -> str:
+    """Cells of the table of Show 3: recorded series and their reverses, steps put into them.
+
+    Nearer to an end than half the width the running median does not follow a true step, so steps
+    told there count as neither right nor wrong.
+    """
+    delays: dict[float, list[int]] = {0.95: [], 0.9: []}
+    steps = points = stretches = 0
+    half = width // 2
+    for noise in (noise for values in series for noise in _noises(values, width)):
+        stretches += 1
+        inner = range(half, len(noise) - half)
+        told = arrived(_points(noise)).known
+        steps += sum(each.kind == "step" and each.position in inner for each in told)
+        points += len(inner)
+        for share, own in delays.items():
+            lost = noise[: BEGIN + WITHIN].copy()
+            lost[BEGIN:] += math.log(share)
+            found = arrived(_points(lost), BEGIN - 10)
+            later = [
+                found.when[each.id] - BEGIN
+                for each in found.known
+                if each.kind == "step" and each.ratio < 1 and abs(each.position - BEGIN) <= NEAR
+            ]
+            own.extend([min(later)] if later and min(later) > 0 else [])
+    cells = [
+        f"{len(found)} of {stretches}, {statistics.median(found or [math.nan]):g}"
+        for found in delays.values()
+    ]
+    return f"{width} | {stretches} | {281 * steps / points:.1f} | {' | '.join(cells)}"
+
+
+def _noises(values: Sequence[float], width: int) -> list[Floats]:
+    """Stretches of 281 points, each as it is and reversed."""
+    noise = without_regimes(values, width)
+    whole = [noise[at : at + 281] for at in range(0, len(noise) - 280, 281)]
+    return [each for stretch in whole for each in (stretch, stretch[::-1])]
+
+
+def _points(logs: Floats) -> list[list[float]]:
+    return [[value] for value in np.exp(logs).tolist()]
+
+
+def of_folder(folder: Path) -> Iterator[str]:
+    """The tables of Show 3."""
+    known = recorded(folder)
+    yield f"**Recorded series** ({len(known)} public histories of single runs, in stretches of 281"
+    yield "points, each also reversed): their running median taken out, so that little changes;"
+    yield "nearer to an end than half its width nothing is counted. A loss put in at 140; found"
+    yield "within 40 points, and how many points later (median). s: the scatter that stays."
+    yield ""
+    yield "| series | median of | stretches | steps told in 281 points | -5 % found | -10 % found |"
+    yield "|---|---|---|---|---|---|"
+    for kind, names in itertools.groupby(known, key=lambda name: name.partition("-")[0]):
+        group = [known[name] for name in names]
+        scatter = statistics.median(
+            100 * estimate(noise).sd for values in group for noise in _noises(values, MEDIANS[0])
+        )
+        for width in MEDIANS:
+            yield f"| {kind} (s {scatter:.1f} %) | {of_recorded(group, width)} |"
+    yield ""
+    raised = [told for values in known.values() for told in [arrived(_as_points(values))]]
+    alarms = [each for told in raised for each in told.known if each.kind == "alarm"]
+    stand = sum(not each.refuted for each in alarms)
+    yield f"Alarms in the series as they are: {len(alarms)}, of which {stand} stand at the end."
+    yield ""
+
+
+def _as_points(values: Sequence[float]) -> list[list[float]]:
+    return [[value] for value in values]

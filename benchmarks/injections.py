@@ -6,6 +6,7 @@ Each reports whether it hit anything: one that came too late says nothing about 
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import time
@@ -25,6 +26,8 @@ SSHD_STOPS_SECONDS = 30.0
 FROZEN_SECONDS = 12.0
 CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
 FILLER = "filler"
+SHELLS = ("/usr/bin/zsh", "/bin/bash")
+MANY, SSHD_IS_SCARCE_SECONDS = "100", 6.0
 BIT_BYTES, LITTLE_BYTES, MOST_BITS = 64_000_000, 1_000_000, 500
 # Within them the campaign that writes loads its data and begins with its second run.
 SECONDS_OF_WRITING = 16.0
@@ -209,6 +212,47 @@ def set_clock_right(broken: Broken) -> None:
     broken.target.set_clock(0)
 
 
+def change_shell(broken: Broken, chance: random.Random) -> bool:
+    """The account gets zsh with strict and noisy files, or bash with such; all must log in anew."""
+    shell = chance.choice([each for each in SHELLS if Path(each).exists()])
+    home = broken.target.sshd.folder / "home"
+    for name in (".zshenv", ".bashrc"):
+        (home / name).write_text("set -eu\necho Welcome\n")
+    return _with_sshd(broken, shell=shell, startups=MANY)
+
+
+def allow_few_to_start(broken: Broken, _chance: random.Random) -> bool:
+    """Most new connections are dropped before they log in, for some seconds (MaxStartups)."""
+    _with_sshd(broken, shell=broken.target.sshd.shell, startups="1:80:3")
+    time.sleep(SSHD_IS_SCARCE_SECONDS)
+    return _with_sshd(broken, shell=broken.target.sshd.shell, startups=MANY)
+
+
+def set_shell_back(broken: Broken) -> None:
+    """Give the account its plain shell again."""
+    if broken.target.sshd.shell != "/bin/sh":
+        _with_sshd(broken, shell="/bin/sh", startups=MANY)
+
+
+def _with_sshd(broken: Broken, *, shell: str, startups: str) -> bool:
+    """Start sshd with them; whoever is connected must connect again. Whether somebody was."""
+    sshd = broken.target.sshd
+    was_used = sshd.process is not None and len(processes.with_children(sshd.process.pid)) > 1
+    configuration = sshd.folder / "sshd_config"
+    text = configuration.read_text()
+    configuration.write_text(re.sub(r"(?m)^MaxStartups .*$", f"MaxStartups {startups}", text))
+    sshd.shell = shell
+    sshd.drop_connections()
+    sshd.stop(connections=False)
+    sshd.start()
+    return was_used
+
+
+def _needs_shells(broken: Broken) -> str:
+    is_there = any(Path(each).exists() for each in SHELLS)
+    return "" if broken.target.account.switch and is_there else "another login shell needs root"
+
+
 def _strike(victim: Callable[[], object], chance: random.Random) -> None:
     """Wait for a moment at which the victim is there, any within two short runs."""
     if _await(victim):
@@ -272,4 +316,10 @@ FAULTS = (
         missing=_needs_disk,
     ),
     Fault("skew-clock", skew_clock, mend=set_clock_right, missing=_needs_faketime),
+)
+# Of storms, which have them beside those above.
+OF_STORMS = (
+    *FAULTS,
+    Fault("other-shell", change_shell, mend=set_shell_back, missing=_needs_shells),
+    Fault("max-startups", allow_few_to_start),
 )

@@ -2,15 +2,17 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models import QuerySet
 
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
 from runs.scenarios import registry
+from runs.selectors.runs import machines_of
 from runs.services.campaigns import campaigns
 from runs.services.servers import host_keys, servers
 
@@ -182,6 +184,98 @@ def finished() -> int:
     """How many runs of this instance have finished."""
     runs = Run.objects.filter(origin="executed", state=Run.State.FINISHED)
     return asked(runs.count)
+
+
+# What storms measure: (scenario, levels, whether further clusters or the load are on another one).
+TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
+    ("fixed-point-read", {"clients": (1,)}, ""),
+    ("fixed-point-read", {"clients": (2,), "arrangement": ("sync", "async")}, "cluster_servers"),
+    ("fixed-point-update", {"clients": (1,)}, ""),
+    ("fixed-point-read", {"clients": (1,)}, "generators"),
+    ("fixed-point-update", {"clients": (1,), "arrangement": ("quorum",)}, ""),
+)
+
+
+def queue_together(servers: Sequence[int], number: int) -> None:
+    """Queue the next of TOGETHER on the next of these servers; four runs or more."""
+    scenario, levels, further = TOGETHER[number % len(TOGETHER)]
+    ids = [servers[(number + place) % len(servers)] for place in range(2)]
+
+    def create() -> None:
+        first, other = (Server.objects.select_related("hardware").get(pk=each) for each in ids)
+        if {first.state, other.state} != {Server.State.READY}:
+            return  # it waits until it is mended
+        present = first.installations.filter(removed_at=None)
+        definition = registry.get(scenario)
+        parameters = {each.name: each.default for each in definition.parameters}
+        draft = campaigns.Draft(
+            title=f"Storm {number}",
+            scenario=scenario,
+            server=first,
+            installations=[each for each in present if each.major == "18"][:1],
+            levels=levels,
+            parameters=parameters | {"scale": 1, "duration": 3},
+            repeats=4,
+            remeasures=0,
+            **({further: [other]} if further else {}),
+        )
+        campaigns.create(draft=draft)
+
+    asked(create)
+
+
+def _own() -> QuerySet[Run]:
+    """The runs that were executed here: the archive has others."""
+    return Run.objects.filter(origin="executed")
+
+
+def waiting() -> int:
+    """How many runs of this instance have not ended."""
+    return asked(Run.objects.exclude(state__in=Run.ENDED).count)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed: when its last attempt was measured, on which servers, and why."""
+
+    pk: int
+    code: str
+    message: str
+    machines: Sequence[int]
+    began: datetime
+    ended: datetime
+
+
+def failed() -> list[Failed]:
+    """Those that ended without a result."""
+
+    def found() -> list[Failed]:
+        runs = _own().filter(state__in=(Run.State.FAILED, Run.State.ERRORED))
+        return [
+            Failed(
+                run.pk, run.code, run.message, machines_of(run), run.started_at or run.queued_at,
+                run.finished_at or run.queued_at,
+            )
+            for run in runs
+        ]  # fmt: skip
+
+    return asked(found)
+
+
+def contradictions() -> list[str]:
+    """What must never be, of all runs of this instance; see `_wrong`."""
+    return asked(lambda: [said for run in _own().defer("plan") for said in _wrong(run)])
+
+
+def counted() -> tuple[dict[str, int], dict[str, int]]:
+    """How many runs there are by state, and of those that failed by code."""
+
+    def found() -> tuple[dict[str, int], dict[str, int]]:
+        runs = list(_own().values_list("state", "code"))
+        codes = Counter(code for state, code in runs if state == Run.State.FAILED)
+        return dict(Counter(state for state, _code in runs)), dict(codes)
+
+    return asked(found)
 
 
 def is_over() -> bool:

@@ -6,7 +6,7 @@ Cells are measured in rounds whose order is random, as campaigns are. Noise is n
 spikes, autocorrelated in time, and that of recorded pgbench runs in their time order
 (benchmarks/data/). Prints the tables of docs/statistics.md; --write puts them there, and the rates
 that pages name into runs/analysis/inference/error_rates.json. Ten minutes of a processor with 2,000
-repetitions.
+repetitions. --histories has recorded series, a CSV file each (see benchmarks.histories).
 """
 
 import argparse
@@ -69,9 +69,13 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="put the tables into the docs")
+    parser.add_argument("--histories", type=Path, help="only the tables of this folder of series")
     options = parser.parse_args()
+    if options.histories:
+        _put("histories", histories.of_folder(options.histories), options.write)
+        return
     rates: Rates = {}
-    _put(report(random_of(options.seed), options.repetitions, rates), options.write)
+    _put("verdicts", report(random_of(options.seed), options.repetitions, rates), options.write)
     if options.write:
         RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
 
@@ -81,9 +85,9 @@ def random_of(seed: int) -> Random:
     return np.random.default_rng(seed)
 
 
-def _put(lines: Iterator[str], write: bool) -> None:
+def _put(name: str, lines: Iterator[str], write: bool) -> None:
     """Print lines, and put them into their place in the docs."""
-    begin, end = (f"<!-- {word}: benchmarks.verdicts -->" for word in ("begin", "end"))
+    begin, end = (f"<!-- {word}: benchmarks.{name} -->" for word in ("begin", "end"))
     made = []
     for line in lines:
         print(line, flush=True)
