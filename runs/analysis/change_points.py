@@ -3,8 +3,9 @@
 The method and simulations of it are in docs/statistics.md. In short: take logs of the medians of
 the points; remove spikes; search seeded intervals for the split with the greatest t-statistic,
 whose error accounts for autocorrelation; keep the narrowest significant ones; then settle each
-place between its neighbours, and require an effect of at least 3 % between the medians. What was
-found gets its likeliest place, and those that are likely as well.
+place between its neighbours, and require an effect of at least 3 % between the medians. A change
+that is not known yet counts as noise, so search again with the noise around those that were found.
+What was found gets its likeliest place, and those that are likely as well.
 """
 
 from __future__ import annotations
@@ -84,7 +85,14 @@ def find(
     history = _History.of(points)
     if len(history.logs) < 2 * history.shortest:
         return ()
-    found = _pruned(history, _refined(history, _candidates(history)), math.log1p(minimum_effect))
+    minimum = math.log1p(minimum_effect)
+    found = _pruned(history, _refined(history, _candidates(history)), minimum)
+    while found:
+        history = history.without(found)
+        more = _pruned(history, _refined(history, _candidates(history)), minimum)
+        if len(more) <= len(found):
+            break
+        found = more
     return _with_others(history, found, moves) if moves else found
 
 
@@ -134,6 +142,11 @@ class _History:
         calm = without_spikes(logs, shortest)
         sums = np.concatenate(([0.0], np.cumsum(calm)))
         return cls(logs, calm, sums, estimate(calm, shortest), shortest)
+
+    def without(self, found: Iterable[ChangePoint]) -> _History:
+        """The same, with the noise that is left between these changes."""
+        places = [change.position for change in found]
+        return replace(self, noise=estimate(self.calm, self.shortest, places))
 
 
 def _candidates(history: _History) -> list[int]:

@@ -79,9 +79,10 @@ def expected_range(
 
 Values = Sequence[float]
 
-RULES = 3
+RULES = 4
 """The version of the rules, stored with each change. Version 1 placed a step where it was found
-first, and knew no interval of places; 2 had figures from before a step was placed."""
+first, and knew no interval of places; 2 had figures from before a step was placed; 3 counted every
+step but one as noise."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ The formulas are in docs/statistics.md; power is for two sides with equally many
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -198,11 +198,13 @@ def without_spikes(logs: Floats, shortest: int) -> Floats:
     return np.where(np.abs(logs - middle) > SPIKE * sd, middle, logs)
 
 
-def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
+def estimate(
+    calm: Floats, shortest: int | None = None, changes: Sequence[int] = ()
+) -> HistoryNoise:
     """The noise from differences, of which a change of level affects only one or two.
 
-    In a short history that is a large part, so the likeliest change is removed first. The
-    autocorrelation is shrunk towards zero with the weight of SHRINKS points.
+    In a short history that is a large part, so the known `changes` and the likeliest further one
+    are removed first. The autocorrelation is shrunk towards zero with the weight of SHRINKS points.
 
     For an AR(1) process the variance of differences at lag 1 is 2 s² (1 - r), at lag 2
     2 s² (1 - r²): their ratio is 1 + r. (The idea: I. Tecuapetla-Gómez, A. Munk, "Autocovariance
@@ -212,7 +214,7 @@ def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
     if len(calm) < 3:
         return HistoryNoise(math.inf, 0.0, 1.0)
     if shortest is not None:
-        calm = _level(calm, shortest)
+        calm = _level(calm, shortest, changes)
     first, second = spread(np.diff(calm)) ** 2, spread(calm[2:] - calm[:-2]) ** 2
     if first == 0:
         # A history of equal values, or nearly: whatever scatter there is must do.
@@ -226,17 +228,21 @@ def estimate(calm: Floats, shortest: int | None = None) -> HistoryNoise:
     return HistoryNoise(sd, rho, freedom)
 
 
-def _level(calm: Floats, shortest: int) -> Floats:
-    """The points without the one change of level that explains most."""
-    count = len(calm)
-    if count < 2 * shortest:
-        return calm
-    left = np.arange(shortest, count - shortest + 1)
-    sums = np.cumsum(calm)
-    before, after = sums[left - 1] / left, (sums[-1] - sums[left - 1]) / (count - left)
-    best = int(np.argmax((after - before) ** 2 * left * (count - left)))
+def _level(calm: Floats, shortest: int, changes: Sequence[int]) -> Floats:
+    """The points without these changes of level, and without the further one that explains most."""
     level = calm.copy()
-    level[left[best] :] -= after[best] - before[best]
+    splits: list[tuple[float, int, int]] = []
+    for number, part in enumerate(parts := np.split(level, list(changes))):
+        part[:] -= part.mean()
+        left = np.arange(shortest, len(part) - shortest + 1)
+        if len(left):
+            gains = np.cumsum(part)[left - 1] ** 2 / (left * (1 - left / len(part)))
+            best = int(gains.argmax())
+            splits.append((float(gains[best]), number, int(left[best])))
+    if splits:
+        _gain, number, place = max(splits)
+        for part in np.split(parts[number], [place]):
+            part[:] -= part.mean()
     return level
 
 

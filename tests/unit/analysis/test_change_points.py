@@ -221,6 +221,18 @@ def test_noise_is_seldom_taken_for_a_change(rho):
     assert sum(found) <= 2
 
 
+def test_a_step_soon_after_a_larger_one_is_found_too():
+    random = np.random.default_rng(8)
+    found = []
+    for _ in range(100):
+        logs = autocorrelated(random, 60, 0.3)
+        logs[30:] += math.log(0.8)
+        logs[40:] += math.log(0.85)
+        found.append(len(change_points.find(np.exp(logs).tolist())))
+
+    assert found.count(2) >= 85  # 62 while the second one counted as noise
+
+
 def alarm(history, *jobs):
     """What is raised if so many jobs have measured the next point, with these values."""
     single = [[value] for value in history]
