@@ -20,8 +20,10 @@ _MOST_FRAMES = 24
 _WORK = 1_000_000  # characters that are looked at in frames, except of a text that is larger
 _FEWEST_LINES = 3
 _STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
+_MOST_DOCUMENTS = 20_000  # in 2 MB, a line of a container's log each
 _TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
 _ENDS = re.compile(r"(?:\"\},?|[\"'],?|\||\$|<br ?/?>)\Z")
+_OPENS = re.compile(r"[\[{]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)")
 _LITERAL = re.compile(  # one that is not closed goes to the end
@@ -64,14 +66,16 @@ def _documents(text: str) -> Iterator[str]:
     found: list[Any] = []
     place = failures = 0
     while failures < _STARTS_LOOKED_AT:
-        begins = [at for at in (text.find(mark, place) for mark in "[{") if at >= 0]
-        if not begins:
+        begin = _OPENS.search(text, place)
+        if begin is None:
             break
         try:
-            document, place = foreign_json.first(text, min(begins))
+            document, place = foreign_json.first(text, begin.start())
             found.append(document)
+            if len(found) > _MOST_DOCUMENTS:
+                return
         except ValueError:
-            failures, place = failures + 1, min(begins) + 1
+            failures, place = failures + 1, begin.end()
     yield from _within(found)
     if len(found := _YAML.findall(text)) >= _FEWEST_LINES:
         yield "".join(f"{_unquoted(each)}\n" for each in found)
@@ -120,7 +124,8 @@ def _unescaped(text: str) -> str:
 
 def without_marks(text: str) -> str:
     """The text of HTML, of its preformatted parts if it has such."""
-    if preformatted := _PRE.findall(text):
+    end = max(text.rfind("</pre>"), text.rfind("</PRE>"))  # what is not closed is not looked for
+    if preformatted := _PRE.findall(text, 0, end + 6):
         text = "\n".join(preformatted)
     bare = _TAG.sub("", _BREAK.sub("\n", text))
     return html.unescape(bare) if _ENTITY.search(bare) else bare

@@ -87,6 +87,7 @@ def slug(text: str) -> str:
 
 
 _FAILED_ATTEMPTS = 20  # so that a hostile text does not take a long time
+_MOST_DOCUMENTS = 20_000
 _BEGINS = re.compile(r"""[\[{]\s{0,200}(?:["\[{\]}\d-]|true|false|null)""")
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and Infinity are not numbers
 
@@ -107,7 +108,8 @@ def documents_in(text: str) -> Documents:
     while place < len(text):
         line_end = text.find("\n", place)
         end = len(text) if line_end < 0 else line_end + 1
-        begins = failures < _FAILED_ATTEMPTS and _BEGINS.match(text, place) is not None
+        is_open = failures < _FAILED_ATTEMPTS and len(found) < _MOST_DOCUMENTS
+        begins = is_open and text[place] in "[{" and _BEGINS.match(text, place) is not None
         document, after = _document_at(text, place) if begins else (None, place)
         if after > place:
             found.append(document)

@@ -13,6 +13,9 @@ from runs.wording import gettext_noop as _
 # Texts for people; others are logs, which programs wrote into files.
 _PRINTED = ("stdout", "raw", "stderr")
 _PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|head|body)\b")
+_LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
+_LEAST_LINE = 20
+_LARGEST = 100_000  # characters of a text that is read again for what to say of it
 _COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
 
 
@@ -44,10 +47,22 @@ def _read(adapter: Adapter, files: Files) -> Reading:
 
 
 def _outcome(adapter: Adapter, files: Files) -> Reading | UnreadableOutput:
+    """What the adapter makes of it. The time goes with the number of lines, which is bounded."""
+    if any(_has_too_many_lines(content) for content in files.values()):
+        return UnreadableOutput(
+            "too_many_lines",
+            _("The output has more lines than a tool prints: most are empty or of a few letters."),
+            _("Send what the tool printed, and nothing else."),
+        )
     try:
         return adapter.read(files)
     except UnreadableOutput as refused:
         return refused
+
+
+def _has_too_many_lines(content: bytes | str) -> bool:
+    lines = content.count(b"\n") if isinstance(content, bytes) else content.count("\n")
+    return lines > _LINES + len(content) // _LEAST_LINE
 
 
 # What is said of a text that has nothing of the tool, too.
@@ -57,7 +72,7 @@ _NOTHING = frozenset(("no_result", "cut"))
 def _is_empty(outcome: Reading | UnreadableOutput) -> bool:
     """Whether no line of a result was found, or not the last ones."""
     if isinstance(outcome, UnreadableOutput):
-        return True
+        return outcome.code != "too_many_lines"
     codes = {reason.code for reason in outcome.reasons}
     return "no_result" in codes or codes <= _NOTHING
 
@@ -73,7 +88,7 @@ def _with_notes(reading: Reading, notes: tuple[Reason, ...]) -> Reading:
 def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
     """Say by which line there is a second run, so that its text can be cut there."""
     name = next((name for name in ("stdout", "raw") if files.get(name)), None)
-    if name is None or not _holds_several(reading):
+    if name is None or not _holds_several(reading) or len(files[name]) > _LARGEST:
         return reading
     lines = str(files[name]).splitlines(keepends=True)
 
@@ -139,10 +154,11 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
     """Name the tool whose whole run it is; `lines` reads what anybody prints, and is no tool."""
     if isinstance(outcome, Reading) and outcome.measurements:
         return
+    parts = {name: _ends(content) for name, content in files.items()}
     for other in registry.every():
         if other.name in (adapter.name, "lines"):
             continue
-        reading = _outcome(other, files)
+        reading = _outcome(other, parts)
         if isinstance(reading, Reading) and reading.status == "finished":
             raise UnreadableOutput(
                 "other_tool",
@@ -160,3 +176,11 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
             _("Run the tool with LC_ALL=C."),
             figure=comma[0],
         )
+
+
+def _ends(content: bytes | str) -> bytes | str:
+    """The first and the last lines of a long text: of settings and of figures."""
+    if isinstance(content, bytes) or len(content) <= _LARGEST:
+        return content
+    half = _LARGEST // 2
+    return content[:half].rpartition("\n")[0] + "\n" + content[-half:].partition("\n")[2]

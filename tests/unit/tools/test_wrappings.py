@@ -7,6 +7,7 @@ import pytest
 
 from runs.tools import reader, registry
 from runs.tools.adapter import UnreadableOutput
+from tests import patterns
 from tests.unit.tools.pgbench.samples import sample as pgbench_sample
 from tests.unit.tools.reading import sample
 
@@ -230,6 +231,22 @@ def test_decimal_commas_are_named():
 def test_any_text_ends_in_a_reading_or_the_one_error(text):
     for adapter in registry.every():
         _outcome(adapter, text)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("\n", "a\n", "{}\n", ' {"a":1}      \n', "<pre>", "<pre>a</PRE>", "'\\n\\n',   \n"),
+        *("tps = 1.0      \n", "progress: 1 s\n  ", "2026-01-01 10:00:00 \n", "job[1] | a = 1.0\n"),
+    ],
+)
+def test_a_long_text_of_anything_is_read_at_once(unit):
+    """2 MB take a second on a quiet machine; a hundred times what a tool prints."""
+    text = (unit * 400_000)[:400_000]
+
+    seconds = patterns.min_of(lambda: _outcome(registry.find("pgbench"), text), 0.4)
+
+    assert seconds < 0.4
 
 
 def test_an_indented_text_is_not_pgbench():
