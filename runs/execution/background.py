@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from runs.execution.asyncio_tasks import end
+from runs.execution.hosts import Host
 from runs.execution.nodes import Node
-from runs.execution.ssh import Host
 from runs.execution.steps import RECORD, StepResult, perform
 
 SECONDS_FOR_ITS_END = 30

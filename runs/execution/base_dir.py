@@ -15,7 +15,7 @@ from pathlib import Path
 
 from runs.execution.errors import ServerFault, TargetProblem
 from runs.execution.fence import Fence, raise_if_behind
-from runs.execution.ssh import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
+from runs.execution.hosts import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
 from runs.execution.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
 

@@ -25,11 +25,11 @@ from runs.execution.guard import (
     generous_seconds,
     guarded,
 )
+from runs.execution.hosts import Answer, Host
 from runs.execution.nodes import Member, Node, members_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
-from runs.execution.ssh import Answer, Host
 from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from runs.execution.base_dir import BaseDir
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem, TargetRestarted
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 from runs.execution.steps import perform, stop_all
 from runs.wording import gettext_noop as _
 

@@ -8,10 +8,10 @@ from functools import partial
 from runs.execution import guard, postgres, treating
 from runs.execution.bench import Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.hosts import Host
 from runs.execution.nodes import PLACED, Node, folder_of
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
-from runs.execution.ssh import Host
 from runs.execution.steps import stop_all
 
 INCOMPLETE = "cleanup_incomplete"

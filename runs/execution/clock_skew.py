@@ -7,7 +7,7 @@ import re
 import time
 from dataclasses import dataclass
 
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 
 SAMPLES = 5
 # Half of it is the uncertainty. Everything that is compared between machines is read by the second.

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from runs.execution.errors import ConnectionLost, HostUnreachable, TooFewSessions
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 
 T = TypeVar("T")
 Connect = Callable[[], Awaitable[Host]]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.execution.errors import Detached
-from runs.execution.ssh import Answer, Host
+from runs.execution.hosts import Answer, Host
 
 # Ends the script if a higher token is there. Nothing here forks.
 _STOP_IF_BEHIND = """

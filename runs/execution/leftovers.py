@@ -4,7 +4,7 @@ import re
 
 from runs.execution import postgres
 from runs.execution.base_dir import BaseDir
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 from runs.execution.steps import stop_all
 from runs.execution.treating import set_back
 

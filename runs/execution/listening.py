@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.hosts import Answer, Host
 from runs.execution.nodes import Member, Node
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.sections import number_in
-from runs.execution.ssh import Answer, Host
 from runs.execution.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
 

@@ -10,9 +10,9 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.connection import Line, Tell
 from runs.execution.errors import ServerFault
 from runs.execution.fence import Fence
+from runs.execution.hosts import Host
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.postgres import PORT, SUPERUSER, Cluster
-from runs.execution.ssh import Host
 
 T = TypeVar("T")
 

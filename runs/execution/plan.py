@@ -3,7 +3,7 @@
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self
 
-from runs.execution.ssh import Address
+from runs.execution.hosts import Address
 from runs.execution.treatment import UNTREATED, Treatment
 
 # The name of the run's own cluster among others.

@@ -15,7 +15,7 @@ from typing import Self
 from runs import foreign_json
 from runs.execution.cpus import pinned
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import COMMAND_SECONDS, Commands
+from runs.execution.hosts import COMMAND_SECONDS, Commands
 from runs.postgresql_settings import conf_file, names, ownership
 from runs.wording import gettext_noop as _
 

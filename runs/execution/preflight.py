@@ -8,9 +8,9 @@ from pathlib import Path
 
 from runs.execution import privileged
 from runs.execution.base_dir import BaseDir
+from runs.execution.hosts import Host
+from runs.execution.login_shell import shell_fault
 from runs.execution.sections import number_in
-from runs.execution.sessions import shell_fault
-from runs.execution.ssh import Host
 
 TIMEOUT_SECONDS = 5.0
 NEEDED_PROGRAMS = ("postgres", "initdb", "pg_ctl")

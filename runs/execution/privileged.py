@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from runs.execution.errors import ServerFault, TargetProblem
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 from runs.wording import gettext_noop as _
 
 P = TypeVar("P", bound=TargetProblem)

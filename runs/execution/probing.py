@@ -10,8 +10,8 @@ from runs.execution import target_facts
 from runs.execution.asyncio_tasks import end, together
 from runs.execution.bench import Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
+from runs.execution.hosts import Host
 from runs.execution.nodes import Node
-from runs.execution.ssh import Host
 from runs.execution.steps import StepResult, perform
 
 STEP = "what-it-is"

@@ -15,9 +15,9 @@ from runs.execution import leftovers, postgres
 from runs.execution.base_dir import BaseDir
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem
+from runs.execution.hosts import Answer, Host
 from runs.execution.plan import WorkloadPlan
 from runs.execution.postgres import DATABASE, SUPERUSER, Cluster
-from runs.execution.ssh import Answer, Host
 from runs.tools import pgbench
 from runs.tools.pgbench import command
 from runs.tools.pgbench.script_tokens import has_pipeline, line_of_command

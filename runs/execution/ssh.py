@@ -7,8 +7,7 @@ import re
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Self
 
 import asyncssh
 from asyncssh.public_key import get_default_public_key_algs
@@ -23,19 +22,25 @@ from runs.execution.errors import (
     LoginRefused,
     TargetProblem,
 )
-from runs.execution.sessions import ANSWER_BYTES, AnswerTooLong, Budget
+from runs.execution.hosts import (
+    ANSWER_BYTES,
+    CLOSING_SECONDS,
+    COMMAND_SECONDS,
+    Address,
+    Answer,
+    Host,
+    Login,
+)
+from runs.execution.login_shell import LoginShell, own_output
+from runs.execution.sessions import AnswerTooLong, Budget
 from runs.wording import gettext_noop as _
 
 CONNECT_TIMEOUT_SECONDS = 15
-CLOSING_SECONDS = 5
 KEEPALIVE_SECONDS = 15
 KEEPALIVE_MISSES = 4
 # After this long without any answer the connection counts as lost.
 SECONDS_TO_NOTICE = KEEPALIVE_SECONDS * (KEEPALIVE_MISSES + 1)
-# A command outside of steps is quick, even on a busy machine; except removing a cluster.
-COMMAND_SECONDS = 120.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
-REMOVAL_SECONDS = 3600.0
 
 # What to do about a hop; a person must look there, not at the page of the server behind it.
 REMEDIES_AT_A_HOP = {
@@ -45,50 +50,10 @@ REMEDIES_AT_A_HOP = {
 }
 
 
-@dataclass(frozen=True)
-class Address:
-    """The address of a server, and the user that BenchLab logs in as.
-
-    Shown is the server's name if given: texts about a target are stored and everybody can read
-    them, while the addresses of machines are private.
-    """
-
-    host: str
-    port: int
-    username: str
-    name: str = field(default="", compare=False)
-
-    def __str__(self) -> str:
-        return self.name or f"{self.username}@{self.host}:{self.port}"
-
-
-@dataclass(frozen=True)
-class Login:
-    """An address, the host key that it must show, and the key with which BenchLab logs in."""
-
-    address: Address
-    host_key: str
-    private_key: str = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The result of one command on the target."""
-
-    exit_status: int
-    stdout: bytes
-    stderr: bytes
-
-
 def generate_private_key() -> tuple[str, str]:
     """Make an ed25519 key pair: (private key in OpenSSH form, public key line)."""
     key = asyncssh.generate_private_key("ssh-ed25519", comment="benchlab")
     return key.export_private_key().decode(), key.export_public_key().decode().strip()
-
-
-def fingerprint(host_key: str) -> str:
-    """`SHA256:...` of a public key line, as `ssh-keygen -lf` prints it."""
-    return asyncssh.import_public_key(host_key).get_fingerprint()
 
 
 async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> str:
@@ -114,19 +79,8 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
     return key.export_public_key().decode().strip()
 
 
-class Commands(Protocol):
-    """What executes commands on a target."""
-
-    @property
-    def address(self) -> Address:
-        """The target, for texts."""
-
-    async def run(self, argv: Sequence[str], *, timeout_s: float | None = ...) -> Answer:
-        """Run a command and wait for its end; see `Host.run`."""
-
-
-class Host:
-    """An open connection to one target."""
+class SSHHost:
+    """A `Host` by asyncssh."""
 
     def __init__(
         self,
@@ -137,7 +91,7 @@ class Host:
         self.address = address
         self._connection = connection
         self._hops = hops or contextlib.AsyncExitStack()
-        self._shell = sessions.LoginShell()
+        self._shell = LoginShell()
 
     async def run(
         self,
@@ -148,16 +102,7 @@ class Host:
         most_bytes: int = ANSWER_BYTES,
         in_own_session: bool = False,
     ) -> Answer:
-        """Run a command and wait for its end, at most `timeout_s` (None: forever).
-
-        In a session of its own (`setsid`) it goes on when the connection breaks.
-
-        The output does not include what a login shell prints itself. Raises TooFewSessions,
-        `no_report` if it was not started, ConnectionLost when the connection breaks first, or may
-        have, and CommandTimeout when the machine still answers after the time: the command is ended
-        by TERM as far as that is possible, but may still be running. The same holds for
-        AnswerTooLong, raised when both streams together have more than `most_bytes`.
-        """
+        """As `Host.run`."""
         # Without an input the command would wait for the end of its standard input.
         source = {"input": stdin} if stdin else {"stdin": asyncssh.DEVNULL}
         try:
@@ -187,11 +132,11 @@ class Host:
         if process.exit_status is None or process.exit_status < 0:
             lost = EndedBySignal if process.exit_signal else ConnectionLost
             raise lost(f"Connection to {self.address} lost while a command ran.")
-        printed = sessions.own_output(stdout, process.exit_status, stderr)
+        printed = own_output(stdout, process.exit_status, stderr)
         return Answer(process.exit_status, self._shell.heard(printed), bytes(stderr))
 
     async def allows_sessions(self) -> bool:
-        """Whether as many sessions can be open at once as a run needs. Raises ConnectionLost."""
+        """As `Host.allows_sessions`."""
         try:
             return await sessions.allows(self._connection)
         except (OSError, asyncssh.Error) as error:
@@ -224,7 +169,7 @@ class Host:
         )
 
     async def close(self) -> None:
-        """Close the connection; what runs detached on the target continues."""
+        """As `Host.close`."""
         await _close(self._connection)
         await self._hops.aclose()
 
@@ -250,7 +195,7 @@ async def connect(
     except BaseException:
         await hops.aclose()
         raise
-    return Host(address, connection, hops)
+    return SSHHost(address, connection, hops)
 
 
 @asynccontextmanager

@@ -20,8 +20,8 @@ from runs.execution.errors import (
     TargetRestarted,
 )
 from runs.execution.fence import BEHIND, Fence, lease_lost
-from runs.execution.sessions import shell_fault
-from runs.execution.ssh import REMOVAL_SECONDS, Answer, Commands, Host
+from runs.execution.hosts import REMOVAL_SECONDS, Answer, Commands, Host
+from runs.execution.login_shell import shell_fault
 from runs.wording import gettext_noop as _
 
 # Of each stream of a step. A 48-hour recording of sadc is no longer than this when printed.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.execution.errors import TargetProblem
+from runs.execution.hosts import Host
 from runs.execution.machine_facts import (
     Disk,
     Hardware,
@@ -15,7 +16,6 @@ from runs.execution.machine_facts import (
     operating_system,
     sections_of,
 )
-from runs.execution.ssh import Host
 from runs.wording import gettext_noop as _
 
 __all__ = [

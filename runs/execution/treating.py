@@ -13,8 +13,8 @@ from functools import partial
 from runs.execution import cpus, privileged
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
+from runs.execution.hosts import Host
 from runs.execution.nodes import Node
-from runs.execution.ssh import Host
 from runs.execution.steps import StepResult
 from runs.wording import gettext_noop as _
 

@@ -19,9 +19,9 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.guard import GRACE_SECONDS
+from runs.execution.login_shell import shell_line
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.sessions import shell_line
 from runs.scenarios import pgbench_procedure as procedure
 from runs.scenarios.definition import (
     Factor,

@@ -23,9 +23,9 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
 from runs.execution.director import Director
+from runs.execution.hosts import Address, Host
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
-from runs.execution.ssh import Address, Host
 from runs.execution.treatment import Treatment
 from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry
@@ -234,7 +234,7 @@ def direct(target: OpenSSH, address, key_pair) -> Callable[..., Director]:
         attempt: int = 1,
         privileges: tuple[str, ...] = (),
     ) -> Director:
-        async def connect() -> ssh.Host:
+        async def connect() -> Host:
             return await ssh.connect(address, host_key=target.host_key, private_key=key_pair[0])
 
         scenario = registry.of_cell(plan.scenario, plan.levels)

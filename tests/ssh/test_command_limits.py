@@ -22,7 +22,7 @@ prepared = pytest.mark.usefixtures("prepared")
 @pytest.fixture
 def short(monkeypatch):
     """A command that is no step has 2 s, and who does not answer is noticed before."""
-    monkeypatch.setitem(ssh.Host.run.__kwdefaults__, "timeout_s", 2)
+    monkeypatch.setitem(ssh.SSHHost.run.__kwdefaults__, "timeout_s", 2)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 1.5)
 
 
@@ -85,7 +85,7 @@ def test_a_removal_that_hangs_keeps_the_result_and_is_told(monkeypatch, direct, 
 def test_a_fence_that_cannot_be_looked_at_in_the_end_keeps_the_result(
     monkeypatch, direct, plan, base_dir
 ):
-    monkeypatch.setitem(ssh.Host.run.__kwdefaults__, "timeout_s", 8)
+    monkeypatch.setitem(ssh.SSHHost.run.__kwdefaults__, "timeout_s", 8)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 5)
     director = direct(plan)
     director.bench.nodes = tuple(
@@ -119,7 +119,7 @@ def test_a_log_that_cannot_be_read_costs_only_the_log(short, direct, plan):
 
 
 def test_a_fault_is_told_as_it_is_where_nothing_deeper_can_be_asked(monkeypatch, direct, plan):
-    monkeypatch.setitem(ssh.Host.run.__kwdefaults__, "timeout_s", 0.001)
+    monkeypatch.setitem(ssh.SSHHost.run.__kwdefaults__, "timeout_s", 0.001)
     monkeypatch.setattr(ssh, "SECONDS_TO_NOTICE", 0)
     bench = direct(plan).bench
     problem = TargetProblem("Step load ended with exit status 1.", code="step_failed")

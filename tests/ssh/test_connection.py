@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import preflight, sessions, ssh
+from runs.execution import hosts, preflight, sessions, ssh
 from runs.execution.connection import Line
 from runs.execution.errors import (
     ConnectionLost,
@@ -18,8 +18,8 @@ from runs.execution.errors import (
     LoginRefused,
     TargetProblem,
 )
+from runs.execution.hosts import SESSIONS_NEEDED, Address, Host, Login
 from runs.execution.leftovers import marked
-from runs.execution.ssh import Address, Login
 from runs.execution.steps import peek, perform
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -42,7 +42,7 @@ def test_the_fingerprint_is_the_one_that_ssh_keygen_prints(openssh: OpenSSH, add
     offered = asyncio.run(ssh.offered_host_key(address))
     command = ["ssh-keygen", "-lf", str(openssh.folder / "host_key.pub")]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert ssh.fingerprint(offered) in printed.split()
+    assert hosts.fingerprint(offered) in printed.split()
 
 
 def test_the_confirmed_host_key_lets_us_in(openssh: OpenSSH, address, key_pair):
@@ -56,7 +56,7 @@ def test_another_host_key_stops_everything(openssh: OpenSSH, address, key_pair):
     openssh.start()
     with pytest.raises(HostKeyChanged) as refused:
         connecting(address, pinned, key_pair[0])
-    assert ssh.fingerprint(pinned) in refused.value.message
+    assert hosts.fingerprint(pinned) in refused.value.message
     assert "confirm it" in refused.value.remedy
 
 
@@ -170,7 +170,7 @@ def logins(chain, account) -> list[Login]:
     ]
 
 
-async def connecting_by(logins: list[Login]) -> ssh.Host:
+async def connecting_by(logins: list[Login]) -> Host:
     *hops, last = logins
     return await ssh.connect(
         last.address, host_key=last.host_key, private_key=last.private_key, through=hops
@@ -195,7 +195,7 @@ def test_a_command_runs_at_the_end_of_the_way(logins, chain, count):
 
 def test_the_host_key_is_asked_for_through_the_hops(logins, chain):
     offered = asyncio.run(ssh.offered_host_key(logins[2].address, logins[:2]))
-    assert ssh.fingerprint(offered) == ssh.fingerprint(chain[2].host_key)
+    assert hosts.fingerprint(offered) == hosts.fingerprint(chain[2].host_key)
 
 
 def test_a_hop_that_is_away_is_named(logins, chain):
@@ -257,7 +257,7 @@ def test_a_hop_that_breaks_is_a_lost_connection_and_the_line_comes_back(logins, 
     async def tell(code: str, _message: str) -> None:
         told.append(code)
 
-    async def act(host: ssh.Host) -> bytes:
+    async def act(host: Host) -> bytes:
         if not told:
             command = asyncio.create_task(host.run(["sleep", "30"]))
             await asyncio.sleep(0.5)
@@ -320,11 +320,11 @@ def test_preflight_tries_as_many_sessions_as_a_run_needs(on_host, openssh, base,
         return (await preflight.look(host, base, [], [])).allows_sessions
 
     monkeypatch.setattr(sessions, "WAITS_SECONDS", (0.1,))
-    openssh.configure(f"MaxSessions {sessions.NEEDED}")
+    openssh.configure(f"MaxSessions {SESSIONS_NEEDED}")
     assert on_host(look)
     openssh.configure("")
     text = (openssh.folder / "sshd_config").read_text()
-    fewer = text.replace(f"MaxSessions {sessions.NEEDED}", f"MaxSessions {sessions.NEEDED - 1}")
+    fewer = text.replace(f"MaxSessions {SESSIONS_NEEDED}", f"MaxSessions {SESSIONS_NEEDED - 1}")
     (openssh.folder / "sshd_config").write_text(fewer)
     openssh.configure("")
     assert not on_host(look)

@@ -15,6 +15,7 @@ from runs.execution.base_dir import BaseDir
 from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled, LoadsApart, TargetProblem
+from runs.execution.hosts import Address, Host
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.treatment import Treatment
@@ -38,10 +39,10 @@ class Machine:
     base_dir: Path
     private_key: str
 
-    async def connect(self) -> ssh.Host:
+    async def connect(self) -> Host:
         """As a worker would."""
         sshd = self.sshd
-        address = ssh.Address(sshd.address, sshd.port, login_name(sshd.account))
+        address = Address(sshd.address, sshd.port, login_name(sshd.account))
         return await ssh.connect(address, host_key=sshd.host_key, private_key=self.private_key)
 
 

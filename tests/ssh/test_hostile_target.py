@@ -18,8 +18,8 @@ from django.test import Client
 from runs.execution import clock_skew, ssh, steps, target_facts
 from runs.execution.control_characters import neutralised
 from runs.execution.errors import ConnectionLost, TargetProblem
+from runs.execution.hosts import Address, Answer, Host
 from runs.execution.sessions import AnswerTooLong
-from runs.execution.ssh import Address, Host
 from runs.models import Server, ServerCheck, SSHKey
 from runs.services.servers import checks, logins, servers
 from tests.api.web_server import WebServer
@@ -106,7 +106,7 @@ def test_a_step_that_lies_is_a_problem_of_the_target_and_no_error_of_ours():
     wrong = []
     for lie, said in lies.items():
         try:
-            result = steps._read(lie, ("true",), "", ssh.Answer(0, *said), "x")
+            result = steps._read(lie, ("true",), "", Answer(0, *said), "x")
         except TargetProblem as problem:
             wrong += [f"{lie}: {problem.code}"] if problem.code != "no_report" else []
         else:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.processes import Loads
-from runs.execution import cleaning, listening, ssh
+from runs.execution import cleaning, hosts, listening, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.servers import host_keys, servers
@@ -72,7 +72,7 @@ def confirmed(machine: Machine, name: str, **fields: Any) -> Server:
     given = {"bindirs": [], "address": machine.address, "port": machine.sshd.port, **fields}
     server = servers.register(name=name, username=machine.username, **given)
     offered = servers.fingerprint(server.offered_host_key)
-    assert offered == ssh.fingerprint(machine.sshd.host_key)
+    assert offered == hosts.fingerprint(machine.sshd.host_key)
     return servers.inspect(server=host_keys.confirm(server=server, fingerprint=offered))
 
 

@@ -8,7 +8,7 @@ import pytest
 from runs.execution import clock_skew, explaining, probing, target_facts, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 from tests.ssh.directing import execute, left_running
 
 pytestmark = pytest.mark.openssh

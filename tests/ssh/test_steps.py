@@ -16,8 +16,8 @@ import pytest
 from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
 from runs.execution.fence import Fence, LeaseLost
-from runs.execution.sessions import IN_OWN_SESSION, shell_line
-from runs.execution.ssh import Answer
+from runs.execution.hosts import Answer
+from runs.execution.login_shell import IN_OWN_SESSION, shell_line
 from runs.execution.steps import peek, perform, stop_all
 from tests.ssh.directing import raised, recorded_programs
 

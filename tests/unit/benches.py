@@ -3,9 +3,9 @@
 from runs.execution.bench import Bench
 from runs.execution.connection import Line
 from runs.execution.director import Director
+from runs.execution.hosts import Host
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
-from runs.execution.ssh import Host
 from runs.scenarios import registry
 from tests.ssh.recording import RecordingReporter
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import runs
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import Host
+from runs.execution.hosts import Host
 from runs.execution.steps import HAS_ENDED
 from runs.wording import gettext_noop as _
 

@@ -25,9 +25,9 @@ from runs.execution.errors import (
     TargetRestarted,
 )
 from runs.execution.fence import LeaseLost
+from runs.execution.hosts import Host
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
-from runs.execution.ssh import Host
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry

@@ -19,8 +19,8 @@ from django.utils.translation import gettext as _
 from runs.execution import leftovers
 from runs.execution.base_dir import BaseDir
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
+from runs.execution.hosts import Host
 from runs.execution.nodes import PLACED, folder_of
-from runs.execution.ssh import Host
 from runs.execution.treating import NOT_SET_BACK
 from runs.models import Campaign, PreparedCluster, Run, Server, ServerEvent
 from runs.selectors.runs import at_work_on

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution import ssh
+from runs.execution import hosts
 from runs.models import Server, ServerEvent
 from runs.services.access import audit
 from runs.services.errors import ServiceError
@@ -26,7 +26,7 @@ def confirm(*, server: Server, fingerprint: str, by: object = None) -> Server:
             _("A host key is confirmed for this server already."),
             remedy=_("To accept another one, type the end of its fingerprint."),
         )
-    if not server.offered_host_key or ssh.fingerprint(server.offered_host_key) != fingerprint:
+    if not server.offered_host_key or hosts.fingerprint(server.offered_host_key) != fingerprint:
         raise _differs()
     return _pin(server, "host_key_confirmed", fingerprint, by)
 
@@ -45,7 +45,7 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
             _("This server has not shown another host key."),
             remedy=_("Inspect it again if it was reinstalled."),
         )
-    old, new = ssh.fingerprint(server.host_key), ssh.fingerprint(server.offered_host_key)
+    old, new = hosts.fingerprint(server.host_key), hosts.fingerprint(server.offered_host_key)
     typed = typed.strip()
     if len(typed) < TYPED_CHARACTERS or not new.endswith(typed):
         raise _differs()
@@ -54,14 +54,14 @@ def replace(*, server: Server, typed: str, by: object = None) -> Server:
 
 def note_changed(server: Server, offered: str) -> None:
     """Record in the server's history that it shows another key; once for each key."""
-    message = f"{ssh.fingerprint(server.host_key)} → {ssh.fingerprint(offered)}"
+    message = f"{hosts.fingerprint(server.host_key)} → {hosts.fingerprint(offered)}"
     last = server.events.filter(code__startswith="host_key_").first()
     if last is None or (last.code, last.message) != ("host_key_changed", message):
         ServerEvent.objects.create(server=server, code="host_key_changed", message=message)
 
 
 def _pin(server: Server, code: str, message: str, by: object) -> Server:
-    before = ssh.fingerprint(server.host_key) if server.host_key else None
+    before = hosts.fingerprint(server.host_key) if server.host_key else None
     server.host_key, server.offered_host_key = server.offered_host_key, ""
     server.state = Server.State.UNREACHABLE
     server.problem_code = server.problem = server.problem_remedy = ""
@@ -72,7 +72,7 @@ def _pin(server: Server, code: str, message: str, by: object) -> Server:
         code,
         f"server {server.slug}",
         before={"fingerprint": before},
-        after={"fingerprint": ssh.fingerprint(server.host_key)},
+        after={"fingerprint": hosts.fingerprint(server.host_key)},
     )
     return server
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from asgiref.sync import async_to_sync
 from django.utils.translation import gettext as _
 
-from runs.execution import ssh
 from runs.execution.errors import HostUnreachable
+from runs.execution.hosts import Address, Host, Login
 from runs.models import Instance, Server
 from runs.services import database
 from runs.services.errors import ServiceError
@@ -20,13 +20,13 @@ MOST_HOPS = 3
 MOST_SECONDS = 60.0
 NO_ANSWER = gettext_noop("%(address)s did not answer within %(seconds)s s.")
 
-Way = tuple[ssh.Login, ...]
+Way = tuple[Login, ...]
 Found = TypeVar("Found")
 
 
-def address_of(server: Server) -> ssh.Address:
+def address_of(server: Server) -> Address:
     """Where to log in."""
-    return ssh.Address(server.address, server.port, server.username, server.name)
+    return Address(server.address, server.port, server.username, server.name)
 
 
 def way_to(server: Server) -> Way:
@@ -35,7 +35,7 @@ def way_to(server: Server) -> Way:
     Raises InvalidToken if a private key was encrypted with a key that is not configured.
     """
     return tuple(
-        ssh.Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
+        Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
         for each in [*reversed(hops_before(server)), server]
     )
 
@@ -57,8 +57,10 @@ async def _in_time(question: Coroutine[Any, Any, Found], name: str) -> Found:
         raise HostUnreachable(NO_ANSWER, address=name, seconds=seconds) from error
 
 
-async def connect_along(way: Way) -> ssh.Host:
+async def connect_along(way: Way) -> Host:
     """Open a connection to the last of them. Raises as `ssh.connect`."""
+    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+
     *hops, last = way
     return await ssh.connect(
         last.address, host_key=last.host_key, private_key=last.private_key, through=hops

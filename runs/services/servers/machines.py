@@ -7,8 +7,9 @@ from typing import Literal
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution import privileged, sessions
+from runs.execution import privileged
 from runs.execution.errors import TooFewSessions
+from runs.execution.hosts import SESSIONS_NEEDED
 from runs.execution.machine_facts import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.preflight import Target
@@ -160,7 +161,7 @@ def of_machine(
         yield error(
             server,
             TooFewSessions.code,
-            message % {"count": sessions.NEEDED},
+            message % {"count": SESSIONS_NEEDED},
             _(TooFewSessions.remedy),
         )
     yield from _base_dir(server, target)

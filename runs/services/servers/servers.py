@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.execution import privileged, ssh
+from runs.execution import hosts, privileged
 from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.errors import (
     CommandTimeout,
@@ -56,7 +56,7 @@ def public_key() -> str:
 
 def fingerprint(host_key: str) -> str:
     """`SHA256:...` of a public host key line."""
-    return ssh.fingerprint(host_key)
+    return hosts.fingerprint(host_key)
 
 
 def register(
@@ -287,6 +287,8 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
 
 def offered_host_key(server: Server) -> str:
     """What the machine shows now, through its hops. Raises ServiceError, `ssh.connect` codes."""
+    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+
     hops = readable_way(server)[:-1]
     try:
         return logins.ask(ssh.offered_host_key(logins.address_of(server), hops), server)

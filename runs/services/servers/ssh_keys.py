@@ -4,8 +4,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 
-from runs.execution import private_keys, ssh
-from runs.execution.private_keys import PrivateKeyRefused
+from runs.execution import hosts
 from runs.models import SSHKey
 from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
@@ -19,7 +18,7 @@ def default() -> SSHKey:
     key = SSHKey.objects.filter(name=DEFAULT).first()
     if key is not None:
         return key
-    private, public = ssh.generate_private_key()
+    private, public = _generated()
     key, _created = SSHKey.objects.get_or_create(
         name=DEFAULT,
         defaults={"public_key": public, "private_key_encrypted": encryption.encrypt(private)},
@@ -31,8 +30,7 @@ def default() -> SSHKey:
 def generate(*, name: str) -> SSHKey:
     """Make an ed25519 key. Raises ServiceError `ssh_key_exists` if the name is taken."""
     _check_name(name)
-    private, public = ssh.generate_private_key()
-    return _store(name, private, public)
+    return _store(name, *_generated())
 
 
 @transaction.atomic
@@ -41,10 +39,12 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 
     Raises ServiceError `ssh_key_exists`, and the codes of PrivateKeyRefused.
     """
+    from runs.execution import private_keys  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+
     _check_name(name)
     try:
         private, public = private_keys.read(private_key, passphrase)
-    except PrivateKeyRefused as refused:
+    except private_keys.PrivateKeyRefused as refused:
         raise ServiceError(
             refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
         ) from refused
@@ -61,7 +61,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 @transaction.atomic
 def delete(*, key: SSHKey) -> None:
     """Delete a key. Raises ServiceError `ssh_key_in_use` while a server uses it."""
-    told = {"fingerprint": ssh.fingerprint(key.public_key)}
+    told = {"fingerprint": hosts.fingerprint(key.public_key)}
     try:
         key.delete()
     except ProtectedError as error:
@@ -79,6 +79,12 @@ def private_key(key: SSHKey) -> str:
     return encryption.decrypt(bytes(key.private_key_encrypted))
 
 
+def _generated() -> tuple[str, str]:
+    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+
+    return ssh.generate_private_key()
+
+
 def _check_name(name: str) -> None:
     if SSHKey.objects.filter(name=name).exists():
         raise ServiceError(
@@ -93,7 +99,7 @@ def _store(name: str, private: str, public: str) -> SSHKey:
     made = SSHKey.objects.create(
         name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
     )
-    told = {"fingerprint": ssh.fingerprint(public)}
+    told = {"fingerprint": hosts.fingerprint(public)}
     audit.record("ssh_key_made", f"SSH key {name}", after=told)
     return made
 

@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, transaction
 from django.test import Client
 
+from runs.execution import hosts
 from runs.models import AuditEntry, Run, Token
 from runs.services.access import audit, projects
 from runs.services.changes import webhooks
@@ -40,9 +41,8 @@ def test_each_act_is_kept_with_who_what_before_and_after(acting, project):
     with pytest.raises(Exception, match="not the fingerprint"):
         host_keys.confirm(server=server, fingerprint=fingerprint)
     assert not AuditEntry.objects.exists(), "what was refused did not happen"
-    from runs.execution import ssh
 
-    host_keys.confirm(server=server, fingerprint=ssh.fingerprint(factories.HOST_KEY))
+    host_keys.confirm(server=server, fingerprint=hosts.fingerprint(factories.HOST_KEY))
     maintenance.begin(server=server, reason="new disks")
     run = factories.finish(factories.run(), tps=1)
     withdrawals.withdraw(run=run, reason="the disk was failing")

@@ -10,9 +10,9 @@ from runs.execution import director
 from runs.execution.base_dir import BaseDir, is_plain_path
 from runs.execution.errors import TargetProblem
 from runs.execution.listening import checked
+from runs.execution.login_shell import shell_line
 from runs.execution.plan import RunPlan
 from runs.execution.postgres import Cluster, options_for
-from runs.execution.sessions import shell_line
 
 
 @pytest.fixture
