@@ -3,7 +3,7 @@
 Kept as one file, `evidence.json`: the processor time of server and client during the load, their
 time in the queue for a processor, what PostgreSQL's counters moved by, the build, what can act
 (JIT), the sizes of relations, and the plans of the statements. Nothing of it needs a permission,
-and nothing is read during the load but /proc, five times a second. What a machine or version does
+and nothing is read during the load but /proc, twice a second. What a machine or version does
 not have is left out, and costs the run nothing else.
 """
 
@@ -22,7 +22,7 @@ from runs.execution.steps import RECORD
 
 FILE = "evidence.json"
 FORM = 1
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 0.5
 MOST_RELATIONS = 40
 STEP = "run-queue"
 _SAMPLE = (Path(__file__).parent / "run_queue.sh").read_text()

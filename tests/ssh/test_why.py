@@ -80,7 +80,7 @@ def server(racks, binaries, lab):
 
 
 def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, admin_user):
-    campaign = queued(server, "count", repeats=1)
+    campaign = queued(server, "count", seconds=2, repeats=1)
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
     found = explain(old, new, reader=admin_user)
