@@ -106,7 +106,7 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
 
 
 def _wal_sizes(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding]:
-    if before(effective.major, "10"):
+    if before(effective.major, "11"):
         return
     for name in ("min_wal_size", "max_wal_size"):
         size = effective.bytes(name) or 0

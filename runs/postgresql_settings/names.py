@@ -20,6 +20,7 @@ from runs.wording import gettext_noop as _
 _WORD = r"[A-Za-z_\u0080-\uffff][\w$]*"
 _EXTENSION = re.compile(rf"\A{_WORD}\.{_WORD}")
 _NAME = re.compile(_WORD)
+_SEED = re.compile(r"[+-]?(?:0?\.\d{1,20}|[01](?:\.0{0,20})?)")
 
 _PRESET_REMEDY = _("Leave it out: it is read-only.")
 # How to change a value that a server only shows.
@@ -60,6 +61,8 @@ def problem(name: str, value: str, major: str) -> Finding | None:
         return _preset(found) if found.is_preset else _old_name(name, found)
     if unlisted.is_hollow(name, value, major):
         return _without_effect(name, major)
+    if name.lower() == "seed" and _SEED.fullmatch(value):
+        return None
     if _NAME.fullmatch(name) is None:
         return None if is_extension(name) else _no_name(name, major)
     return _missing(canonical(name), major)

@@ -74,8 +74,17 @@ HOLLOW: Mapping[str, tuple[Span, str]] = {
     "ssl_renegotiation_limit": (("9.5", None), "0"),
 }
 
-# Settings of a session that a file cannot give.
+# Settings of a session that a file cannot give, and those that it gives in vain.
 SESSION_ONLY = frozenset({"role", "session_authorization", "is_superuser"})
+IN_VAIN = frozenset(
+    {"seed", "transaction_deferrable", "transaction_isolation", "transaction_read_only"}
+)
+
+# String settings whose words each machine has by its locales and time zones, and those of all.
+OF_THE_MACHINE = frozenset(
+    {"lc_messages", "lc_monetary", "lc_numeric", "lc_time", "timezone", "log_timezone"}
+)
+EVERYWHERE = frozenset({"", "c", "posix", "gmt", "utc"})
 
 # Numbers that count in banks.
 MULTIPLE_OF: Mapping[str, int] = {
@@ -132,6 +141,14 @@ def is_hollow(name: str, value: str, major: str) -> bool:
         return False
     same = {"off": OFF, "0": ("0",)}[harmless]
     return value.strip().lower() in same
+
+
+def depends_on_the_build(setting: Setting, value: str) -> bool:
+    """Whether another server of the same version may refuse the word."""
+    word = value.lower()
+    if setting.name.lower() in OF_THE_MACHINE:
+        return word not in EVERYWHERE
+    return word in build_words(setting)
 
 
 def may_be_backported(name: str, major: str) -> bool:

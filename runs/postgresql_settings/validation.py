@@ -9,12 +9,13 @@ from runs.postgresql_settings import (
     names,
     ownership,
     secrets,
+    unlisted,
     values,
     word_lists,
 )
 from runs.postgresql_settings.catalogue import position
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import Finding, merged
+from runs.postgresql_settings.findings import Finding, Severity, merged
 from runs.wording import gettext_noop as _
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
@@ -83,12 +84,16 @@ def _alone(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
 
 def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     if _UNWRITABLE.search(value):
-        yield _error(
+        yield _finding(
+            "error",
             "not_one_line",
             name,
             major,
             _("The value of %(name)s must be one line without control characters."),
         )
+    if name.lower() in unlisted.IN_VAIN:
+        message = _("%(name)s belongs to a session: in a configuration it has no effect.")
+        yield _finding("warning", "without_effect", name, major, message, _("Leave it out."))
     setting = names.known(name, major)
     if setting is None:
         return
@@ -101,6 +106,10 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
         )
     else:
         yield from word_lists.findings(value, setting)
+        if unlisted.depends_on_the_build(setting, value):
+            message = _("Whether a server takes %(name)s = %(value)s depends on its own build.")
+            remedy = _("Some have no such library, time zone or locale, and then do not start.")
+            yield _finding("warning", "by_build", name, major, message, remedy, value=value)
 
 
 def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
@@ -120,8 +129,14 @@ def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Findi
             )
 
 
-def _error(
-    code: str, name: str, major: str, message: str, remedy: str = "", **parameters: str
+def _finding(
+    severity: Severity,
+    code: str,
+    name: str,
+    major: str,
+    message: str,
+    remedy: str = "",
+    **parameters: str,
 ) -> Finding:
     given = {"name": name, "major": major, **parameters}
-    return Finding("error", code, name, (major,), message, given, remedy)
+    return Finding(severity, code, name, (major,), message, given, remedy)

@@ -71,7 +71,7 @@ def test_an_error_has_a_code_and_says_what_to_do(name, value, major, code, said)
         ("synchronous_standby_names", "a, b", "9.2"),
         ("synchronous_standby_names", "ANY 2 (a, b, c)", "10"),
         ("wal_level", "hot_standby", "18"),
-        ("wal_compression", "lz4", "15"),
+        ("wal_compression", "pglz", "15"),
         ("port", "5432", "9.2"),
     ],
 )
