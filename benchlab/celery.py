@@ -10,6 +10,7 @@ from celery import Celery
 from celery.worker.consumer.gossip import Gossip
 from celery.worker.consumer.mingle import Mingle
 from kombu import Connection, Queue
+from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as transport
 from redis import Redis, WatchError
 
@@ -26,9 +27,6 @@ PATIENCE_OF_SENDERS = {"socket_timeout": 2, "max_retries": 0}
 
 # Workers say nothing to each other: PostgreSQL has the queue. Remote control is off too (settings).
 Gossip.compatible_transports = Mingle.compatible_transports = set()
-
-# Seconds until a worker asks again for a message; Redis answers at once when there is one.
-transport.Transport.brpop_timeout = 10
 
 
 @contextmanager
@@ -60,6 +58,21 @@ def _release(client: Redis, name: str, own: bytes) -> None:
 
 
 transport.Mutex = mutex
+
+
+class Transport(transport.Transport):
+    """Celery's, without a timer that looks each second after bindings that expire: none does."""
+
+    # Until a worker asks again for a message; Redis answers at once when there is one.
+    brpop_timeout = 30
+
+    def register_with_event_loop(self, connection: Any, loop: Any) -> None:
+        """Called by a worker, each time that it has connected."""
+        super().register_with_event_loop(connection, loop)
+        self.cycle._binding_expiry_tref.cancel()  # type: ignore[union-attr]  # not in the stubs
+
+
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "benchlab.celery:Transport"))
 
 
 class Application(Celery):

@@ -4,6 +4,7 @@ A duty takes no message and no place among the tasks: held runs and a Redis that
 neither supervision nor signs of life.
 """
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from runs.services.campaigns import bisections, wide
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.observations import nights
-from runs.services.operations import partitions, signs
+from runs.services.operations import partitions, signs, waiting
 from runs.services.runs import artifacts, certificates, supervision
 from runs.services.runs.supervision import held_here
 from runs.services.servers import builds
@@ -98,30 +99,37 @@ def supervise() -> None:
     signs.show(kind=signs.CONTROL)
 
 
+# What waits, and what is looked at in every fourth turn.
 DUTIES: tuple[Callable[[], object], ...] = (
     wide.look,
-    watchdog.look,
     bisections.go_on,
     builds.wake,
-    nights.keep,
     changes.wake,
     deliveries.wake,
     mails.wake,
-    seals.request_missing,
     seals.wake,
+)
+RARE: tuple[Callable[[], object], ...] = (
+    watchdog.look,
+    nights.keep,
+    deliveries.forget,
+    seals.request_missing,
     certificates.judge_some,
     changes.judge_some,
     artifacts.send_waiting,
     partitions.look_after,
 )
+RARELY = 4
+_turns = itertools.count()
 
 
 def watch() -> None:
-    """Notice what stays away, add up, take bisections further, and judge by newer rules.
+    """Take further what waits; and notice what stays away, and judge by newer rules.
 
-    A duty that fails is logged and holds up no other.
+    A duty that fails is logged and holds up no other. Mostly one query where nothing waits.
     """
-    for duty in DUTIES:
+    duties = DUTIES if waiting.is_any() else ()
+    for duty in (*duties, *(RARE if next(_turns) % RARELY == 0 else ())):
         try:
             duty()
         except Exception:

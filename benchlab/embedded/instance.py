@@ -26,7 +26,6 @@ from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchlab.embedded.processes import (
     Interrupted,
     Interrupts,
-    Pause,
     Program,
     Service,
     Supervisor,
@@ -56,14 +55,14 @@ def say(line: str) -> None:
 class Instance:
     """The parts of one instance, and the order in which they come and go."""
 
-    def __init__(self, options: Options, pause: Pause):
+    def __init__(self, options: Options, interrupts: Interrupts):
         self.options = options
         self.places = Places(options.var)
         self.accounts = Accounts.from_environment()
         self.software = in_place()
         self.state = State()
         self.environment: dict[str, str] = {}
-        self._pause = pause
+        self._interrupts, self._pause = interrupts, interrupts.pause
         self._bindirs = ""
         self._services: list[Service] = []
         self._programs: list[Program] = []
@@ -338,7 +337,7 @@ class Instance:
     def _look_after(self) -> None:
         supervisor = Supervisor(say)
         while True:
-            self._pause(1.0)
+            self._interrupts.wait_for_child(supervisor.patience)
             if supervisor.look_after(self._services):
                 self._note()
             reap_adopted(self._pids().values())
@@ -375,7 +374,7 @@ def main() -> int:
     """Run an instance until SIGINT or SIGTERM; the exit status."""
     with Interrupts() as interrupts:
         try:
-            Instance(Options.from_environment(), interrupts.pause).run()
+            Instance(Options.from_environment(), interrupts).run()
         except Interrupted:
             say("stopped")
         except StartError as error:

@@ -204,6 +204,8 @@ class Supervisor:
     """Restarts services that die: at once, then after 1, 2, 4 ... 30 s while they keep dying."""
 
     LONGEST_DELAY = 30.0
+    # What is no child of ours ends without a word.
+    LONGEST_WAIT = 10.0
     STEADY_AFTER = 60.0
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic):
@@ -226,6 +228,11 @@ class Supervisor:
                 self._restart(service)
         return restarted
 
+    @property
+    def patience(self) -> float:
+        """Seconds until the next look, while no child of this process ends."""
+        return 1.0 if self._due else self.LONGEST_WAIT
+
     def _next_time(self, service: Service) -> float:
         now = self._clock()
         if now - self._started.get(service.name, 0.0) > self.STEADY_AFTER:
@@ -246,6 +253,7 @@ class Supervisor:
 
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP, CHILD = b"!", b"."
 
 
 class Interrupted(Exception):
@@ -257,12 +265,14 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         self._reading, self._writing = os.pipe()
+        self._is_asked = False
         os.set_blocking(self._writing, False)
         self._before = {each: signal.getsignal(each) for each in SIGNALS}
         for each in SIGNALS:
             # nohup's wish is kept; an ignored SIGINT is only what a shell does to `server &`
             if each is not signal.SIGHUP or self._before[each] is not signal.SIG_IGN:
                 signal.signal(each, self._note)
+        self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, self._note)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -271,11 +281,20 @@ class Interrupts:
         os.close(self._reading)
         os.close(self._writing)
 
-    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+    def _note(self, number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.write(self._writing, b"!")
+            os.write(self._writing, CHILD if number == signal.SIGCHLD else STOP)
 
     def pause(self, seconds: float) -> None:
         """Sleep; raises Interrupted as soon as a signal came, now or earlier."""
-        if select.select([self._reading], [], [], seconds)[0]:
+        until = time.monotonic() + seconds
+        self.wait_for_child(0)
+        while (left := until - time.monotonic()) > 0:
+            self.wait_for_child(left)
+
+    def wait_for_child(self, seconds: float) -> None:
+        """The same, but no longer than until a child ends, or since one has ended."""
+        if not self._is_asked and select.select([self._reading], [], [], seconds)[0]:
+            self._is_asked = STOP in os.read(self._reading, 4096)
+        if self._is_asked:
             raise Interrupted

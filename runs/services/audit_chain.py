@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from itertools import islice
 
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
 from runs.models import AuditEntry, AuditLink
 from runs.selectors import seals
 from runs.selectors.audit_chain import is_marked, link_hash, unlinked
@@ -20,10 +23,10 @@ class Linked:
     now: tuple[int, str]
 
 
-def waits() -> bool:
-    """Whether there are entries after the last one that was linked."""
-    last = AuditLink.objects.order_by("-number").values_list("entry", flat=True).first()
-    return AuditEntry.objects.filter(pk__gt=last or 0).exists()
+def waiting() -> QuerySet[AuditEntry]:
+    """The entries after the last one that was linked."""
+    last = AuditLink.objects.order_by("-number").values("entry")[:1]
+    return AuditEntry.objects.filter(pk__gt=Coalesce(Subquery(last), 0))
 
 
 def extend(signer: Signer, *, also: str = "") -> Linked | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Func, TextField, Value
+from django.db.models import Func, QuerySet, TextField, Value
 from psycopg import errors
 
 # How long a transaction that has locked leases may ask nothing.
@@ -26,6 +26,12 @@ def give_back() -> None:
     """
     if connection.settings_dict["OPTIONS"].get("pool") and not connection.in_atomic_block:
         connection.close()
+
+
+def has_any(*rows: QuerySet[Any]) -> bool:
+    """Whether any of these has a row. One query, which ends at the first."""
+    first, *others = (each.order_by().values_list(Value(1))[:1] for each in rows)
+    return bool(first.union(*others, all=True)[:1])
 
 
 def ends_if_idle(seconds: float = IDLE_SECONDS) -> Func:

@@ -190,7 +190,7 @@ def _mark_waiting(requests: Sequence[SealRequest]) -> None:
 
 def wake() -> None:
     """Wake a worker if something waits: messages can get lost, rows cannot."""
-    if _waiting().exists() or audit_chain.waits():
+    if _waiting().exists() or audit_chain.waiting().exists():
         dispatch.seal()
 
 

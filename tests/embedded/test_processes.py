@@ -1,6 +1,7 @@
 import itertools
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_a_signal_ends_this_pause_and_every_later_one(number: signal.Signals) ->
         for _ in range(2):
             with pytest.raises(Interrupted):
                 interrupts.pause(10)
+
+
+def test_a_child_that_ends_cuts_short_what_waits_for_it_and_no_pause() -> None:
+    with Interrupts() as interrupts:
+        began = time.monotonic()
+        with subprocess.Popen(["sleep", "0.2"]):
+            interrupts.wait_for_child(20)
+        assert 0.1 < time.monotonic() - began < 10
+        with subprocess.Popen(["true"]):
+            interrupts.pause(0.5)
+        assert time.monotonic() - began >= 0.6
 
 
 def test_the_programs_of_an_interrupted_wait_are_stopped(tmp_path: Path) -> None:

@@ -37,6 +37,11 @@ def latest(campaign_id: int, asked: str = "") -> Latest | None:
     return caching.latest(key(campaign_id, asked), version, ask)
 
 
+def waits() -> bool:
+    """Whether what is kept of a campaign may be older than the campaign."""
+    return bool(_changed)
+
+
 def look() -> None:
     """Add up how many runs there are, and let what has changed of wide campaigns be judged."""
     counts = transitions.add_up_counts()

@@ -157,12 +157,15 @@ LONGEST_PROBLEM = 1000
 
 
 def wake() -> None:
-    """Wake a worker for each delivery that is due, and delete those that ended long ago."""
-    now = timezone.now()
-    due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=now)
+    """Wake a worker for each delivery that is due."""
+    due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=timezone.now())
     for key in due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_WOKEN]:
         dispatch.deliver(key)
-    ended = WebhookDelivery.objects.filter(created_at__lt=now - KEPT_FOR)
+
+
+def forget() -> None:
+    """Delete the deliveries that ended long ago."""
+    ended = WebhookDelivery.objects.filter(created_at__lt=timezone.now() - KEPT_FOR)
     ended.exclude(state=State.WAITING).delete()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet, Value
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from runs import dispatch
@@ -23,6 +23,7 @@ from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
 from runs.models import Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
 from runs.selectors.runs import taking_part
+from runs.services import database
 from runs.services.errors import ServiceError
 from runs.services.runs import leases, sweeping
 from runs.services.runs.leases import Claim
@@ -64,8 +65,7 @@ def _is_idle() -> bool:
         PreparedCluster.objects.filter(removed_at=None),
         Server.objects.filter(~Q(state=Server.State.READY) | Q(needs_sweep=True)),
     )
-    first, *others = (rows.order_by().values_list(Value(1))[:1] for rows in some)
-    return not first.union(*others, all=True)[:1]
+    return not database.has_any(*some)
 
 
 def look_again(*, server_id: int) -> None:

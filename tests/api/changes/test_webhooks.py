@@ -200,7 +200,7 @@ def test_old_deliveries_are_forgotten_unless_they_wait(hook, receiver):
     waiting = queued(hook)
     WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=31))
 
-    deliveries.wake()
+    deliveries.forget()
 
     assert list(WebhookDelivery.objects.all()) == [waiting]
 

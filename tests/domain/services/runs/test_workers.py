@@ -1,5 +1,6 @@
 """Real worker processes: what they hold, what they cost, and what is reported if silent."""
 
+import itertools
 import os
 import signal
 import socket
@@ -19,9 +20,11 @@ from django.utils import timezone
 from runs import background
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
 from runs.selectors.operations import checks, readiness, signs
+from runs.services.access import audit
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
 from runs.services.operations import signs as shown
+from runs.services.operations import waiting
 from runs.services.runs import attempts, execution, leases, supervision, transitions
 from runs.services.servers import maintenance, ssh_keys
 from tests import factories
@@ -137,11 +140,27 @@ def test_a_duty_of_control_that_fails_holds_up_no_other(monkeypatch, caplog):
     def fails():
         raise ValueError("one duty")
 
-    monkeypatch.setattr(background, "DUTIES", (fails, lambda: done.append("the next")))
+    monkeypatch.setattr(background, "RARE", (fails, lambda: done.append("the next")))
+    monkeypatch.setattr(background, "_turns", itertools.count())
+    monkeypatch.setattr(waiting, "is_any", bool)
     monkeypatch.setattr(background, "connection", SimpleNamespace(close=lambda: None))
     background.watch()
     assert done == ["the next"]
     assert "fails failed; it is tried again" in caplog.text
+
+
+def test_an_idle_control_asks_one_query_and_takes_up_what_waits(
+    monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(background, "_turns", itertools.count(1))
+    factories.run()
+    assert waiting.is_any(), "runs to add up"
+    background.watch()
+    with django_assert_num_queries(1):
+        background.watch()
+    with audit.acting(audit.Actor("hanako", "page")):
+        audit.record("server_changed", "server 1", after={"name": "db2"})
+    assert waiting.is_any(), "an entry to link"
 
 
 @pytest.fixture

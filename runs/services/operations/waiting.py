@@ -1,0 +1,24 @@
+"""Whether anything waits for control: one query, which finds nothing in an idle lab."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from runs.models import Bisection, Build, RunCount, SealRequest, StaleCell, WebhookDelivery
+from runs.services import audit_chain, database
+from runs.services.campaigns import wide
+
+
+def is_any() -> bool:
+    """Runs to add up, bisections, builds, histories, reports, seals or verdicts; mails, perhaps."""
+    rows: tuple[QuerySet[Any], ...] = (
+        RunCount.objects.filter(is_sum=False),
+        Bisection.objects.filter(state=Bisection.State.RUNNING),
+        Build.objects.filter(state__in=Build.OPEN),
+        StaleCell.objects.all(),
+        WebhookDelivery.objects.filter(state=WebhookDelivery.State.WAITING),
+        SealRequest.objects.filter(refused=""),
+        audit_chain.waiting(),
+    )
+    return settings.SENDS_MAIL or wide.waits() or database.has_any(*rows)
