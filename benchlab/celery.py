@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
-from celery.worker.consumer.gossip import Gossip
-from celery.worker.consumer.mingle import Mingle
 from kombu import Connection, Queue
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as transport
@@ -24,9 +22,6 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 # Whoever sends gives up on a Redis that accepts and does not answer, and does not try again by
 # itself. Whoever consumes waits in BRPOP for as long as there is no message, and has no such limit.
 PATIENCE_OF_SENDERS = {"socket_timeout": 2, "max_retries": 0}
-
-# Workers say nothing to each other: PostgreSQL has the queue. Remote control is off too (settings).
-Gossip.compatible_transports = Mingle.compatible_transports = set()
 
 
 @contextmanager

@@ -305,8 +305,8 @@ class Instance:
             name,
             *("-m", "celery", "-A", "benchlab", "worker", "--queues", queue),
             *("--pool", "threads", "--concurrency", str(threads)),
-            # Nobody listens to it.
-            "--without-heartbeat",
+            # Workers say nothing to each other: PostgreSQL has the queue.
+            *("--without-heartbeat", "--without-gossip", "--without-mingle"),
             *("--loglevel", "info", "--hostname", f"{name}-{self.options.port}@%h"),
         )
 
