@@ -111,7 +111,7 @@ def report(random: Random, repetitions: int, rates: Rates) -> Iterator[str]:
     yield from _of_jobs(random_of(2), _of_history(repetitions), rates)
     yield from _of_pairs(random_of(4), repetitions, rates)
     yield from _of_unlike(random_of(3), repetitions, rates)
-    yield from histories.of_suites(random_of(5), max(repetitions // 250, 2))
+    yield from histories.of_suites(random_of(5), max(repetitions // 75, 2))
     yield from histories.of_steps(random_of(6), repetitions)
     yield from _of_looks(random, repetitions)
     yield from _of_power(random, repetitions)
