@@ -32,6 +32,7 @@ class Factor:
     default: tuple[int, ...]
     minimum: int
     maximum: int
+    help: str = ""
 
     def accepts(self, level: object) -> bool:
         """Whether a campaign may have this level."""

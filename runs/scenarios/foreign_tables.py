@@ -286,8 +286,11 @@ SCENARIO = Scenario(
             ),
             default=("select",),
         ),
-        Factor("pattern", _("Pattern (1: both tables local, 2: accounts foreign, 3: customers "
-            "foreign, 4: both foreign)"), default=(1, 2, 3, 4), minimum=1, maximum=4),
+        Factor(
+            "pattern", _("Pattern"), default=(1, 2, 3, 4), minimum=1, maximum=4,
+            help=_("1: both tables local, 2: accounts foreign, 3: customers foreign, 4: both "
+                "foreign."),
+        ),
         ChoiceFactor(
             "table_location", _("Table written to"),
             choices=(Choice("local", _("local table")), Choice("foreign", _("foreign table"))),

@@ -197,8 +197,7 @@ PROVABLE = {
 SCRIPTS |= {
     "group": "SELECT count(*) FROM (SELECT aid % 5000, sum(abalance) FROM pgbench_accounts"
     " GROUP BY 1) s;",
-    "join": "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_tellers t"
-    " ON a.aid % 40 = t.tid;",
+    "join": "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_tellers t ON a.aid % 40 = t.tid;",
 }
 
 

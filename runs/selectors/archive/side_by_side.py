@@ -1,12 +1,15 @@
-"""A published table next to our own measurements in its form: the same columns, our own rows."""
+"""A published table next to our own measurements: each printed figure, and ours in its place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from runs.analysis.judgements import NOT_JUDGED, Judged
-from runs.models import Campaign, CellSummary, Measurement, PublishedTable, Run
+from runs.analysis.noise import half_width
+from runs.models import Campaign, CellSummary, Measurement, PrintedFigure, PublishedTable, Run
 from runs.published import recompute
 from runs.published.document import Rule
 from runs.published.figures import Number
@@ -14,49 +17,115 @@ from runs.published.recompute import Operand
 from runs.selectors import validity
 from runs.selectors.archive import versions
 from runs.selectors.archive.reproduction import Change, of_campaign
-from runs.templatetags.formats import spoken
+from runs.selectors.campaigns.metrics import summary_of
+from runs.templatetags.formats import change, factor, spoken, told
 
 VERSION = "version"
 UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
+# Figures that keep their proportions within this are said to, else by how much they do not.
+ALIKE = 1.25
 
 
 @dataclass(frozen=True)
-class MeasuredCell:
-    """A cell of our table: a level, or the median of its metric with the number of runs.
+class Own:
+    """What was measured here: the median of a metric of `runs` runs, in `unit`.
 
     What the publication derives from other figures is derived by the same rule from our medians.
-    `mark` says which of the runs behind it are not valid.
+    `mark` says which of the runs behind it are not valid. `low` and `high` are the 95 % interval
+    of `value`; None of a single run, and of what is derived.
     """
 
-    text: str
-    is_level: bool = False
-    value: float | None = None
-    unit: str = ""
-    runs: int | None = 0
+    value: float
+    unit: str
+    runs: int | None
     mark: str = ""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A printed figure: the words of its row, the head of its column, and ours if there is one."""
+
+    row: Sequence[str]
+    head: str
+    printed: str
+    figure: PrintedFigure
+    own: Own | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours by the printed one; None where that is a share, or derived."""
+        figure = self.figure
+        if (
+            self.own is None
+            or figure.kind != PrintedFigure.Kind.MEASURED
+            or figure.measurement.metric.unit in {"%", ""}
+            or not figure.measurement.value
+        ):
+            return None
+        return self.own.value / float(figure.measurement.value)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The 95 % interval of the ratio."""
+        ratio, own = self.ratio, self.own
+        if not ratio or own is None or own.low is None or own.high is None:
+            return None
+        return ratio * own.low / own.value, ratio * own.high / own.value
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """The published campaign, and the rows measured here in the form of its table.
+    """The published campaign, and the figures of its table that were measured here too.
 
-    `columns` are those of our rows: all but the publication's own words. `versions` maps each
-    printed version to the one measured here.
+    `heads` name the words of a line's row. `printed` is how many figures the table has, and
+    `versions` maps each printed version to another one that was measured in its place.
     """
 
     published: Campaign
     table: PublishedTable
-    columns: Sequence[Mapping[str, Any]]
-    rows: Sequence[Sequence[MeasuredCell]]
+    heads: Sequence[str]
+    lines: Sequence[Line]
+    printed: int
     differences: Sequence[Change] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def missing(self) -> int:
+        """How many printed figures were not measured here."""
+        return self.printed - len(self.lines)
+
+    @property
+    def sentence(self) -> str:
+        """How large ours are, of the first metric of the table; empty where nothing says it."""
+        ratios = [(each.figure.measurement.metric, each.ratio) for each in self.lines if each.ratio]
+        if not ratios:
+            return ""
+        metric = ratios[0][0]
+        own = [ratio for of, ratio in ratios if of == metric]
+        said = {
+            "number": len(own), "metric": told(metric, "title"), "low": factor(min(own)),
+            "high": factor(max(own)), "share": change(max(own) / min(own)).removeprefix("+"),
+            "factor": factor(max(own) / min(own)),
+        }  # fmt: skip
+        if len(own) == 1:
+            return _("Measured here: %(low)s times the printed figure (%(metric)s).") % said
+        text = _(
+            "Measured here: %(low)s to %(high)s times the %(number)d printed figures (%(metric)s)."
+        )
+        shape = (
+            _("Their proportions are as printed, within %(share)s.")
+            if max(own) / min(own) < ALIKE
+            else _("Their proportions differ from the print, by a factor of up to %(factor)s.")
+        )
+        return f"{text % said} {shape % said}"
+
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
-    """What a campaign reproduces, next to its results; None if nothing. Three queries, or four.
+    """What a campaign reproduces, next to its results; None if nothing. Five queries, or six.
 
-    A row is a combination of the levels that a printed row has. If versions differ from the printed
-    ones, the oldest stands for the oldest, and so on.
+    If versions differ from the printed ones, the oldest stands for the oldest, and so on.
     """
     if not campaign.reproduces:
         return None
@@ -65,38 +134,65 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     if published is None:
         return None
     table = published.published
-    heads = [column["factor"] for column in table.columns if _is_level(column)]
-    varied = [list(campaign.factors.get(name, ())) for name in heads]
-    if not table.columns or not all(varied):
-        return SideBySide(published, table, table.columns, (), of_campaign(campaign))
-    measured = _measured(campaign)
-    columns = [column for column in table.columns if _is_level(column) or "metric" in column]
-    single = _single(campaign) if any("repeat" in column for column in columns) else {}
+    figures = list(table.printed.select_related("measurement__metric", "measurement__run__cell"))
     stand_for = _versions(published, campaign)
-    judged = validity.of_cells(
-        {each.cell_id for of_metric in measured.values() for _levels, each in of_metric}
+    ours = _Ours(
+        campaign,
+        _measured(campaign),
+        _single(campaign) if any("repeat" in column for column in table.columns) else {},
+        stand_for,
     )
-    rows = [
-        _row(
-            columns,
-            dict(zip(heads, levels, strict=True)),
-            measured,
-            single,
-            stand_for,
-            campaign,
-            judged,
-        )
-        for levels in product(*varied)
-    ]
-    kept = [row for row in rows if any(cell.value is not None for cell in row)]
-    return SideBySide(published, table, columns, kept, of_campaign(campaign), stand_for)
+    judged = validity.of_cells(ours.cells())
+    of_figures = {figure.column for figure in figures}
+    words = [at for at in range(len(table.columns)) if at not in of_figures]
+    lines = [_line(table, figure, words, ours, judged) for figure in figures]
+    others = {theirs: own for theirs, own in stand_for.items() if theirs != own}
+    return SideBySide(
+        published,
+        table,
+        [spoken(table.columns[at].get("label")) for at in words],
+        [line for line in lines if line.own is not None],
+        len(figures),
+        of_campaign(campaign),
+        others,
+    )
 
 
 Measured = Mapping[str, list[tuple[Mapping[str, Any], CellSummary]]]
-# A cell, and the summaries that its value is made of.
-Figure = tuple[MeasuredCell, Sequence[CellSummary]]
+# A figure, and the summaries that its value is made of.
+Found = tuple[Own, Sequence[CellSummary]]
 # The value of a cell's metric in one repeat, where the publication prints each.
 Single = Mapping[tuple[int, str, int], float]
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """What a campaign measured, by metric and levels, and by repeat where that is asked for."""
+
+    campaign: Campaign
+    measured: Measured
+    single: Single
+    stand_for: Mapping[str, str]
+
+    def cells(self) -> set[int]:
+        """Their keys."""
+        return {each.cell_id for _levels, each in chain.from_iterable(self.measured.values())}
+
+    def translated(self, levels: Mapping[str, Any]) -> dict[str, Any]:
+        """Printed levels as stored here, without factors that the campaign did not vary."""
+        made = {name: level for name, level in levels.items() if name in self.campaign.factors}
+        if VERSION in made:
+            made[VERSION] = self.stand_for.get(str(made[VERSION]), str(made[VERSION]))
+        return made
+
+    def only(self, metric: str, levels: Mapping[str, Any]) -> CellSummary | None:
+        """The summary of the only cell with these levels."""
+        found = [
+            summary
+            for own, summary in self.measured.get(metric, ())
+            if all(str(own.get(name)) == str(level) for name, level in levels.items())
+        ]
+        return found[0] if len(found) == 1 else None
 
 
 def _measured(campaign: Campaign) -> Measured:
@@ -118,48 +214,59 @@ def _single(campaign: Campaign) -> Single:
     return {(cell, metric, repeat): value for cell, metric, repeat, value in rows}
 
 
-def _row(
-    columns: Sequence[Mapping[str, Any]],
-    levels: Mapping[str, Any],
-    measured: Measured,
-    single: Single,
-    stand_for: Mapping[str, str],
-    campaign: Campaign,
+def _line(
+    table: PublishedTable,
+    figure: PrintedFigure,
+    words: Sequence[int],
+    ours: _Ours,
     judged: Mapping[int, Judged],
-) -> list[MeasuredCell]:
-    made = []
-    for column in columns:
-        if _is_level(column):
-            made.append(MeasuredCell(_level(column, levels[column["factor"]]), is_level=True))
-        else:
-            wanted = {**_translated(column.get("levels") or {}, stand_for, campaign), **levels}
-            found, used = _figure(measured.get(column["metric"], ()), wanted, column, single)
-            if found.value is None:
-                derived = _derived(column, wanted, measured, stand_for, campaign)
-                found, used = derived or (found, used)
-            behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
-            made.append(replace(found, mark=validity.mark(Judged.total(behind))))
-    return made
+) -> Line:
+    column = table.columns[figure.column]
+    row = [_level(table.grid[figure.row][at], table.columns[at]) for at in words]
+    head = " · ".join(
+        text for text in (spoken(column.get("group")), spoken(column.get("label"))) if text
+    )
+    own = None
+    cell = figure.measurement.run.cell
+    wanted = ours.translated({VERSION: cell.version, **cell.levels})
+    if found := _figure(figure, column, wanted, ours):
+        behind = (judged.get(each.cell_id, NOT_JUDGED) for each in found[1])
+        own = replace(found[0], mark=validity.mark(Judged.total(behind)))
+    return Line(row, head, figure.text, figure, own)
+
+
+def _figure(
+    figure: PrintedFigure, column: Mapping[str, Any], wanted: Mapping[str, Any], ours: _Ours
+) -> Found | None:
+    """Ours in its place: of one repeat that run's value, and no median; else by its rule."""
+    metric = figure.measurement.metric.name
+    only = ours.only(metric, wanted)
+    if only is None:
+        return _derived(column, metric, wanted, ours)
+    unit = only.metric.unit
+    if "repeat" in column:
+        value = ours.single.get((only.cell_id, metric, int(column["repeat"])))
+        return None if value is None else (Own(value, unit, 1), (only,))
+    width = half_width(summary_of(only))
+    if width is None:
+        return Own(only.median, unit, only.n), (only,)
+    value = only.median
+    return Own(value, unit, only.n, low=value / (1 + width), high=value * (1 + width)), (only,)
 
 
 def _derived(
-    column: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    measured: Measured,
-    stand_for: Mapping[str, str],
-    campaign: Campaign,
-) -> Figure | None:
+    column: Mapping[str, Any], metric: str, wanted: Mapping[str, Any], ours: _Ours
+) -> Found | None:
     """By the rule of the publication; None without one, or if an operand is not measured here."""
     if not column.get("derived") or "repeat" in column:
         return None
     rule = Rule.of(column["derived"])
-    if recompute.is_part(rule, column["metric"], wanted):
+    if recompute.is_part(rule, metric, wanted):
         return None
-    to = {**rule.to, **_translated(rule.to, stand_for, campaign)}
     used: list[CellSummary] = []
 
     def find(metric: str, levels: Mapping[str, Any]) -> Operand | None:
-        only = _only(measured.get(metric, ()), levels)
+        only = ours.only(metric, levels)
         if only is None:
             return None
         used.append(only)
@@ -169,55 +276,13 @@ def _derived(
         operand = find(rule.operand, wanted)
         value = operand.number.value if operand else None
     else:
+        to = {**rule.to, **ours.translated(rule.to)}
         found = recompute.by_rule(replace(rule, to=to), wanted, find)
         value = found.value if found else None
     if value is None:
         return None
     unit = used[0].metric.unit if rule.kind != "ratio" else UNITS[rule.form]
-    runs = min((each.n or 0) for each in used)
-    return MeasuredCell("", value=value, unit=unit, runs=runs), used
-
-
-def _figure(
-    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]],
-    wanted: Mapping[str, Any],
-    column: Mapping[str, Any],
-    single: Single,
-) -> Figure:
-    """The figure of the only cell with these levels; a dash if there is none, or several.
-
-    A column of one repeat has that run's value, and no median in its place.
-    """
-    only = _only(summaries, wanted)
-    if only is None:
-        return MeasuredCell("–"), ()
-    if "repeat" in column:
-        value = single.get((only.cell_id, only.metric.name, int(column["repeat"])))
-        if value is None:
-            return MeasuredCell("–"), ()
-        return MeasuredCell("", value=value, unit=only.metric.unit, runs=1), (only,)
-    return MeasuredCell("", value=only.median, unit=only.metric.unit, runs=only.n), (only,)
-
-
-def _only(
-    summaries: Sequence[tuple[Mapping[str, Any], CellSummary]], wanted: Mapping[str, Any]
-) -> CellSummary | None:
-    found = [
-        summary
-        for levels, summary in summaries
-        if all(str(levels.get(name)) == str(level) for name, level in wanted.items())
-    ]
-    return found[0] if len(found) == 1 else None
-
-
-def _translated(
-    levels: Mapping[str, Any], stand_for: Mapping[str, str], campaign: Campaign
-) -> dict[str, Any]:
-    """A column's levels as stored here, without factors that the campaign did not vary."""
-    made = {name: level for name, level in levels.items() if name in campaign.factors}
-    if VERSION in made:
-        made[VERSION] = stand_for.get(str(made[VERSION]), str(made[VERSION]))
-    return made
+    return Own(value, unit, min((each.n or 0) for each in used)), used
 
 
 def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
@@ -233,11 +298,8 @@ def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
     return dict(zip(theirs, ours, strict=True))
 
 
-def _is_level(column: Mapping[str, Any]) -> bool:
-    return bool(column.get("factor")) and column.get("factor") != "metric"
-
-
-def _level(column: Mapping[str, Any], level: Any) -> str:
-    """A level by the publication's name for it, else as it is."""
-    names = column.get("label_of") or {}
-    return spoken(names.get(level) or names.get(str(level))) or str(level)
+def _level(text: str, column: Mapping[str, Any]) -> str:
+    """A level by the publication's name for it, else as printed."""
+    level = (column.get("values") or {}).get(text, text)
+    names = {str(each): name for each, name in (column.get("label_of") or {}).items()}
+    return spoken(names.get(str(level))) or text

@@ -1,6 +1,5 @@
 """What the page of a published campaign shows: the print, a chart, conditions, and its faults."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -125,40 +124,11 @@ def _comparison(campaign: Campaign, drawn: Sequence[tuple[Mapping[str, Any], lis
 
 
 def side_by_side(campaign: Campaign) -> dict[str, Any]:
-    """The table that a campaign reproduces, as printed and as measured here."""
+    """The table that a campaign reproduces, with what was measured here."""
     found = selectors.side_by_side(campaign)
     if found is None:
         return {"beside": None}
-    return {
-        "beside": found,
-        "agreement": agreement(found.published, campaign),
-        "beside_heads": heads(found.table.columns),
-        "beside_own_heads": heads(_of_versions(found.columns, found.versions)),
-        "beside_printed": rows(found.table),
-    }
-
-
-def _of_versions(
-    columns: Sequence[Mapping[str, Any]], stand_for: Mapping[str, str]
-) -> list[Mapping[str, Any]]:
-    """Columns with the versions that were measured here in place of the printed ones.
-
-    Only of columns that are a version's: "10 clients" are no PostgreSQL 10.
-    """
-    if not stand_for:
-        return list(columns)
-    names = "|".join(re.escape(name) for name in sorted(stand_for, key=len, reverse=True))
-    version = re.compile(rf"(?<![\d.])({names})(?![\d.]*\d)")
-
-    def told(text: Any) -> str:
-        return version.sub(lambda found: stand_for[found[1]], spoken(text))
-
-    return [
-        {**column, **{name: told(column[name]) for name in ("group", "label") if name in column}}
-        if "version" in (column.get("levels") or {})
-        else column
-        for column in columns
-    ]
+    return {"beside": found, "agreement": agreement(found.published, campaign)}
 
 
 def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:

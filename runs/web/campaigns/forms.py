@@ -424,12 +424,13 @@ def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
             own = workloads.offered(in_project=project)
             choices += [(str(each), f"{each.workload.name} · {each}") for each in own]
         return ChoicesField(label=_(factor.title), choices=choices)
+    bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
+    told = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds
     return LevelsField(
         factor=factor,
         label=_(factor.title),
         max_length=500,
-        help_text=_("Whole numbers from %(minimum)s to %(maximum)s, with commas between.")
-        % {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"},
+        help_text=f"{_(factor.help)} {told}" if factor.help else told,
         widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
     )
 
