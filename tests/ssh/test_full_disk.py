@@ -72,7 +72,7 @@ def test_a_disk_that_fills_up_before_the_load_is_told_as_such(direct, plan, base
 def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
     direct, plan, base_on_small_disk
 ):
-    parameters = {"scale": 1, "duration": 30}
+    parameters = {"scale": 1, "duration": 5}
     writing = replace(plan, scenario="fixed-point-update", parameters=parameters, cluster_key="")
     director = direct(writing)
     director.preparing.disk_bytes = 0

@@ -92,7 +92,8 @@ def test_a_changed_default_is_suspected_first_and_put_back_in_its_arm(server, ad
     made = ablations.start(found=found, by=admin_user)
     arms = made.campaign.runs.filter(cell__levels__arm__in=["B", PARALLEL], repeat=1)
     made.campaign.runs.exclude(pk__in=arms).delete()
-    work_off(server)
+    # An ablation goes on as long as it is undecided.
+    work_off(server, runs=2)
     settings = {
         run.cell.levels["arm"]: run.settings.settings[PARALLEL]["setting"]
         for run in arms.select_related("cell", "settings")
