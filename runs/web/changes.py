@@ -25,7 +25,6 @@ from runs.selectors.histories.causes import Cause
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
 from runs.services.changes.webhooks import EVENTS, NewWebhook
-from runs.services.errors import ServiceError
 from runs.web import pages
 
 ROWS = 50
@@ -127,11 +126,8 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
         return _page(request, WebhookForm(user=user))
     form = WebhookForm(request.POST, user=user)
     if form.is_valid():
-        try:
+        with pages.faults_of(form):
             made = webhooks.create(**form.cleaned_data)
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
             # No redirect: the secret is nowhere but in this answer.
             return _page(request, WebhookForm(user=user), made=made)
     return _page(request, form)

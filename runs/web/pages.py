@@ -5,7 +5,7 @@ more than the page.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,6 +155,31 @@ def refused(request: HttpRequest, error: ServiceError) -> None:
 def into_form(form: BaseForm, error: ServiceError) -> None:
     """Put the error at the field that is at fault, or above the form."""
     form.add_error(error.field if error.field in form.fields else None, sentence(error))
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A block that ends where a service refuses something, which is then shown."""
+
+    show: Callable[[ServiceError], None]
+
+    def __enter__(self) -> None:
+        """Nothing is refused so far."""
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> bool:
+        if isinstance(error, ServiceError):
+            self.show(error)
+        return isinstance(error, ServiceError)
+
+
+def refusals(request: HttpRequest) -> _Shown:
+    """What a service refuses within the block is shown on the next page."""
+    return _Shown(lambda error: refused(request, error))
+
+
+def faults_of(form: BaseForm) -> _Shown:
+    """What a service refuses within the block is at fault in the form."""
+    return _Shown(lambda error: into_form(form, error))
 
 
 def sentence(error: ServiceError) -> str:

@@ -18,7 +18,6 @@ from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import visible
 from runs.selectors.access.rights import Right
-from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
 from runs.web import pages
 
@@ -74,8 +73,10 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
         "time_zone": "UTC",
     }
     form = ScheduleForm(request.POST if request.method == "POST" else None, initial=initial)
-    if form.is_valid() and _created(request, form, campaign):
-        return redirect("schedule-list")
+    if form.is_valid():
+        with pages.faults_of(form):
+            _create(request, form.cleaned_data, campaign)
+            return redirect("schedule-list")
     context = {"section": "campaigns", "form": form, "campaign": campaign}
     return render(request, "schedules/form.html", context)
 
@@ -100,21 +101,13 @@ def _schedule(request: HttpRequest, schedule_id: int) -> Schedule:
     return get_object_or_404(schedule_selectors.listed(to=request.user), pk=schedule_id)
 
 
-def _created(request: HttpRequest, form: ScheduleForm, campaign: Campaign) -> bool:
-    given = form.cleaned_data
-    try:
-        schedules.create(
-            title=given["title"],
-            campaign=campaign,
-            kind=given["kind"],
-            weekdays=given["weekdays"],
-            hour=given["at"].hour,
-            minute=given["at"].minute,
-            time_zone=given["time_zone"],
-            by=cast(User, request.user),
-            may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
-        )
-    except ServiceError as error:
-        pages.into_form(form, error)
-        return False
-    return True
+def _create(request: HttpRequest, given: dict[str, Any], campaign: Campaign) -> None:
+    at = given.pop("at")
+    schedules.create(
+        campaign=campaign,
+        hour=at.hour,
+        minute=at.minute,
+        by=cast(User, request.user),
+        may_prioritise=permissions.may_for(request.user, Right.PRIORITISE, campaign.project),
+        **given,
+    )

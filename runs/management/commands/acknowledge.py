@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management import command
 from runs.services import seals
-from runs.services.access import audit
-from runs.services.errors import ServiceError
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Look first: `manage.py verify` names entries and runs, and ends with 1 until this is done."""
 
     help = __doc__
@@ -27,7 +26,6 @@ class Command(BaseCommand):
         )
         parser.add_argument("--reason", required=True)
 
-    @audit.commanded
     def handle(self, *_args: Any, **options: Any) -> None:
         """Sign it."""
         if not options["run"] and not options["entry"]:
@@ -44,8 +42,6 @@ class Command(BaseCommand):
                 is_new, removed = seals.request_by_hand(run=run, reason=options["reason"])
                 state = "waits to be sealed" if is_new else "is sealed, and stays as it is"
                 self.stdout.write(f"run {run} {state}; {removed} requests removed")
-        except ServiceError as problem:
-            raise CommandError(f"{problem.message} {problem.remedy}") from problem
         except (OSError, ValueError) as error:
             raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error
 

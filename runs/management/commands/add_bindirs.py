@@ -3,14 +3,14 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from runs.management import command
 from runs.models import Server
-from runs.services.errors import ServiceError
 from runs.services.servers import servers
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """What is registered already stays as it is."""
 
     help = __doc__
@@ -25,11 +25,8 @@ class Command(BaseCommand):
         server = Server.objects.filter(slug=options["server"]).first()
         if server is None:
             raise CommandError(f"There is no server {options['server']}.")
-        try:
-            server = servers.add_bindirs(server=server, bindirs=options["bindirs"])
-            server = servers.inspect(server=server)
-        except ServiceError as problem:
-            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        server = servers.add_bindirs(server=server, bindirs=options["bindirs"])
+        server = servers.inspect(server=server)
         if server.state != Server.State.READY:
             raise CommandError(f"{server.problem} {server.problem_remedy}")
         present = server.installations.filter(removed_at=None)

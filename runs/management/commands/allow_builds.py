@@ -3,16 +3,15 @@
 import shlex
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.execution.errors import TargetProblem
+from runs.management import command
 from runs.models import Server
-from runs.services.access import audit
-from runs.services.errors import ServiceError
 from runs.services.servers import builds
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Allows builds; only who may run commands of the instance may do that."""
 
     help = (
@@ -44,10 +43,9 @@ class Command(BaseCommand):
         except ValueError as error:
             raise CommandError(f"--configure: {error}") from error
         try:
-            with audit.acting(audit.Actor("", "manage.py allow_builds")):
-                builds.allow(server=server, clone=clone, options=configure)
-                removed = builds.remove_all(server=server) if options["remove"] else 0
-        except (ServiceError, TargetProblem) as error:
+            builds.allow(server=server, clone=clone, options=configure)
+            removed = builds.remove_all(server=server) if options["remove"] else 0
+        except TargetProblem as error:
             raise CommandError(f"{error.message} {error.remedy}".strip()) from error
         if removed:
             self.stdout.write(f"{removed} builds are removed")

@@ -3,13 +3,13 @@
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from runs.services.access import audit, projects
-from runs.services.errors import ServiceError
+from runs.management import command
+from runs.services.access import projects
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """What is uploaded with a token of the project belongs to it."""
 
     help = __doc__
@@ -21,19 +21,15 @@ class Command(BaseCommand):
         parser.add_argument("--private", action="store_true", help="only members can read it")
         parser.add_argument("--member", action="append", default=[], metavar="USER")
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Make it."""
         members = list(User.objects.filter(username__in=options["member"]))
         if missing := set(options["member"]) - {user.username for user in members}:
             raise CommandError(f"There is no user {', '.join(sorted(missing))}.")
-        try:
-            project = projects.create(
-                slug=options["slug"],
-                name=options["name"],
-                is_public=not options["private"],
-                members=members,
-            )
-        except ServiceError as error:
-            raise CommandError(f"{error.message} {error.remedy}") from error
+        project = projects.create(
+            slug=options["slug"],
+            name=options["name"],
+            is_public=not options["private"],
+            members=members,
+        )
         self.stdout.write(f"Made the project {project.slug}.")

@@ -3,15 +3,15 @@
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from runs.models import Project, Token
-from runs.services.access import audit, projects, tokens
-from runs.services.errors import ServiceError
+from runs.management import command
+from runs.models import Token
+from runs.services.access import projects, tokens
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """The token is the only thing on standard output, so that a script can take it."""
 
     help = __doc__
@@ -25,28 +25,13 @@ class Command(BaseCommand):
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
         parser.add_argument("--days", type=int, help="number of days until it expires")
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Make it."""
         days, scopes = options["days"], options["scopes"].split(",")
-        try:
-            made = tokens.create(
-                name=options["name"],
-                scopes=[scope.strip() for scope in scopes if scope.strip()],
-                project=_project(options["project"]),
-                expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
-            )
-        except ServiceError as error:
-            raise CommandError(f"{error.message} {error.remedy}".strip()) from error
-        self.stdout.write(made.text)
-
-
-def _project(slug: str) -> Project:
-    if slug == projects.DEFAULT:
-        return projects.default()
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
-        raise CommandError(
-            f"There is no project {slug}. Make it: manage.py create_project {slug} [--private]"
+        made = tokens.create(
+            name=options["name"],
+            scopes=[scope.strip() for scope in scopes if scope.strip()],
+            project=command.project_named(options["project"]),
+            expires_at=timezone.now() + timedelta(days=days) if days is not None else None,
         )
-    return found
+        self.stdout.write(made.text)

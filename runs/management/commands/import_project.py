@@ -5,17 +5,17 @@ import sys
 from pathlib import Path
 from typing import IO, Any, cast
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management import command
 from runs.models import Project
 from runs.services import exchange
-from runs.services.access import audit
 from runs.services.errors import Refused
 
 GZIP = b"\x1f\x8b"
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """What is there already stays; a second time adds nothing. A packed file is read as it is."""
 
     help = __doc__
@@ -25,12 +25,11 @@ class Command(BaseCommand):
         parser.add_argument("file", help="- is standard input")
         parser.add_argument("--into", metavar="SLUG", help="an existing project")
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Store it."""
         try:
             with _opened(options["file"]) as lines:
-                done = exchange.load(lines=lines, into=_project(options["into"]))
+                done = exchange.load(lines=lines, into=_into(options["into"]))
         except OSError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         except Refused as refused:
@@ -52,10 +51,5 @@ def _opened(path: str) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path)) if is_packed else Path(path).open("rb")
 
 
-def _project(slug: str | None) -> Project | None:
-    if slug is None:
-        return None
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
-        raise CommandError(f"There is no project {slug}. Make it: manage.py create_project {slug}")
-    return found
+def _into(slug: str | None) -> Project | None:
+    return None if slug is None else command.project_named(slug)

@@ -3,18 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from runs.importers.registry import IMPORTERS
 from runs.importers.row import NotTheirs
-from runs.models import Project
-from runs.services.access import audit, projects
+from runs.management import command
+from runs.services.access import projects
 from runs.services.uploads import importing
 
 _SHOWN = 20
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Each run is stored once: a second import adds what is new alone. docs/importing.md."""
 
     help = __doc__
@@ -26,7 +26,6 @@ class Command(BaseCommand):
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
         parser.add_argument("--dry-run", action="store_true", help="read, and store nothing")
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, and store."""
         source, peer = options["source"], options["peer"]
@@ -43,7 +42,9 @@ class Command(BaseCommand):
             self._tell(found.left_out)
             return
         origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
-        done = importing.load(runs=found.runs, project=_project(options["project"]), origin=origin)
+        done = importing.load(
+            runs=found.runs, project=command.project_named(options["project"]), origin=origin
+        )
         self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
         for slug in sorted(done.campaigns):
             self.stdout.write(f"campaign {slug}")
@@ -56,12 +57,3 @@ class Command(BaseCommand):
             self.stdout.write(f"  {sentence}")
         if len(left_out) > _SHOWN:
             self.stdout.write(f"  and {len(left_out) - _SHOWN} more")
-
-
-def _project(slug: str) -> Project:
-    if slug == projects.DEFAULT:
-        return projects.default()
-    found = Project.objects.filter(slug=slug).first()
-    if found is None:
-        raise CommandError(f"There is no project {slug}. Make it: manage.py create_project {slug}")
-    return found

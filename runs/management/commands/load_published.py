@@ -4,8 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from runs.management import command
 from runs.published import checks, reading, schema
 from runs.published.checks import CheckedTable
 from runs.published.document import Document
@@ -15,7 +16,7 @@ from runs.services.access import audit
 from runs.services.archive import publications
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Run it after each migrate of a deployment; script/server does the same by itself."""
 
     help = __doc__
@@ -33,7 +34,6 @@ class Command(BaseCommand):
             help="Read and check the files without a database, and report contradictions.",
         )
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Load, or check."""
         try:

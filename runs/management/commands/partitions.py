@@ -3,15 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
-from runs.services.access import audit
-from runs.services.errors import ServiceError
+from runs.management import command
 from runs.services.operations import partitions
 from runs.services.operations.partitions import Partition
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Prints a line for each partition; once a month, `--make` is all that is needed."""
 
     help = __doc__
@@ -33,18 +30,14 @@ class Command(BaseCommand):
             "--drop", action="store_true", help="drop partitions that have no rows any more"
         )
 
-    @audit.commanded
     def handle(self, *_args: Any, **options: Any) -> None:
         """Make, drop, and tell what there is."""
-        try:
-            if options["make"]:
-                for each in partitions.make(at_least=options["rows"]):
-                    self.stdout.write(f"{each.name} begins with run {each.first}")
-            for each in partitions.drop(is_rehearsal=not options["drop"]):
-                word = "dropped" if options["drop"] else "is empty: --drop drops it"
-                self.stdout.write(f"{each.name} {word}")
-        except ServiceError as error:
-            raise CommandError(f"{error} {error.remedy}".strip()) from error
+        if options["make"]:
+            for each in partitions.make(at_least=options["rows"]):
+                self.stdout.write(f"{each.name} begins with run {each.first}")
+        for each in partitions.drop(is_rehearsal=not options["drop"]):
+            word = "dropped" if options["drop"] else "is empty: --drop drops it"
+            self.stdout.write(f"{each.name} {word}")
         for table in partitions.TABLES:
             for each in partitions.listed(table):
                 self.stdout.write(_told(each))

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from runs.management import command
 from runs.models import Edition
 from runs.published.errors import PublishedFileError
 from runs.selectors.observations import publication
@@ -15,7 +16,7 @@ from runs.services.access import audit
 from runs.services.archive import publications
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Its data file is written to the folder of the instance's publications, and loaded."""
 
     help = __doc__
@@ -27,7 +28,6 @@ class Command(BaseCommand):
         parser.add_argument("--publisher", default="BenchLab", help="Who measured it.")
         parser.add_argument("--to", help="Write the file to this folder, and load nothing.")
 
-    @audit.commanded
     def handle(self, *args: Any, **options: Any) -> None:
         """Write, and load."""
         found = Edition.objects.select_related("observation__server", "observation__project")

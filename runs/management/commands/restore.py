@@ -6,13 +6,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
-from runs.services.errors import ServiceError
+from runs.management import command
 from runs.services.operations import backups
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """The passphrase is BENCHLAB_BACKUP_PASSPHRASE. Stop web, control and workers before."""
 
     help = __doc__
@@ -28,14 +28,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Restore, migrate to this version, verify."""
-        try:
-            rows = backups.restore(
-                path=options["backup"],
-                passphrase=settings.BACKUP_PASSPHRASE,
-                trusts_plain=options["trust_plain"],
-            )
-        except ServiceError as problem:
-            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        rows = backups.restore(
+            path=options["backup"],
+            passphrase=settings.BACKUP_PASSPHRASE,
+            trusts_plain=options["trust_plain"],
+        )
         call_command("migrate", interactive=False, verbosity=0)
         self.stdout.write(f"{sum(rows.values())} rows of {len(rows)} tables were restored.")
         try:

@@ -4,14 +4,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
 
-from benchlab.bucket import StoreError
-from runs.services.access import audit
+from runs.management import command
 from runs.services.operations import retention
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """Prints a line for each kind. Rows of sealed runs and of publications always stay."""
 
     help = __doc__
@@ -29,19 +27,13 @@ class Command(BaseCommand):
             help="a campaign's slug, or the name of a file such as stdout; may be repeated",
         )
 
-    @audit.commanded
     def handle(self, *_args: Any, **options: Any) -> None:
         """Tell, or remove."""
         if not settings.RETENTION:
             self.stdout.write("BENCHLAB_RETENTION is not set: everything is kept.")
             return
         is_rehearsal = not options["remove"]
-        try:
-            found = retention.apply(
-                settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal
-            )
-        except StoreError as error:
-            raise CommandError(str(error)) from error
+        found = retention.apply(settings.RETENTION, keep=options["keep"], is_rehearsal=is_rehearsal)
         word = "would be removed" if is_rehearsal else "removed"
         for each in found:
             size = f", {each.size / 2**20:.1f} MB" if each.kind == "files" else ""

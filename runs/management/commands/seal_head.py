@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from runs.management import command
 from runs.selectors.seals import AUDIT
 from runs.services import seals
 from runs.services.access import projects
-from runs.services.errors import ServiceError
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """`verify --head` and `benchlab-verify --head` compare it later; docs/seals.md."""
 
     help = __doc__
@@ -25,7 +25,5 @@ class Command(BaseCommand):
         chain = AUDIT if options["audit"] else options["project"]
         try:
             self.stdout.write(seals.head_line(chain=chain))
-        except ServiceError as problem:
-            raise CommandError(problem.message) from problem
         except (OSError, ValueError) as error:
             raise CommandError(f"The key of BENCHLAB_SEAL_KEY cannot be used: {error}") from error

@@ -5,11 +5,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from runs.management import command
 from runs.models import Campaign, Server
 from runs.services.campaigns import campaigns
-from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, servers
 
 # Of deploy/lab/Dockerfile.
@@ -19,7 +19,7 @@ BINDIRS = [f"{PACKAGE}/pginstall/bin", f"{PACKAGE}/pginstall18/bin"]
 PATIENCE_SECONDS = 120.0
 
 
-class Command(BaseCommand):
+class Command(command.Command):
     """What is registered already stays as it is; a machine that is away is waited for."""
 
     help = __doc__
@@ -35,14 +35,11 @@ class Command(BaseCommand):
         """Let BenchLab's key in, register one machine after the other, and queue."""
         folder: Path = options["folder"]
         (folder / "authorized_keys").write_text(servers.public_key() + "\n")
-        try:
-            jump = self._registered(folder, options["jump"], None)
-            targets = [self._registered(folder, name, jump) for name in options["targets"]]
-            self._registered(folder, options["generator"], jump)
-            if not Campaign.objects.filter(origin="executed").exists():
-                self._queue(targets)
-        except ServiceError as problem:
-            raise CommandError(f"{problem.message} {problem.remedy}") from problem
+        jump = self._registered(folder, options["jump"], None)
+        targets = [self._registered(folder, name, jump) for name in options["targets"]]
+        self._registered(folder, options["generator"], jump)
+        if not Campaign.objects.filter(origin="executed").exists():
+            self._queue(targets)
 
     def _registered(self, folder: Path, name: str, jump: Server | None) -> Server:
         """The host key that the machine shows must be the one that it put into the folder."""

@@ -1,8 +1,6 @@
 """The one place that writes the audit trail; every service that people act by calls it."""
 
-import functools
-import getpass
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -41,25 +39,6 @@ def acting(actor: Actor) -> Iterator[None]:
         yield
     finally:
         _actor.reset(token)
-
-
-def commanded(handle: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command's `handle`: the actor is whoever is logged in to the machine."""
-
-    @functools.wraps(handle)
-    def acted(command: Any, *args: Any, **options: Any) -> None:
-        name = handle.__module__.rpartition(".")[2]
-        with acting(Actor(_login(), f"command {name}")):
-            handle(command, *args, **options)
-
-    return acted
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
 
 
 def become(name: str, by_way_of: str) -> None:

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods
 from runs.models import Metric
 from runs.selectors.access import projects
 from runs.services.campaigns import metrics
-from runs.services.errors import ServiceError
 from runs.web import pages
 
 PAGE_SIZE = 50
@@ -46,11 +45,8 @@ def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     metric = get_object_or_404(project.metrics, name=name)
     form = MetricForm(request.POST or None, instance=metric)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.faults_of(form):
             metrics.correct(metric=metric, **form.cleaned_data)
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
             messages.success(request, _("The metric was corrected."))
             return redirect("project-metrics", slug=slug)
     context = {"section": "projects", "project": project, "metric": metric, "form": form}

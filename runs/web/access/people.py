@@ -150,11 +150,8 @@ def project_list(request: HttpRequest) -> HttpResponse:
     project_service.default()
     form = ProjectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.faults_of(form):
             made = project_service.create(**form.cleaned_data)
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
             return redirect("project-people", slug=made.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
     rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
@@ -192,11 +189,8 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
 def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """Give a member another role."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
-    try:
+    with pages.refusals(request):
         project_service.change_role(membership=membership, role=request.POST.get("role", ""))
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The role was changed."))
     return redirect("project-people", slug=slug)
 
@@ -235,15 +229,12 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
 def invitation_accept(request: HttpRequest) -> HttpResponse:
     """Make the logged-in user a member."""
     secret = request.session.pop(INVITATION, "")
-    try:
+    with pages.refusals(request):
         joined = project_service.accept(secret=secret, user=cast(User, request.user))
-    except ServiceError as error:
-        pages.refused(request, error)
-        return redirect("home")
-    messages.success(
-        request, _("You are now a member of the project %(name)s.") % {"name": joined.project.name}
-    )
-    return redirect("project-list")
+        message = _("You are now a member of the project %(name)s.")
+        messages.success(request, message % {"name": joined.project.name})
+        return redirect("project-list")
+    return redirect("home")
 
 
 def _project(request: HttpRequest, slug: str) -> Project:

@@ -19,7 +19,6 @@ from runs.selectors.access import permissions, projects
 from runs.services.access import projects as project_service
 from runs.services.access import tokens
 from runs.services.access.tokens import NewToken
-from runs.services.errors import ServiceError
 from runs.web import pages, uploads
 
 DAYS = 365
@@ -106,11 +105,8 @@ def token_list(request: HttpRequest) -> HttpResponse:
         return _page(request, TokenForm(user=user))
     form = TokenForm(request.POST, user=user)
     if form.is_valid():
-        try:
+        with pages.faults_of(form):
             made = _create(form.cleaned_data, user)
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
             # No redirect: the text of the token is nowhere but in this answer.
             return _page(request, TokenForm(user=user), made=made)
     return _page(request, form)

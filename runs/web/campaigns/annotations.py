@@ -1,6 +1,8 @@
 """Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -71,43 +73,31 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     campaign = get_object_or_404(seen, slug=slug)
     given = request.POST.get("cell", "")
     cell = get_object_or_404(campaign.cells, pk=int(given)) if given.isdecimal() else None
-    try:
-        annotations.add(
-            campaign=campaign,
-            text=request.POST.get("text", ""),
-            by=cast(User, request.user),
-            kind=request.POST.get("kind", Annotation.Kind.NOTE),
-            cell=cell,
-        )
-    except ServiceError as error:
-        return _answer(request, campaign, error)
-    return _answer(request, campaign)
+    add = partial(
+        annotations.add,
+        campaign=campaign,
+        text=request.POST.get("text", ""),
+        kind=request.POST.get("kind", Annotation.Kind.NOTE),
+        cell=cell,
+    )
+    return _done(request, campaign, add)
 
 
 @require_POST
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Change its text."""
     annotation = _annotation(request, annotation_id)
-    try:
-        annotations.change(
-            annotation=annotation,
-            text=request.POST.get("text", ""),
-            by=cast(User, request.user),
-        )
-    except ServiceError as error:
-        return _answer(request, annotation.campaign, error)
-    return _answer(request, annotation.campaign)
+    text = request.POST.get("text", "")
+    change = partial(annotations.change, annotation=annotation, text=text)
+    return _done(request, annotation.campaign, change)
 
 
 @require_POST
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""
     annotation = _annotation(request, annotation_id)
-    try:
-        annotations.delete(annotation=annotation, by=cast(User, request.user))
-    except ServiceError as error:
-        return _answer(request, annotation.campaign, error)
-    return _answer(request, annotation.campaign)
+    delete = partial(annotations.delete, annotation=annotation)
+    return _done(request, annotation.campaign, delete)
 
 
 def on_lines(figure: Figure, campaign: Campaign, metric_name: str, factor: str) -> Figure:
@@ -169,10 +159,13 @@ def _annotation(request: HttpRequest, annotation_id: int) -> Annotation:
     return get_object_or_404(listed.filter(campaign__in=seen), pk=annotation_id)
 
 
-def _answer(
-    request: HttpRequest, campaign: Campaign, error: ServiceError | None = None
-) -> HttpResponse:
-    """The part of the page for htmx; without it a redirect to the page."""
+def _done(request: HttpRequest, campaign: Campaign, act: Callable[..., object]) -> HttpResponse:
+    """Act; then the part of the page for htmx, without it a redirect to the page."""
+    error = None
+    try:
+        act(by=cast(User, request.user))
+    except ServiceError as refusal:
+        error = refusal
     if getattr(request, "htmx", False):
         shown = {"campaign": campaign, "user": request.user, **context(request, campaign)}
         shown |= {"annotation_error": error, "typed": request.POST.get("text", "") if error else ""}

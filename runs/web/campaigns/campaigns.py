@@ -30,7 +30,6 @@ from runs.selectors.histories import causes, histories
 from runs.services.campaigns import campaigns
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.campaigns.drafts import Draft
-from runs.services.errors import ServiceError
 from runs.web import pages
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, duplicates, treatment_fields
@@ -170,11 +169,8 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         request.POST, scenario=scenario, servers=servers, project=project_of(request)
     )
     if form.is_valid():
-        try:
+        with pages.faults_of(form):
             campaign = _queue(form.draft(), cast(User, request.user))
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
             return redirect("campaign-detail", slug=campaign.slug)
     return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
 
@@ -234,11 +230,8 @@ def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel what has not ended; finished runs stay."""
     shown = projects.visible(Campaign.objects.all(), to=request.user)
     campaign = get_object_or_404(shown, slug=slug)
-    try:
+    with pages.refusals(request):
         campaigns.cancel(campaign=campaign, by=request.user)
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
     return redirect("campaign-detail", slug=slug)
 

@@ -9,7 +9,6 @@ from runs.models import Campaign
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.services.campaigns.drafts import Draft
-from runs.services.errors import ServiceError
 from runs.services.schedules import schedules
 from runs.web import pages
 
@@ -20,11 +19,9 @@ def asked(request: HttpRequest) -> Draft | None:
     campaign = shown.filter(slug=request.GET.get("again", "")).first()
     if campaign is None:
         return None
-    try:
+    with pages.refusals(request):
         return schedules.draft_of(campaign)
-    except ServiceError as error:
-        pages.refused(request, error)
-        return None
+    return None
 
 
 def with_place(given: QueryDict, draft: Draft) -> QueryDict:

@@ -157,11 +157,8 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
 def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
     """Cancel it, with the step that is being measured."""
     found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
-    try:
+    with pages.refusals(request):
         bisections.cancel(bisection=found, by=request.user)
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("It is cancelled; finished runs stay."))
     return redirect("bisection-detail", bisection_id=bisection_id)
 

@@ -30,7 +30,6 @@ from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
 from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.services import compare as comparisons
-from runs.services.errors import ServiceError
 from runs.templatetags.components import without_indents
 from runs.templatetags.formats import estimate, ratio, tone
 from runs.web import pages
@@ -189,16 +188,13 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     """Keep the comparison whose query string the form carries."""
     state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))
     given = request.POST
-    try:
+    with pages.refusals(request):
         comparisons.save_comparison(
             state=state,
             title=given.get("title", ""),
             note=given.get("note", ""),
             user=request.user,  # type: ignore[arg-type]
         )
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The comparison was saved; everyone can find it in the list."))
         return redirect("compare-saved")
     return redirect(f"{reverse('compare')}?{state.query}")

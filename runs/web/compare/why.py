@@ -17,7 +17,6 @@ from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
 from runs.selectors.why import words as proof_words
-from runs.services.errors import ServiceError
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 from runs.web import pages
@@ -71,14 +70,11 @@ def _key(request: HttpRequest, name: str) -> int:
 
 
 def _start(request: HttpRequest, found: Explanation) -> None:
-    try:
+    with pages.refusals(request):
         counts = request.POST.get("count") == "instructions"
         ablations.check(found, reader=request.user, counts=counts)
         queue = ablations.count_instructions if counts else ablations.start
         made = queue(found=found, by=cast(User, request.user))
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("Queued: %(title)s.") % {"title": made.campaign.title})
 
 

@@ -125,15 +125,12 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the next edition."""
     observation = _observation(request, slug)
-    try:
+    with pages.refusals(request):
         observations.begin(
             observation=observation,
             label=request.POST.get("label", "")[:40],
             by=cast(User, request.user),
         )
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The edition is queued."))
     return redirect("observation-detail", slug=slug)
 
@@ -229,15 +226,13 @@ def _observation(request: HttpRequest, slug: str) -> Observation:
 
 def _begun(request: HttpRequest, form: ObservationForm) -> Observation | None:
     user = cast(User, request.user)
-    try:
+    with pages.faults_of(form):
         made = observations.create(
             plan=form.plan(), by=user, project=permissions.project_for(user, Right.QUEUE)
         )
         observations.begin(observation=made, by=user)
-    except ServiceError as error:
-        pages.into_form(form, error)
-        return None
-    return made
+        return made
+    return None
 
 
 def _previewed(form: ObservationForm) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST
 from runs.models import Campaign, Run, Server
 from runs.selectors.access.projects import visible
 from runs.services.campaigns import campaigns, repeats
-from runs.services.errors import ServiceError
 from runs.services.runs import attempts
 from runs.services.servers import maintenance
 from runs.web import pages
@@ -127,9 +126,6 @@ def _campaign(request: HttpRequest, slug: str) -> Campaign:
 
 
 def _try(request: HttpRequest, act: Callable[[], object], done: str) -> None:
-    try:
+    with pages.refusals(request):
         act()
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, done)

@@ -19,7 +19,6 @@ from runs.selectors import seals
 from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
-from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, transitions, withdrawals
 from runs.web import pages
 from runs.web.runs import page as run_page
@@ -73,11 +72,8 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     """Cancel a run that has not ended."""
     run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
-    try:
+    with pages.refusals(request):
         transitions.cancel(run=run, by=request.user)
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The run is being cancelled."))
     return redirect("run-detail", run_id=run_id)
 
@@ -96,10 +92,7 @@ def run_restore(request: HttpRequest, run_id: int) -> HttpResponse:
 
 def _judge(request: HttpRequest, run_id: int, act: Callable[..., Run], done: str) -> HttpResponse:
     run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
-    try:
+    with pages.refusals(request):
         act(run=run, reason=request.POST.get("reason", ""))
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, done)
     return redirect("run-detail", run_id=run_id)

@@ -49,12 +49,8 @@ def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: a worker fetches its host key, and the page shows it for confirmation."""
     form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
     if request.method == "POST" and form.is_valid():
-        try:
-            server = servers.register(**form.cleaned_data, asks=False)
-        except ServiceError as error:
-            pages.into_form(form, error)
-        else:
-            return _look_at(request, server)
+        with pages.faults_of(form):
+            return _look_at(request, servers.register(**form.cleaned_data, asks=False))
     context = {"section": "servers", "form": form, "public_key": servers.public_key()}
     return render(request, "servers/form.html", context)
 
@@ -92,26 +88,21 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
 def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and inspect the machine at once."""
     server = get_object_or_404(Server, slug=slug)
-    try:
-        fingerprint = request.POST.get("fingerprint", "")
+    fingerprint = request.POST.get("fingerprint", "")
+    with pages.refusals(request):
         server = host_keys.confirm(server=server, fingerprint=fingerprint, by=request.user)
-    except ServiceError as error:
-        pages.refused(request, error)
-        return redirect("server-detail", slug=slug)
-    return _look_at(request, server)
+        return _look_at(request, server)
+    return redirect("server-detail", slug=slug)
 
 
 @require_POST
 def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept a new host key, after a person has typed the end of its fingerprint."""
     server = get_object_or_404(Server, slug=slug)
-    try:
-        typed = request.POST.get("typed", "")
-        server = host_keys.replace(server=server, typed=typed, by=request.user)
-    except ServiceError as error:
-        pages.refused(request, error)
-        return redirect("server-detail", slug=slug)
-    return _look_at(request, server)
+    typed = request.POST.get("typed", "")
+    with pages.refusals(request):
+        return _look_at(request, host_keys.replace(server=server, typed=typed, by=request.user))
+    return redirect("server-detail", slug=slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -120,10 +111,8 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     server = get_object_or_404(Server, slug=slug)
     form = ServerEditForm(request.POST or None, instance=server)
     if request.method == "POST" and form.is_valid():
-        try:
+        with pages.faults_of(form):
             return _edit(request, server, form.edit())
-        except ServiceError as error:
-            pages.into_form(form, error)
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
     context = {"section": "servers", "form": form, "slug": slug, "name": name}
     return render(request, "servers/edit.html", context)
@@ -133,14 +122,12 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
 def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a server that nobody has confirmed."""
     server = get_object_or_404(Server, slug=slug)
-    try:
+    with pages.refusals(request):
         servers.delete(server=server)
-    except ServiceError as error:
-        pages.refused(request, error)
-        return redirect("server-detail", slug=slug)
-    message = _("The server “%(name)s” was deleted.") % {"name": server.name}
-    messages.success(request, message)
-    return redirect("server-list")
+        message = _("The server “%(name)s” was deleted.") % {"name": server.name}
+        messages.success(request, message)
+        return redirect("server-list")
+    return redirect("server-detail", slug=slug)
 
 
 @require_POST
@@ -151,10 +138,8 @@ def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _look_at(request: HttpRequest, server: Server) -> HttpResponse:
     """The server's page, which shows the check until a worker has made it."""
-    try:
+    with pages.refusals(request):
         checks.look_at(server=server)
-    except ServiceError as error:
-        pages.refused(request, error)
     return redirect("server-detail", slug=server.slug)
 
 
@@ -220,12 +205,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
-    try:
-        check = checks.of_server(server=server)
-    except ServiceError as error:
-        pages.refused(request, error)
-        return redirect("server-detail", slug=slug)
-    return redirect("server-check", check_id=check.pk)
+    with pages.refusals(request):
+        return redirect("server-check", check_id=checks.of_server(server=server).pk)
+    return redirect("server-detail", slug=slug)
 
 
 @require_POST

@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.models import SSHKey
 from runs.selectors.servers import servers as key_selectors
-from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
 from runs.web import pages
 from runs.web.servers.forms import GenerateKeyForm, UploadKeyForm
@@ -46,21 +45,15 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
 def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     """Delete a key that no server needs."""
     key = get_object_or_404(SSHKey, pk=key_id)
-    try:
+    with pages.refusals(request):
         ssh_keys.delete(key=key)
-    except ServiceError as error:
-        pages.refused(request, error)
-    else:
         messages.success(request, _("The key “%(name)s” was deleted.") % {"name": key.name})
     return redirect("ssh-key-list")
 
 
 def _made(form: Any) -> SSHKey | None:
     """The key of a valid form; None with the reason in the form."""
-    try:
-        if isinstance(form, UploadKeyForm):
-            return ssh_keys.upload(**form.cleaned_data)
-        return ssh_keys.generate(**form.cleaned_data)
-    except ServiceError as error:
-        pages.into_form(form, error)
-        return None
+    make = ssh_keys.upload if isinstance(form, UploadKeyForm) else ssh_keys.generate
+    with pages.faults_of(form):
+        return make(**form.cleaned_data)
+    return None

@@ -1,0 +1,45 @@
+"""What commands have in common: who acts, and that a refusal ends them with one line."""
+
+import getpass
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from benchlab.bucket import StoreError
+from runs.models import Project
+from runs.services.access import audit, projects
+from runs.services.errors import ServiceError
+
+
+class Command(BaseCommand):
+    """A command by which somebody acts: the audit trail has who is logged in to the machine."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """Run it. What a service or the store of files refuses becomes a CommandError."""
+        name = type(self).__module__.rpartition(".")[2]
+        try:
+            with audit.acting(audit.Actor(_login(), f"command {name}")):
+                return super().execute(*args, **options)
+        except ServiceError as error:
+            raise CommandError(f"{error.message} {error.remedy}".strip()) from error
+        except StoreError as error:
+            raise CommandError(str(error)) from error
+
+
+def project_named(slug: str) -> Project:
+    """The project of a slug. Raises CommandError, with how to make one."""
+    if slug == projects.DEFAULT:
+        return projects.default()
+    found = Project.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(
+            f"There is no project {slug}. Make it: manage.py create_project {slug} [--private]"
+        )
+    return found
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
