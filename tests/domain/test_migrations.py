@@ -297,12 +297,16 @@ def test_a_database_of_an_older_release_is_updated_to_0_2_first():
         call_command("migrate")
 
 
+UPDATE = "0056_squashed_0064_results_of_0_2"
+
+
 @contextmanager
 def drafts(*rows):
     """The table as it was with these rows; then what removes it runs."""
     loader = MigrationLoader(connection)
-    removal = loader.get_migration("runs", "0056_no_publication_drafts")
-    before = loader.project_state(removal.dependencies)
+    update = loader.get_migration("runs", UPDATE)
+    before = loader.project_state(update.dependencies)
+    removal = migration(InSteps, *update.operations[:2])
     with connection.schema_editor() as editor:
         removal.unapply(before.clone(), editor)
     table = before.apps.get_model("runs", "PublicationDraft").objects
@@ -347,7 +351,7 @@ def test_drafts_that_cannot_be_written_stay_in_their_table(settings, tmp_path):
 
 @pytest.mark.django_db
 def test_the_storage_scenarios_bandwidths_give_their_names_to_fio():
-    renaming = import_module("runs.migrations.0064_storage_metrics").rename
+    renaming = import_module(f"runs.migrations.{UPDATE}").rename
     units = {"read_bandwidth": "MB/s", "write_bandwidth": "MB/s", "bandwidth": "MB/s"}
     shared = {name: factories.metric(name, unit=unit) for name, unit in units.items()}
     of_project = factories.own_metric(projects.default(), "read_bandwidth", unit="MB/s")
@@ -370,7 +374,7 @@ def test_the_storage_scenarios_bandwidths_give_their_names_to_fio():
 
 @pytest.mark.django_db
 def test_a_bandwidth_of_fio_keeps_its_name():
-    renaming = import_module("runs.migrations.0064_storage_metrics").rename
+    renaming = import_module(f"runs.migrations.{UPDATE}").rename
     of_fio = factories.metric("read_bandwidth", unit="MiB/s")
 
     renaming(apps, None)
@@ -394,8 +398,8 @@ def test_without_drafts_no_folder_is_made(settings, tmp_path):
 
 LAST_OF_0_2 = "0055_partitions"
 OTHERS = ("auth", "account", "mfa", "sessions", "socialaccount", "usersessions")
-# Runs that 0.2 stored before it was replaced are sealed by today's rules.
-SET_ANEW = frozenset({"unsealed_since"})
+# Runs that 0.2 stored before it was replaced are sealed by today's rules, and packs are gone.
+SET_ANEW = frozenset({"unsealed_since", "packed_up_to"})
 
 
 def manage(url, *words):
