@@ -3,18 +3,20 @@
 Source: pg_stat_replication and synchronous_standby_names in the manuals of 9.2 to 18.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.postgres import lines_for
+from runs.execution.reporter import ArtifactData
 from runs.wording import gettext_noop as _
 
 # Version 10 renamed the functions for WAL and positions.
 LSN_SINCE = 100000
 LIST_SINCE = 90600
 FIRST_AND_ANY_SINCE = 100000
+KEEP_SIZE_SINCE = 130000
 # A base backup has nearly everything; replaying the rest of a load may take time.
 CATCH_UP_SECONDS = 600
 POLLS_A_SECOND = 5
@@ -34,6 +36,14 @@ exit 1
 """
 
 REPLICA_SINCE = 90600
+
+
+def settings_of_primary(version_num: int) -> dict[str, str]:
+    """What a primary needs so that standbys are copied from it and follow without slots."""
+    is_size = version_num >= KEEP_SIZE_SINCE
+    kept = {"wal_keep_size": "256MB"} if is_size else {"wal_keep_segments": "16"}
+    own = {"hot_standby": "on", "synchronous_standby_names": ""}
+    return {**needed_settings(version_num), **own, **kept}
 
 
 def needed_settings(version_num: int) -> dict[str, str]:
@@ -119,6 +129,30 @@ async def seen(bench: Bench, step: str) -> list[Standby]:
     )
     rows = [line.split("\t") for line in (await bench.sql(step, sql)).splitlines()]
     return [Standby(*row) for row in rows]
+
+
+async def proof(bench: Bench, step: str, modes: Mapping[str, str]) -> list[Standby]:
+    """pg_stat_replication, stored as a file; it must show these standbys with their sync_state."""
+    found = await seen(bench, step)
+    text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in found)
+    bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
+    if {each.name: each.sync_state for each in found} != modes:
+        raise differs(step, f"pg_stat_replication says: {text or 'nothing'}")
+    return found
+
+
+def differs(step: str, found: str) -> TargetProblem:
+    """Standbys that are not those of the levels, before the load or after it."""
+    return TargetProblem(
+        _(
+            "Replication is not what the levels say, and its figures would be of something "
+            "else. %(found)s"
+        ),
+        code="replication_differs",
+        remedy=_("Read %(step)s.txt and the standbys' logs, then queue the run again."),
+        found=found,
+        step=step,
+    )
 
 
 async def missing(bench: Bench, names: Sequence[str]) -> list[str]:

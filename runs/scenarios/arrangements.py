@@ -16,13 +16,11 @@ from typing import Any
 
 from runs.execution import standbys
 from runs.execution.bench import Bench
-from runs.execution.errors import TargetProblem
 from runs.execution.further_clusters import Arrangement
 from runs.execution.nodes import conninfo
 from runs.execution.postgres import DATABASE
 from runs.execution.procedure import Arranging
 from runs.execution.procedure import Procedure as Steps
-from runs.execution.reporter import ArtifactData
 from runs.scenarios import pooler
 from runs.scenarios.definition import (
     Choice,
@@ -50,7 +48,6 @@ KINDS = dict.fromkeys(STREAMING, "streaming") | {LOGICAL: "logical", POOLED: "po
 PROGRAMS = {POOLED: pooler.PROGRAM}
 SUBSCRIBER = "subscriber"
 LOGICAL_SINCE = QUORUM_SINCE = 100000
-KEEP_SIZE_SINCE = 130000
 TABLES = ("accounts", "branches", "tellers", "history")
 
 BEHIND = quantities.BEHIND
@@ -103,14 +100,7 @@ def further(levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
 def wanted(version_num: int, levels: Mapping[str, Any], own: ClusterOptions) -> ClusterOptions:
     """Settings that the run's own cluster needs; also set for one cluster, so that they compare."""
     level = str(levels[NAME])
-    required = standbys.needed_settings(version_num) | {
-        "hot_standby": "on",
-        "synchronous_standby_names": "",
-    }
-    if version_num >= KEEP_SIZE_SINCE:
-        required["wal_keep_size"] = "256MB"
-    else:
-        required["wal_keep_segments"] = "16"
+    required = standbys.settings_of_primary(version_num)
     if level == LOGICAL:
         required["wal_level"] = "logical"
     return ClusterOptions(
@@ -153,11 +143,12 @@ class Arranged:
         if level == POOLED:
             await pooler.through(bench, partial(self.procedure.measure, bench))
         elif names := names_of(level):
-            before = await _proof(bench, names, level, "arrangement-before")
+            modes = dict(zip(names, MODES.get(level, ("async",) * len(names)), strict=True))
+            before = await standbys.proof(bench, "arrangement-before", modes)
             await self.procedure.measure(bench)
             await note_behind(bench, names)
-            if await _proof(bench, names, level, "arrangement-after") != before:
-                raise _differs("It was not the same after the load as before it.")
+            if await standbys.proof(bench, after := "arrangement-after", modes) != before:
+                raise standbys.differs(after, "The standbys were not the same before the load.")
         else:
             await self.procedure.measure(bench)
 
@@ -197,19 +188,6 @@ async def subscribe(bench: Bench, name: str, tables: Sequence[str]) -> None:
     await standbys.wait(bench, [name], "wait-for-subscriber")
 
 
-async def _proof(
-    bench: Bench, names: Sequence[str], level: str, step: str
-) -> list[standbys.Standby]:
-    """pg_stat_replication, stored as a file; it must match the level."""
-    seen = await standbys.seen(bench, step)
-    text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
-    bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
-    modes = MODES.get(level, ("async",) * len(names))
-    if {each.name: each.sync_state for each in seen} != dict(zip(names, modes, strict=True)):
-        raise _differs(f"pg_stat_replication says: {text or 'nothing'}")
-    return seen
-
-
 async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     """How many bytes of WAL the last of them has not replayed when the load ends."""
     listed = ", ".join(f"'{name}'" for name in names)
@@ -218,15 +196,3 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     found = (await bench.sql("read-behind", sql)).strip()
     if found:
         bench.findings.measurements[BEHIND.name] = max(0.0, float(found))
-
-
-def _differs(found: str) -> TargetProblem:
-    return TargetProblem(
-        _(
-            "The arrangement is not what the level says, and its figures would be of another. "
-            "%(found)s"
-        ),
-        code="replication_differs",
-        remedy=_("Read arrangement-before.txt and the logs of the clusters, then queue it again."),
-        found=found,
-    )

@@ -24,6 +24,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
+from runs.scenarios.pgbench_procedure import room_for_wal
 from runs.scenarios.timed_sql import planned, timed
 from runs.scenarios.version_defaults import comparable
 from runs.tools import quantities
@@ -53,7 +54,6 @@ BLOCK_SIZE = quantities.BLOCK_SIZE
 TABLE_SIZE = quantities.TABLE_SIZE
 DATABASE_SIZE = quantities.DATABASE_BYTES
 CACHED = quantities.CACHED_BYTES
-MAX_WAL_SIZE_SINCE = 90500
 
 SIZES = """
 SELECT current_setting('block_size'), pg_relation_size('lineitem'),
@@ -174,11 +174,8 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
         "work_mem": "1MB",
         "effective_cache_size": "128MB",
         **comparable(version_num),
+        **room_for_wal(version_num, "6GB", 128),
     }
-    if version_num >= MAX_WAL_SIZE_SINCE:
-        settings["max_wal_size"] = "6GB"
-    else:
-        settings["checkpoint_segments"] = "128"
     return ClusterOptions(settings=settings)
 
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.scenarios import fixed_point_read
+from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.common_factors import CORES, too_few_clients
 from runs.scenarios.definition import (
     ClusterOptions,
-    Parameter,
     Quick,
     Scenario,
 )
@@ -48,9 +48,8 @@ SCENARIO = Scenario(
     factors=(CORES,),
     parameters=(
         *READ.parameters,
-        Parameter(
-            "clients", _("Clients"), "", default=8, minimum=1, maximum=10_000,
-            help=_("The same at each number of cores, and no fewer. The report used 80."),
+        pgbench.clients(
+            8, _("The same at each number of cores, and no fewer. The report used 80.")
         ),
     ),
     metrics=(*PGBENCH, CPU_IDLE),

@@ -24,7 +24,6 @@ from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.scenarios import pgbench_procedure as procedure
 from runs.scenarios.definition import (
-    Factor,
     FurtherCluster,
     Parameter,
     Quick,
@@ -209,12 +208,9 @@ SCENARIO = Scenario(
         "installation is the campaign's first one."
     ),
     source="Bulej, Horký, Tůma et al., ICPE 2020",
-    factors=(Factor("clients", _("Clients"), default=(1,), minimum=1, maximum=10_000),),
+    factors=(procedure.clients_factor(1),),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
-            help=_("Of each of the two clusters; one unit is about 16 MB."),
-        ),
+        procedure.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
         Parameter("duration", _("Duration of a pair"), "s", default=5, minimum=1, maximum=3_600),
         Parameter(
             "pairs", _("Pairs of a run"), "", default=12, minimum=2, maximum=1_000,

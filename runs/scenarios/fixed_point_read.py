@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import ByHand, Factor, Parameter, Place, Quick, Scenario, Sizes
+from runs.scenarios.definition import ByHand, Place, Quick, Scenario, Sizes
 from runs.scenarios.metrics import PGBENCH, TPS
 from runs.wording import gettext_noop as _
 
@@ -40,9 +39,7 @@ class FixedPointRead:
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading them."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE
-        wal = min(data, pgbench.WAL_BYTES)
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        return pgbench.sizes(parameters, data)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load; 2 s to start and warm it."""
@@ -58,16 +55,12 @@ SCENARIO = Scenario(
         "answers, from one client to many, with all data in memory."
     ),
     source="PGECons WG1 2013, 2017, 2021",
-    factors=(Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),),
+    factors=(pgbench.clients_factor(1, 2, 4),),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
-            help=_("One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000."),
+        pgbench.scale(
+            _("One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000.")
         ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The reports used 300."),
-        ),
+        pgbench.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     primary_metric=TPS.name,

@@ -9,13 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     ByHand,
     ClusterOptions,
-    Factor,
-    Parameter,
     Place,
     Quick,
     Scenario,
@@ -32,9 +29,6 @@ UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE 
 """
 # Up to 9.4, segments of 16 MB set the distance of checkpoints. The reports used 160 GB; the WAL
 # that a run really writes stays far below either.
-MAX_WAL_SIZE_SINCE = 90500
-MAX_WAL_SIZE = "160GB"
-CHECKPOINT_SEGMENTS = "4000"
 
 
 class FixedPointUpdate:
@@ -58,9 +52,7 @@ class FixedPointUpdate:
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 100 // FILLFACTOR
-        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load; 0.05 s to copy and warm."""
@@ -70,9 +62,7 @@ class FixedPointUpdate:
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     """Room for WAL, so that no checkpoint is requested during the load."""
-    if version_num >= MAX_WAL_SIZE_SINCE:
-        return ClusterOptions(settings={"max_wal_size": MAX_WAL_SIZE})
-    return ClusterOptions(settings={"checkpoint_segments": CHECKPOINT_SEGMENTS})
+    return ClusterOptions(settings=pgbench.room_for_wal(version_num, "160GB", 4000))
 
 
 SCENARIO = Scenario(
@@ -83,16 +73,10 @@ SCENARIO = Scenario(
         "one client to many, on a freshly loaded cluster for each run and without a checkpoint."
     ),
     source="PGECons WG1 2017, 2021",
-    factors=(Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),),
+    factors=(pgbench.clients_factor(1, 2, 4),),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
-            help=_("One unit is 100,000 accounts, about 20 MB. The reports used 2000."),
-        ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The reports used 300."),
-        ),
+        pgbench.scale(_("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")),
+        pgbench.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     primary_metric=TPS.name,

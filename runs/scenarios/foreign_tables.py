@@ -25,7 +25,6 @@ from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -211,9 +210,7 @@ class ForeignTables:
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """Both tables, their indexes, and the WAL of loading them; each server has them."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 5 // 2
-        wal = min(data, pgbench.WAL_BYTES)
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        return pgbench.sizes(parameters, data)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 2 s per unit of scale to load; 6 s to copy, start, link and stop three servers."""
@@ -296,18 +293,14 @@ SCENARIO = Scenario(
             choices=(Choice("local", _("local table")), Choice("foreign", _("foreign table"))),
             default=("local",),
         ),
-        Factor("clients", _("Clients"), default=(1, 8), minimum=1, maximum=10_000),
+        pgbench.clients_factor(1, 8),
     ),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=1, minimum=1, maximum=100_000,
-            help=_("One unit is 100,000 accounts and customers, about 40 MB a server. The report "
-                "used 1."),
+        pgbench.scale(
+            _("One unit is 100,000 accounts and customers, about 40 MB a server. The report "
+                "used 1."), default=1,
         ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The report used 60."),
-        ),
+        pgbench.duration(_("Seconds per run. The report used 60.")),
         Parameter(
             "warm_up", _("Warm-up"), "s", default=10, minimum=0, maximum=3600,
             help=_("Seconds of the same load before, which are not counted. The report used 10."),

@@ -94,7 +94,6 @@ BYTES_A_WAREHOUSE = 2_500_000
 # What orders leave behind, including data and WAL; about 1.5 kB per transaction.
 BYTES_A_SECOND = 3_000_000
 MOST_WRITTEN = 400_000_000_000
-MAX_WAL_SIZE_SINCE = 90500
 _ANY = "\\set w random(1, :warehouses)\n\\set d random(1, 10)\n"
 _CUSTOMER = f"{_ANY}\\set c random(1, {CUSTOMERS})\n"
 _LINES = "\\set lines random(5, 15)\n"
@@ -196,11 +195,8 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
         "autovacuum_naptime": "1s",
         "autovacuum_vacuum_scale_factor": "0.02",
         "checkpoint_timeout": "60min",
+        **pgbench.room_for_wal(version_num, "16GB", 512),
     }
-    if version_num >= MAX_WAL_SIZE_SINCE:
-        settings["max_wal_size"] = "16GB"
-    else:
-        settings["checkpoint_segments"] = "512"
     return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
 
 

@@ -22,7 +22,6 @@ from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
-    Factor,
     Parameter,
     Place,
     Quick,
@@ -183,17 +182,11 @@ SCENARIO = Scenario(
             ),
             default=(AS_CONFIGURED,),
         ),
-        Factor("clients", _("Clients"), default=(1, 4), minimum=1, maximum=10_000),
+        pgbench.clients_factor(1, 4),
     ),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
-            help=_("One unit is 100,000 accounts, about 16 MB. The report used 1000."),
-        ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The report used 300."),
-        ),
+        pgbench.scale(_("One unit is 100,000 accounts, about 16 MB. The report used 1000.")),
+        pgbench.duration(_("Seconds per run. The report used 300.")),
         Parameter(
             "fsync_seconds", _("pg_test_fsync, seconds a test"), "s", default=1, minimum=0,
             maximum=60,

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.scenarios import fixed_point_read
+from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
-    Factor,
     Quick,
     Requirement,
     Scenario,
@@ -47,7 +47,7 @@ SCENARIO = Scenario(
             choices=(Choice("off", _("off")), Choice("on", _("on"))),
             default=("off", "on"),
         ),
-        Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),
+        pgbench.clients_factor(1, 2, 4),
     ),
     parameters=READ.parameters,
     metrics=READ.metrics,

@@ -11,7 +11,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
-from runs.scenarios import percentiles
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -95,10 +94,8 @@ class PgbenchLoad:
         """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
         scale = int(parameters.get("scale", 1))
         data = scale * pgbench.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
-        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
         written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + written + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        return pgbench.sizes(parameters, data, written=written + pgbench.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """As for the fixed-point observations, plus the warm-up."""
@@ -201,7 +198,7 @@ SCENARIO = Scenario(
             further=OWN,
         ),
         Factor("scale", _("Scale factor"), default=(10,), minimum=1, maximum=100_000),
-        Factor("clients", _("Clients"), default=(1, 2, 4), minimum=1, maximum=10_000),
+        pgbench.clients_factor(1, 2, 4),
         ChoiceFactor(
             "query_mode",
             _("Query mode"),
@@ -223,10 +220,7 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds that are measured, after the warm-up."),
-        ),
+        pgbench.duration(_("Seconds that are measured, after the warm-up.")),
         Parameter(
             "warm_up", _("Warm-up"), "s", default=0, minimum=0, maximum=86_400,
             help=_("Seconds of the same load before, which are not counted."),

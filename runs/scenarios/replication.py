@@ -24,9 +24,8 @@ from runs.execution import standbys
 from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.standbys import LSN_SINCE, Standby
-from runs.scenarios import percentiles
+from runs.execution.reporter import SeriesData
+from runs.execution.standbys import LSN_SINCE
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -149,8 +148,6 @@ UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE 
 """
 MOST_STANDBYS = 3
 QUICK = {"scale": 10, "duration": 6, "clients": 16}
-KEEP_SIZE_SINCE = 130000
-MAX_WAL_SIZE_SINCE = 90500
 
 WAL_BYTES = quantities.WAL_PER_TRANSACTION
 
@@ -171,7 +168,8 @@ class Replication:
     async def measure(self, bench: Bench) -> None:
         """Configure the standbys, verify that, update, and verify it again."""
         await self._set_modes(bench)
-        before = await self._proof(bench, "replication-before")
+        modes = states(bench.levels)
+        before = await standbys.proof(bench, "replication-before", modes)
         begin = await position(bench, "wal-begin")
         lag = Lag(bench)
         lag.begin()
@@ -184,8 +182,8 @@ class Replication:
         bench.findings.measurements[WAL_BYTES.name] = round(
             written / max(1.0, bench.findings.measurements[TRANSACTIONS.name]), 1
         )
-        if await self._proof(bench, "replication-after") != before:
-            raise _differs("The standbys were not the same after the load as before it.")
+        if await standbys.proof(bench, after := "replication-after", modes) != before:
+            raise standbys.differs(after, "The standbys were not the same before the load.")
 
     async def _set_modes(self, bench: Bench) -> None:
         names, number = list(bench.members), bench.levels["sync_standbys"]
@@ -199,21 +197,10 @@ class Replication:
         wanted = ",".join(states(bench.levels).values())
         await standbys.wait(bench, names, "wait-for-modes", states=wanted)
 
-    async def _proof(self, bench: Bench, step: str) -> list[Standby]:
-        """pg_stat_replication, stored as a file; it must match the levels."""
-        seen = await standbys.seen(bench, step)
-        text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in seen)
-        bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
-        if {each.name: each.sync_state for each in seen} != states(bench.levels):
-            raise _differs(f"pg_stat_replication says: {text or 'nothing'}")
-        return seen
-
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """Data, index and WAL of one cluster; each standby takes the same again."""
         data = parameters["scale"] * pgbench.BYTES_PER_SCALE
-        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 0.3 s per unit of scale to load; 4 s and 0.1 s per unit to copy, start and stop."""
@@ -239,32 +226,12 @@ def _is_quorum(levels: Mapping[str, Any]) -> bool:
     return levels.get("synchronous_by") == "majority"
 
 
-def _differs(found: str) -> TargetProblem:
-    return TargetProblem(
-        _(
-            "Replication is not what the levels say, and its figures would be of something "
-            "else. %(found)s"
-        ),
-        code="replication_differs",
-        remedy=_("Read replication-before.txt and the standbys' logs, then queue the run again."),
-        found=found,
-    )
-
-
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     """What replication needs in every version, WAL kept without slots, and synchronous_commit."""
-    required = standbys.needed_settings(version_num) | {
-        "hot_standby": "on",
-        "synchronous_commit": str(levels["synchronous_commit"]),
-        "synchronous_standby_names": "",
-    }
-    if version_num >= KEEP_SIZE_SINCE:
-        required["wal_keep_size"] = "256MB"
-    else:
-        required["wal_keep_segments"] = "16"
-    room = "max_wal_size" if version_num >= MAX_WAL_SIZE_SINCE else "checkpoint_segments"
-    settings = {room: "8GB" if version_num >= MAX_WAL_SIZE_SINCE else "256"}
-    return ClusterOptions(settings=settings | {"autovacuum": "off"}, required=required)
+    required = standbys.settings_of_primary(version_num)
+    required["synchronous_commit"] = str(levels["synchronous_commit"])
+    settings = {**pgbench.room_for_wal(version_num, "8GB", 256), "autovacuum": "off"}
+    return ClusterOptions(settings=settings, required=required)
 
 
 def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
@@ -323,18 +290,11 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=100_000,
-            help=_("One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000."),
+        pgbench.scale(
+            _("One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000.")
         ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The report used 300."),
-        ),
-        Parameter(
-            "clients", _("Clients"), "", default=16, minimum=1, maximum=10_000,
-            help=_("The report used 64."),
-        ),
+        pgbench.duration(_("Seconds per run. The report used 300.")),
+        pgbench.clients(16, _("The report used 64.")),
         Parameter(
             "standbys", _("Standbys in all"), "", default=0, minimum=0, maximum=MOST_STANDBYS,
             help=_("0 measures every pair of at most three; 3 only those of the mixed design."),

@@ -17,7 +17,7 @@ from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import foreign_tables, percentiles
+from runs.scenarios import foreign_tables
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -25,7 +25,6 @@ from runs.scenarios.definition import (
     ClusterOptions,
     ExtensionRequirement,
     FurtherCluster,
-    Parameter,
     Place,
     Quick,
     Requirement,
@@ -153,11 +152,8 @@ class ScaleOut:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """For PostgreSQL alone, and for the largest node: a single node has everything."""
-        scale = int(parameters["scale"])
-        data = scale * pgbench.BYTES_PER_SCALE
-        wal = min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        data = int(parameters["scale"]) * pgbench.BYTES_PER_SCALE
+        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 0.5 s per unit of scale to load, in each run; 6 s to start and stop the nodes."""
@@ -250,18 +246,12 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=10, minimum=1, maximum=20_000,
-            help=_("Of the whole database, or of each node. The report used 6000 and 1500."),
+        pgbench.scale(
+            _("Of the whole database, or of each node. The report used 6000 and 1500."),
+            maximum=20_000,
         ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The report used 600."),
-        ),
-        Parameter(
-            "clients", _("Clients"), "", default=4, minimum=1, maximum=10_000,
-            help=_("The report used 120."),
-        ),
+        pgbench.duration(_("Seconds per run. The report used 600.")),
+        pgbench.clients(4, _("The report used 120.")),
     ),
     metrics=(*PGBENCH, FAILED_TRANSACTIONS, ROWS_ON_A_NODE),
     primary_metric=TPS.name,

@@ -22,13 +22,12 @@ from runs.execution.errors import TargetProblem
 from runs.execution.guard import MINUTES
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
-from runs.scenarios import notes, percentiles
+from runs.scenarios import notes
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
     ClusterOptions,
-    Parameter,
     Place,
     Quick,
     Requirement,
@@ -43,7 +42,6 @@ from runs.wording import gettext_noop as _
 SLOW, WAL, INDEX, TABLE, ALL = "all-hdd", "wal-ssd", "index-ssd", "table-ssd", "all-ssd"
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 INDEX_ONLY_SINCE = 90200
-MAX_WAL_SIZE_SINCE = 90500
 INDEX_ONLY = """\\set naccounts 100000 * :scale
 \\set aid random(1, :naccounts)
 SELECT aid FROM pgbench_accounts WHERE aid = :aid;
@@ -183,9 +181,8 @@ class StoragePlacement:
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
         data = int(parameters["scale"]) * pgbench.BYTES_PER_SCALE
-        wal = 2 * min(data, pgbench.WAL_BYTES) + pgbench.WAL_BYTES
-        logs = percentiles.log_bytes(parameters["duration"])
-        return Sizes(disk_bytes=2 * data + wal + pgbench.BUSY_CLUSTER_BYTES, run_bytes=logs)
+        moved = data + min(data, pgbench.WAL_BYTES)
+        return pgbench.sizes(parameters, data, written=moved + pgbench.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 0.3 s per unit of scale to load, the same to copy and move; 4 s for the restart."""
@@ -238,8 +235,7 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     """Room for WAL and time between checkpoints; no vacuum that would undo the update's effect."""
-    newer = version_num >= MAX_WAL_SIZE_SINCE
-    room = {"max_wal_size": "64GB"} if newer else {"checkpoint_segments": "1000"}
+    room = pgbench.room_for_wal(version_num, "64GB", 1000)
     settings = {**room, "checkpoint_timeout": "60min"}
     return ClusterOptions(settings=settings, required={"autovacuum": "off"})
 
@@ -298,18 +294,11 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        Parameter(
-            "scale", _("Scale factor"), "", default=60, minimum=1, maximum=100_000,
-            help=_("More than fits into memory. The report used 26,000 and 6,400."),
+        pgbench.scale(
+            _("More than fits into memory. The report used 26,000 and 6,400."), default=60
         ),
-        Parameter(
-            "duration", _("Duration"), "s", default=60, minimum=1, maximum=604_800,
-            help=_("Seconds per run. The report used 600."),
-        ),
-        Parameter(
-            "clients", _("Clients"), "", default=2, minimum=1, maximum=10_000,
-            help=_("As many as the server has cores, in the report."),
-        ),
+        pgbench.duration(_("Seconds per run. The report used 600.")),
+        pgbench.clients(2, _("As many as the server has cores, in the report.")),
     ),
     metrics=(*PGBENCH, FETCHES),
     primary_metric=TPS.name,
