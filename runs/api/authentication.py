@@ -129,6 +129,11 @@ def reader(request: Request) -> Reader:
     return request.auth if isinstance(request.auth, Token) else request.user
 
 
+def person(request: Request) -> User | None:
+    """Who has logged in, or owns the token; nobody behind a token of the machine."""
+    return request.user if isinstance(request.user, User) else None
+
+
 def asker(request: Request) -> str:
     """The name of the caller in events."""
     if isinstance(request.auth, Token):

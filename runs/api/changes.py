@@ -3,7 +3,6 @@
 from typing import Any, cast
 
 import django_filters
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers, status
@@ -11,7 +10,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.authentication import reader
+from runs.api import doors
+from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.filters import CampaignFilter, metric_keys
 from runs.api.parsing import refuse_others
@@ -135,9 +135,8 @@ class ChangeDoor(ReadOnlyDoor[Change]):
     def decision(self, request: Request, pk: str) -> Response:
         """Confirm or dismiss a change, or its cause; later analyses keep the decision."""
         change = self.get_object()
-        given = DecisionSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        by = request.user if isinstance(request.user, User) else None
+        given = doors.taken(DecisionSerializer, request)
+        by = person(request)
         said = dict(given.validated_data)
         decide = changes.decide_cause if said.pop("of") == "cause" else changes.decide
         decide(change=change, by=by, **said)
@@ -240,8 +239,7 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     )
     def create(self, request: Request) -> Response:
         """Make a webhook of the token's project."""
-        given = NewWebhookSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(NewWebhookSerializer, request)
         project = _project(request)
         permissions.require(reader(request), Right.WEBHOOKS, project)
         made = webhooks.create(project=project, **given.validated_data)
@@ -251,8 +249,7 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     @extend_schema(request=ChangedWebhookSerializer, responses={200: WebhookSerializer})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the address or the events, or switch it off and on."""
-        given = ChangedWebhookSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(ChangedWebhookSerializer, request)
         changed = webhooks.change(webhook=self.get_object(), **given.validated_data)
         return Response(WebhookSerializer(changed).data)
 

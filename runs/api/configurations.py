@@ -12,6 +12,8 @@ from rest_framework.exceptions import ErrorDetail, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.api import doors
+from runs.api.authentication import person
 from runs.api.doors import ReadOnlyDoor, Schema
 from runs.models import Configuration, Project, Token
 from runs.selectors.access import permissions
@@ -176,15 +178,14 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     @extend_schema(request=NewConfigurationSerializer, responses={201: ConfigurationSerializer})
     def create(self, request: Request) -> Response:
         """Make a configuration. Refused with every fault, if its version would not start."""
-        given = NewConfigurationSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(NewConfigurationSerializer, request)
         made = configurations.create(
             name=given.validated_data["name"],
             slug=given.validated_data.get("slug", ""),
             description=given.validated_data.get("description", ""),
             content=given.content(),
             project=_project(request, given.validated_data.get("project", "")),
-            by=request.user if isinstance(request.user, User) else None,
+            by=person(request),
         )
         return Response(ConfigurationSerializer(made).data, status=status.HTTP_201_CREATED)
 
@@ -192,8 +193,7 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     @action(detail=False, methods=["post"], pagination_class=None, filterset_class=None)
     def check(self, request: Request, **_kwargs: Any) -> Response:
         """Say what each version would refuse, what it gets, and what bars comparisons."""
-        given = CheckSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(CheckSerializer, request)
         checked = configuration_check.check(
             given.content(),
             given.validated_data["versions"],

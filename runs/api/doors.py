@@ -104,6 +104,7 @@ def _cell(value: Any) -> Any:
 
 
 M = TypeVar("M", bound=Model)
+S = TypeVar("S", bound=Serializer[Any])
 
 AS_CSV = "As CSV (`format=csv`) all that the filters leave, in one answer."
 
@@ -315,6 +316,13 @@ def _fault_of(
 def refuse(name: str, code: str, message: str) -> QueryFault:
     """The fault of one parameter, to be raised."""
     return QueryFault({name: [ErrorDetail(message, code)]})
+
+
+def taken(kind: type[S], request: Request) -> S:
+    """A body that a serializer finds valid. Raises ValidationError."""
+    given = kind(data=request.data, context={"reader": reader(request)})
+    given.is_valid(raise_exception=True)
+    return given
 
 
 def level(text: str) -> tuple[str, str]:

@@ -63,8 +63,7 @@ def _refuse_unknown_ref(campaign: Campaign, ref: str) -> None:
 @transaction.atomic
 def expect(request: Request, campaign: Campaign) -> None:
     """Keep what the request says. Raises ValidationError."""
-    given = ExpectedSerializer(data=request.data)
-    given.is_valid(raise_exception=True)
+    given = doors.taken(ExpectedSerializer, request)
     found = given.validated_data
     if ref := found.get("tracked_ref"):
         _refuse_unknown_ref(campaign, ref)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -10,7 +9,8 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.authentication import reader
+from runs.api import doors
+from runs.api.authentication import person, reader
 from runs.api.campaigns.campaigns import project_of
 from runs.api.campaigns.drafts import ConfigurationField, LevelField
 from runs.api.doors import ReadOnlyDoor
@@ -146,9 +146,8 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     @extend_schema(request=NewObservationSerializer, responses={201: ObservationDetailSerializer})
     def create(self, request: Request) -> Response:
         """Store what is observed. Nothing is queued before its first edition begins."""
-        given = NewObservationSerializer(data=request.data, context={"reader": reader(request)})
-        given.is_valid(raise_exception=True)
-        by = request.user if isinstance(request.user, User) else None
+        given = doors.taken(NewObservationSerializer, request)
+        by = person(request)
         made = observations.create(plan=given.plan(), by=by, project=project_of(request))
         return self._one(made)
 
@@ -156,9 +155,8 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     @action(detail=True, methods=["post"])
     def begin(self, request: Request, slug: str) -> Response:
         """Queue the next edition: a campaign of each design over what is installed now."""
-        given = NewEditionSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
-        by = request.user if isinstance(request.user, User) else None
+        given = doors.taken(NewEditionSerializer, request)
+        by = person(request)
         observation = self.get_object()
         label = given.validated_data["edition"]
         observations.begin(observation=observation, by=by, label=label)

@@ -16,6 +16,7 @@ from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
 from runs.analysis.judgements import JUDGEMENTS
+from runs.api import doors
 from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
@@ -343,8 +344,7 @@ class RunDoor(ReadOnlyDoor[Run]):
         return self._judged(request, withdrawals.restore)
 
     def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
-        run, given = self.get_object(), JudgementSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        run, given = self.get_object(), doors.taken(JudgementSerializer, request)
         act(run=run, reason=given.validated_data["reason"])
         context = self.get_serializer_context()
         return Response(RunDetailSerializer(self.get_object(), context=context).data)

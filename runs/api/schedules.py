@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -13,7 +12,8 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.authentication import reader
+from runs.api import doors
+from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
@@ -126,12 +126,11 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     )
     def create(self, request: Request) -> Response:
         """Queue a campaign's design again automatically."""
-        given = NewScheduleSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(NewScheduleSerializer, request)
         wanted = dict(given.validated_data)
         campaign = self._campaign(wanted.pop("campaign"))
         permissions.require(reader(request), Right.QUEUE, campaign.project)
-        by = request.user if isinstance(request.user, User) else None
+        by = person(request)
         right = Right.PRIORITISE
         made = schedules.create(
             campaign=campaign,
@@ -144,8 +143,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @extend_schema(request=ChangedScheduleSerializer, responses={200: ScheduleSerializer})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the title or the times; what it missed under the old ones is not made up for."""
-        given = ChangedScheduleSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(ChangedScheduleSerializer, request)
         return self._one(schedules.edit(schedule=self.get_object(), **given.validated_data))
 
     @extend_schema(responses={204: None})

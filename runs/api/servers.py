@@ -16,6 +16,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 from rest_framework.views import APIView
 
+from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import ReadOnlyDoor, Schema
@@ -222,8 +223,7 @@ class ServerDoor(ReadOnlyDoor[Server]):
     @action(detail=True, methods=["post"])
     def maintain(self, request: Request, slug: str) -> Response:
         """Let no run begin on a server; the one in progress ends as usual."""
-        server, given = self.get_object(), MaintenanceSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        server, given = self.get_object(), doors.taken(MaintenanceSerializer, request)
         maintenance.begin(server=server, **given.validated_data)
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -304,8 +304,7 @@ class PreflightDoor(APIView):
 
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
-        given = CampaignDraftSerializer(data=request.data, context={"reader": reader(request)})
-        given.is_valid(raise_exception=True)
+        given = doors.taken(CampaignDraftSerializer, request)
         check = checks.of_draft(draft=given.unchecked_draft())
         return accepted(PreflightCheckSerializer(check, context={"request": request}).data)
 

@@ -13,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from runs.api.authentication import asker, reader
+from runs.api import doors
+from runs.api.authentication import asker, person, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
@@ -174,9 +175,8 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
     def create(self, request: Request) -> Response:
         """Queue a campaign. Its runs begin as soon as the server is free."""
-        given = CampaignDraftSerializer(data=request.data, context={"reader": reader(request)})
-        given.is_valid(raise_exception=True)
-        by = request.user if isinstance(request.user, User) else None
+        given = doors.taken(CampaignDraftSerializer, request)
+        by = person(request)
         project, design = project_of(request), given.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
@@ -223,8 +223,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @action(detail=True, methods=["post"])
     def rounds(self, request: Request, slug: str) -> Response:
         """Queue more rounds of an ended campaign that leaves something undecided."""
-        campaign, given = self.get_object(), RoundsSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        campaign, given = self.get_object(), doors.taken(RoundsSerializer, request)
         repeats.add_rounds(campaign=campaign, **given.validated_data)
         return self._one(self.get_object())
 
@@ -232,8 +231,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, slug: str) -> Response:
         """Change which campaigns go first on a server: the highest, then the oldest."""
-        campaign, given = self.get_object(), PrioritySerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        campaign, given = self.get_object(), doors.taken(PrioritySerializer, request)
         campaign_service.prioritise(campaign=campaign, **given.validated_data)
         return self._one(self.get_object())
 

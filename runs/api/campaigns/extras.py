@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -15,6 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from runs.api import doors
+from runs.api.authentication import person
 from runs.api.rendering import JSONRenderer
 from runs.models import Annotation, Campaign, Server
 from runs.reports import formats
@@ -174,14 +175,13 @@ class CampaignExtras(GenericViewSet[Campaign]):
     def annotate(self, request: Request, slug: str) -> Response:
         """Add an annotation to the campaign, or a note to one of its cells."""
         campaign = self.get_object()
-        given = AnnotationSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(AnnotationSerializer, request)
         made = annotations.add(
             campaign=campaign,
             text=given.validated_data["text"],
             kind=given.validated_data["kind"],
             cell=self._cell(campaign, (given.validated_data.get("cell") or {}).get("levels")),
-            by=request.user if isinstance(request.user, User) else None,
+            by=person(request),
         )
         return Response(AnnotationSerializer(made).data, status=status.HTTP_201_CREATED)
 

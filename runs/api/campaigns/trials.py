@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from runs.api import doors
 from runs.api.doors import Schema
 from runs.api.parsing import StrictSerializer
 from runs.api.servers import CheckSerializer, accepted, own_check, so_far
@@ -82,8 +83,7 @@ class TrialDoor(APIView):
         What is wrong without a server is answered with 400. Otherwise the answer comes at once; its
         `url` (also in `Location`) has the faults seconds later.
         """
-        given = TrialSerializer(data=request.data)
-        given.is_valid(raise_exception=True)
+        given = doors.taken(TrialSerializer, request)
         content = _content(given.validated_data)
         workloads.check(content)
         check = checks.of_workload(server=given.validated_data["server"], content=content)

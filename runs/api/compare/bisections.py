@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
@@ -14,7 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.analysis.inference import exit_code
-from runs.api.authentication import asker, reader
+from runs.api import doors
+from runs.api.authentication import asker, person, reader
 from runs.api.campaigns.drafts import (
     ConfigurationField,
     LevelField,
@@ -272,11 +272,10 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
 
         200 where the same question runs already: nothing is queued twice.
         """
-        given = NewBisectionSerializer(data=request.data, context={"reader": reader(request)})
-        given.is_valid(raise_exception=True)
+        given = doors.taken(NewBisectionSerializer, request)
         asked = bisection_questions.question(given.wish(), reader=reader(request))
         _check(request, asked)
-        by = request.user if isinstance(request.user, User) else None
+        by = person(request)
         token = request.auth if isinstance(request.auth, Token) else None
         made, is_new = bisections.start(question=asked, by=by, token=token)
         return self._one(made, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -19,7 +18,7 @@ from runs.analysis.why.parts import PARTS
 from runs.analysis.why.proof import Proof, Share
 from runs.analysis.why.suspects import Suspect
 from runs.api import doors
-from runs.api.authentication import reader
+from runs.api.authentication import person, reader
 from runs.api.compare.compare import MarkdownRenderer
 from runs.api.doors import QueryDoor
 from runs.models import Cell
@@ -231,7 +230,7 @@ class WhyDoor(QueryDoor):
         found = self._found(request)
         counts = request.query_params.get("count") == "instructions"
         ablations.check(found, reader=reader(request), counts=counts)
-        by = request.user if isinstance(request.user, User) else None
+        by = person(request)
         queue = ablations.count_instructions if counts else ablations.start
         queue(found=found, by=by)
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
