@@ -24,7 +24,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.pgbench_procedure import room_for_wal
+from runs.scenarios.pgbench_design import room_for_wal
 from runs.scenarios.timed_sql import planned, timed
 from runs.scenarios.version_defaults import comparable
 from runs.tools import quantities

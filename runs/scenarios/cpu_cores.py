@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.scenarios import fixed_point_read
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design as design
 from runs.scenarios.common_factors import CORES, too_few_clients
 from runs.scenarios.definition import (
     ClusterOptions,
@@ -48,7 +48,7 @@ SCENARIO = Scenario(
     factors=(CORES,),
     parameters=(
         *READ.parameters,
-        pgbench.clients(
+        design.clients(
             8, _("The same at each number of cores, and no fewer. The report used 80.")
         ),
     ),

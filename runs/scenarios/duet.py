@@ -22,6 +22,7 @@ from runs.execution.guard import GRACE_SECONDS
 from runs.execution.login_shell import shell_line
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as procedure
 from runs.scenarios.definition import (
     FurtherCluster,
@@ -106,9 +107,9 @@ class Duet:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index and WAL of one cluster; the partner takes the same again."""
-        data = parameters["scale"] * procedure.BYTES_PER_SCALE
-        wal = min(data, procedure.WAL_BYTES)
-        return Sizes(disk_bytes=data + wal + procedure.BUSY_CLUSTER_BYTES)
+        data = parameters["scale"] * design.BYTES_PER_SCALE
+        wal = min(data, design.WAL_BYTES)
+        return Sizes(disk_bytes=data + wal + design.BUSY_CLUSTER_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """Each run creates and loads its partner."""
@@ -208,9 +209,9 @@ SCENARIO = Scenario(
         "installation is the campaign's first one."
     ),
     source="Bulej, Horký, Tůma et al., ICPE 2020",
-    factors=(procedure.clients_factor(1),),
+    factors=(design.clients_factor(1),),
     parameters=(
-        procedure.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
+        design.scale(_("Of each of the two clusters; one unit is about 16 MB.")),
         Parameter("duration", _("Duration of a pair"), "s", default=5, minimum=1, maximum=3_600),
         Parameter(
             "pairs", _("Pairs of a run"), "", default=12, minimum=2, maximum=1_000,

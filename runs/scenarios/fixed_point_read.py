@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import ByHand, Place, Quick, Scenario, Sizes
 from runs.scenarios.metrics import PGBENCH, TPS
@@ -38,8 +39,8 @@ class FixedPointRead:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading them."""
-        data = parameters["scale"] * pgbench.BYTES_PER_SCALE
-        return pgbench.sizes(parameters, data)
+        data = parameters["scale"] * design.BYTES_PER_SCALE
+        return design.sizes(parameters, data)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load; 2 s to start and warm it."""
@@ -55,12 +56,12 @@ SCENARIO = Scenario(
         "answers, from one client to many, with all data in memory."
     ),
     source="PGECons WG1 2013, 2017, 2021",
-    factors=(pgbench.clients_factor(1, 2, 4),),
+    factors=(design.clients_factor(1, 2, 4),),
     parameters=(
-        pgbench.scale(
+        design.scale(
             _("One unit is 100,000 accounts, about 16 MB. The reports used 1000 and 2000.")
         ),
-        pgbench.duration(_("Seconds per run. The reports used 300.")),
+        design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     primary_metric=TPS.name,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     ByHand,
@@ -51,8 +52,8 @@ class FixedPointUpdate:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""
-        data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 100 // FILLFACTOR
-        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
+        data = parameters["scale"] * design.BYTES_PER_SCALE * 100 // FILLFACTOR
+        return design.sizes(parameters, data, written=design.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load; 0.05 s to copy and warm."""
@@ -62,7 +63,7 @@ class FixedPointUpdate:
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     """Room for WAL, so that no checkpoint is requested during the load."""
-    return ClusterOptions(settings=pgbench.room_for_wal(version_num, "160GB", 4000))
+    return ClusterOptions(settings=design.room_for_wal(version_num, "160GB", 4000))
 
 
 SCENARIO = Scenario(
@@ -73,10 +74,10 @@ SCENARIO = Scenario(
         "one client to many, on a freshly loaded cluster for each run and without a checkpoint."
     ),
     source="PGECons WG1 2017, 2021",
-    factors=(pgbench.clients_factor(1, 2, 4),),
+    factors=(design.clients_factor(1, 2, 4),),
     parameters=(
-        pgbench.scale(_("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")),
-        pgbench.duration(_("Seconds per run. The reports used 300.")),
+        design.scale(_("One unit is 100,000 accounts, about 20 MB. The reports used 2000.")),
+        design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
     primary_metric=TPS.name,

@@ -25,6 +25,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
 from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -209,8 +210,8 @@ class ForeignTables:
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """Both tables, their indexes, and the WAL of loading them; each server has them."""
-        data = parameters["scale"] * pgbench.BYTES_PER_SCALE * 5 // 2
-        return pgbench.sizes(parameters, data)
+        data = parameters["scale"] * design.BYTES_PER_SCALE * 5 // 2
+        return design.sizes(parameters, data)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 2 s per unit of scale to load; 6 s to copy, start, link and stop three servers."""
@@ -293,14 +294,14 @@ SCENARIO = Scenario(
             choices=(Choice("local", _("local table")), Choice("foreign", _("foreign table"))),
             default=("local",),
         ),
-        pgbench.clients_factor(1, 8),
+        design.clients_factor(1, 8),
     ),
     parameters=(
-        pgbench.scale(
+        design.scale(
             _("One unit is 100,000 accounts and customers, about 40 MB a server. The report "
                 "used 1."), default=1,
         ),
-        pgbench.duration(_("Seconds per run. The report used 60.")),
+        design.duration(_("Seconds per run. The report used 60.")),
         Parameter(
             "warm_up", _("Warm-up"), "s", default=10, minimum=0, maximum=3600,
             help=_("Seconds of the same load before, which are not counted. The report used 10."),

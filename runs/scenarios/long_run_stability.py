@@ -17,6 +17,7 @@ from typing import Any
 from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.scenarios import percentiles, prewarming
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -195,7 +196,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
         "autovacuum_naptime": "1s",
         "autovacuum_vacuum_scale_factor": "0.02",
         "checkpoint_timeout": "60min",
-        **pgbench.room_for_wal(version_num, "16GB", 512),
+        **design.room_for_wal(version_num, "16GB", 512),
     }
     return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
 

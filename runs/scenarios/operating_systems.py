@@ -17,6 +17,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import fixed_point_read, fixed_point_update, notes
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -182,11 +183,11 @@ SCENARIO = Scenario(
             ),
             default=(AS_CONFIGURED,),
         ),
-        pgbench.clients_factor(1, 4),
+        design.clients_factor(1, 4),
     ),
     parameters=(
-        pgbench.scale(_("One unit is 100,000 accounts, about 16 MB. The report used 1000.")),
-        pgbench.duration(_("Seconds per run. The report used 300.")),
+        design.scale(_("One unit is 100,000 accounts, about 16 MB. The report used 1000.")),
+        design.duration(_("Seconds per run. The report used 300.")),
         Parameter(
             "fsync_seconds", _("pg_test_fsync, seconds a test"), "s", default=1, minimum=0,
             maximum=60,

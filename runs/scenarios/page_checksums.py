@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.scenarios import fixed_point_read
-from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios import pgbench_design as design
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
@@ -47,7 +47,7 @@ SCENARIO = Scenario(
             choices=(Choice("off", _("off")), Choice("on", _("on"))),
             default=("off", "on"),
         ),
-        pgbench.clients_factor(1, 2, 4),
+        design.clients_factor(1, 2, 4),
     ),
     parameters=READ.parameters,
     metrics=READ.metrics,

@@ -11,6 +11,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -93,9 +94,9 @@ class PgbenchLoad:
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
         scale = int(parameters.get("scale", 1))
-        data = scale * pgbench.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
+        data = scale * design.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
         written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
-        return pgbench.sizes(parameters, data, written=written + pgbench.WAL_BYTES)
+        return design.sizes(parameters, data, written=written + design.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """As for the fixed-point observations, plus the warm-up."""
@@ -198,7 +199,7 @@ SCENARIO = Scenario(
             further=OWN,
         ),
         Factor("scale", _("Scale factor"), default=(10,), minimum=1, maximum=100_000),
-        pgbench.clients_factor(1, 2, 4),
+        design.clients_factor(1, 2, 4),
         ChoiceFactor(
             "query_mode",
             _("Query mode"),
@@ -220,7 +221,7 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        pgbench.duration(_("Seconds that are measured, after the warm-up.")),
+        design.duration(_("Seconds that are measured, after the warm-up.")),
         Parameter(
             "warm_up", _("Warm-up"), "s", default=0, minimum=0, maximum=86_400,
             help=_("Seconds of the same load before, which are not counted."),

@@ -26,6 +26,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import SeriesData
 from runs.execution.standbys import LSN_SINCE
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -199,8 +200,8 @@ class Replication:
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """Data, index and WAL of one cluster; each standby takes the same again."""
-        data = parameters["scale"] * pgbench.BYTES_PER_SCALE
-        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
+        data = parameters["scale"] * design.BYTES_PER_SCALE
+        return design.sizes(parameters, data, written=design.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
         """About 0.3 s per unit of scale to load; 4 s and 0.1 s per unit to copy, start and stop."""
@@ -230,7 +231,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     """What replication needs in every version, WAL kept without slots, and synchronous_commit."""
     required = standbys.settings_of_primary(version_num)
     required["synchronous_commit"] = str(levels["synchronous_commit"])
-    settings = {**pgbench.room_for_wal(version_num, "8GB", 256), "autovacuum": "off"}
+    settings = {**design.room_for_wal(version_num, "8GB", 256), "autovacuum": "off"}
     return ClusterOptions(settings=settings, required=required)
 
 
@@ -290,11 +291,11 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        pgbench.scale(
+        design.scale(
             _("One unit is 100,000 accounts, about 16 MB a cluster. The report used 1000.")
         ),
-        pgbench.duration(_("Seconds per run. The report used 300.")),
-        pgbench.clients(16, _("The report used 64.")),
+        design.duration(_("Seconds per run. The report used 300.")),
+        design.clients(16, _("The report used 64.")),
         Parameter(
             "standbys", _("Standbys in all"), "", default=0, minimum=0, maximum=MOST_STANDBYS,
             help=_("0 measures every pair of at most three; 3 only those of the mixed design."),

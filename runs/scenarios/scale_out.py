@@ -18,6 +18,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import foreign_tables
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -152,8 +153,8 @@ class ScaleOut:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """For PostgreSQL alone, and for the largest node: a single node has everything."""
-        data = int(parameters["scale"]) * pgbench.BYTES_PER_SCALE
-        return pgbench.sizes(parameters, data, written=pgbench.WAL_BYTES)
+        data = int(parameters["scale"]) * design.BYTES_PER_SCALE
+        return design.sizes(parameters, data, written=design.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 0.5 s per unit of scale to load, in each run; 6 s to start and stop the nodes."""
@@ -246,12 +247,12 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        pgbench.scale(
+        design.scale(
             _("Of the whole database, or of each node. The report used 6000 and 1500."),
             maximum=20_000,
         ),
-        pgbench.duration(_("Seconds per run. The report used 600.")),
-        pgbench.clients(4, _("The report used 120.")),
+        design.duration(_("Seconds per run. The report used 600.")),
+        design.clients(4, _("The report used 120.")),
     ),
     metrics=(*PGBENCH, FAILED_TRANSACTIONS, ROWS_ON_A_NODE),
     primary_metric=TPS.name,

@@ -27,7 +27,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.pgbench_procedure import BUSY_CLUSTER_BYTES
+from runs.scenarios.pgbench_design import BUSY_CLUSTER_BYTES
 from runs.tools import quantities
 from runs.tools.fio import adapter
 from runs.wording import gettext_noop as _

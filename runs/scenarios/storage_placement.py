@@ -23,6 +23,7 @@ from runs.execution.guard import MINUTES
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import notes
+from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     Choice,
@@ -180,9 +181,9 @@ class StoragePlacement:
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
-        data = int(parameters["scale"]) * pgbench.BYTES_PER_SCALE
-        moved = data + min(data, pgbench.WAL_BYTES)
-        return pgbench.sizes(parameters, data, written=moved + pgbench.WAL_BYTES)
+        data = int(parameters["scale"]) * design.BYTES_PER_SCALE
+        moved = data + min(data, design.WAL_BYTES)
+        return design.sizes(parameters, data, written=moved + design.WAL_BYTES)
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """About 0.3 s per unit of scale to load, the same to copy and move; 4 s for the restart."""
@@ -235,7 +236,7 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     """Room for WAL and time between checkpoints; no vacuum that would undo the update's effect."""
-    room = pgbench.room_for_wal(version_num, "64GB", 1000)
+    room = design.room_for_wal(version_num, "64GB", 1000)
     settings = {**room, "checkpoint_timeout": "60min"}
     return ClusterOptions(settings=settings, required={"autovacuum": "off"})
 
@@ -294,11 +295,11 @@ SCENARIO = Scenario(
         ),
     ),
     parameters=(
-        pgbench.scale(
+        design.scale(
             _("More than fits into memory. The report used 26,000 and 6,400."), default=60
         ),
-        pgbench.duration(_("Seconds per run. The report used 600.")),
-        pgbench.clients(2, _("As many as the server has cores, in the report.")),
+        design.duration(_("Seconds per run. The report used 600.")),
+        design.clients(2, _("As many as the server has cores, in the report.")),
     ),
     metrics=(*PGBENCH, FETCHES),
     primary_metric=TPS.name,

@@ -195,11 +195,7 @@ def _store(
         then=[*_consequences(finished, ids), *to_seal],
     )
     _keep_files(runs, ids)
-    changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
-    if to_seal:
-        seals.seal_once_committed()
-    if len(runs) > MANY:
-        statistics.analyse_once_committed()
+    _once_committed(finished, is_sealed=bool(to_seal), number=len(runs))
     return [
         StoredRun(
             *(key, run.campaign, STATES[run.status]),
@@ -254,6 +250,14 @@ def _consequences(finished: Set[tuple[int, int]], ids: Sequence[int]) -> list[St
         summaries.carrying(run_ids=ids),
         changes.noting(cells=finished),
     ]
+
+
+def _once_committed(finished: Set[tuple[int, int]], *, is_sealed: bool, number: int) -> None:
+    changes.find_once_committed(campaign_ids={campaign for campaign, _cell in finished})
+    if is_sealed:
+        seals.seal_once_committed()
+    if number > MANY:
+        statistics.analyse_once_committed()
 
 
 def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:

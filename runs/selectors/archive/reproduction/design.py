@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -54,7 +54,7 @@ class Reproduction:
     parameters: Mapping[str, int]
     repeats: int
     configuration: Configuration | None
-    changes: Sequence[Change]
+    changes: Sequence[Change] = ()
     treatment: Sequence[str] = ()
     # As printed, and those of them whose major version is not installed on every server.
     printed_versions: Sequence[str] = ()
@@ -189,20 +189,7 @@ def reproduction(
     configuration = _configuration(choice, most)
     repeats = quick.repeats if quick else max(1, campaign.repeats)
     choice.reasons |= _of_design(is_quick=quick is not None)
-    conditions = Conditions(
-        scenario=scenario,
-        levels=varied,
-        parameters=constants,
-        repeats=repeats,
-        versions=[each.version for each in chosen],
-        block_sizes={(each.block_size or 8192) // 1024 for each in chosen},
-        configurations=[configuration or _built_in()],
-        hardware=[each.hardware for each in servers],
-        machines=1 + len(cluster_servers),
-        has_generator=bool(generators),
-        reasons=choice.reasons,
-    )
-    return Reproduction(
+    made = Reproduction(
         campaign=campaign,
         scenario=scenario,
         servers=servers,
@@ -212,12 +199,28 @@ def reproduction(
         parameters=constants,
         repeats=repeats,
         configuration=configuration,
-        changes=changes(campaign, conditions),
         treatment=place.treatment,
         generators=generators,
         cluster_servers=cluster_servers,
         printed_versions=choice.versions,
         not_installed=choice.not_installed,
+    )
+    return replace(made, changes=changes(campaign, _conditions(made, choice.reasons)))
+
+
+def _conditions(made: Reproduction, reasons: Mapping[str, str]) -> Conditions:
+    return Conditions(
+        scenario=made.scenario,
+        levels=made.levels,
+        parameters=made.parameters,
+        repeats=made.repeats,
+        versions=[each.version for each in made.installations],
+        block_sizes={(each.block_size or 8192) // 1024 for each in made.installations},
+        configurations=[made.configuration or _built_in()],
+        hardware=[each.hardware for each in made.servers],
+        machines=1 + len(made.cluster_servers),
+        has_generator=bool(made.generators),
+        reasons=reasons,
     )
 
 
