@@ -24,7 +24,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
-from django.db.migrations import AddConstraint, AddField, AddIndex, Migration, RunPython
+from django.db.migrations import AddConstraint, AddIndex, Migration, RunPython
 from django.db.migrations.operations import RunSQL, SeparateDatabaseAndState
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -272,16 +272,6 @@ def _gentle(operation: Operation) -> Operation:
     ):
         return AddCheck(operation.model_name, operation.constraint)
     return operation
-
-
-def with_default(operation: AddField, default: str) -> Operation:
-    """Add a column that a release which does not know it leaves out: its default stays."""
-    name = f'"{operation.name}"'
-    table = f'"runs_{operation.model_name.lower()}"'
-    return SeparateDatabaseAndState(
-        [operation, RunSQL(f"ALTER TABLE {table} ALTER COLUMN {name} SET DEFAULT {default}", "")],
-        [operation],
-    )
 
 
 def _commits_itself(operation: Operation) -> bool:

@@ -43,8 +43,6 @@ QUERIES = {
     name: (Path(__file__).parent / "datasets" / f"tpcds_{name.lower()}.sql").read_text()
     for name in ("Q10", "Q11")
 }
-# The parallel part of each query, as the report defines it.
-AS_PRINTED = {"Q10": parallel.seconds_in_subplans, "Q11": parallel.seconds_to_the_last_step}
 PARALLEL_PART = quantities.PARALLEL_PART
 GATHERED = quantities.GATHERED
 PLANNED = quantities.WORKERS_PLANNED
