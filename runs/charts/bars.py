@@ -1,12 +1,12 @@
 """A metric over levels that are names: bars side by side, or stacked."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.figure import Figure, layout, title
-from runs.charts.scaling import Line, Words, note_line, without_empty_notes
+from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout
+from runs.charts.scaling import Line, Point, Words, hover, ranges
 
 # A logarithmic axis in Plotly counts in powers of ten.
 LOG_AXIS = {"type": "log", "dtick": 1}
@@ -15,28 +15,11 @@ ENGLISH = Words()
 
 
 @dataclass(frozen=True)
-class Bar:
-    """One cell: the name of its level, and median, minimum and maximum of its `n` runs.
-
-    `n` is None if their number is unknown; `mark` says which are not valid, and hatching that
-    there are some. `note` is more hover text, as HTML.
-    """
-
-    x: str
-    median: float
-    minimum: float
-    maximum: float
-    n: int | None
-    mark: str = ""
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Group:
     """The bars of one colour. `major` ("9.6") gives a version's; empty takes the theme's next."""
 
     label: str
-    bars: tuple[Bar, ...]
+    bars: tuple[Point, ...]
     major: str = ""
 
 
@@ -56,8 +39,7 @@ def bars(
     are left out. Groups without bars are left out.
     """
     drawn = [group for group in groups if group.bars]
-    yaxis: dict[str, Any] = {"title": title(y_title), "automargin": True}
-    yaxis |= LOG_AXIS if log_y else {"rangemode": "tozero"}
+    yaxis = axis(y_title, **LOG_AXIS) if log_y else axis(y_title, rangemode="tozero")
     together: dict[str, Any] = {"barmode": "stack" if stacked else "group", "bargap": 0.25}
     if log_y:
         together = {"scattermode": "group", "scattergap": 0.25}
@@ -65,10 +47,10 @@ def bars(
         "data": [_trace(group, words, log_y=log_y, stacked=stacked) for group in drawn],
         "layout": layout(
             **together,
-            xaxis={"title": title(x_title), "type": "category", "automargin": True},
+            xaxis=axis(x_title, type="category"),
             yaxis=yaxis,
             showlegend=len(drawn) > 1,
-            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            legend=LEGEND_ABOVE,
             margin={"l": 64, "r": 24, "t": 48 if len(drawn) > 1 else 24, "b": 56},
         ),
     }
@@ -82,37 +64,25 @@ def of_single_points(lines: Sequence[Line]) -> list[Group]:
     points = [(line.label, point) for line in lines for point in line.points]
     if len(points) < 2 or any(len(line.points) > 1 for line in lines):
         return []
-    found = (
-        Bar(label, each.median, each.minimum, each.maximum, each.n, each.mark, each.note)
-        for label, each in points
-    )
-    return [Group("", tuple(found))]
+    return [Group("", tuple(replace(each, x=label) for label, each in points))]
 
 
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:
     shown = [bar for bar in group.bars if bar.median > 0 or not log_y]
     has_whiskers = not stacked and any(bar.minimum < bar.maximum for bar in shown)
-    known = without_empty_notes(
-        [[bar.minimum, bar.maximum, words.number(bar.n, bar.mark), bar.note] for bar in shown]
-    )
     name = "<b>%{fullData.name}</b><br>" if group.label else ""
     trace: dict[str, Any] = {
         "type": "bar",
         "name": group.label,
         "x": [bar.x for bar in shown],
         "y": [bar.median for bar in shown],
-        "customdata": known,
+        **hover(shown, words, f"{name}%{{x}}"),
         "texttemplate": "%{y:,.3~s}",
         # Whiskers are where a label outside would be.
         "textposition": "inside" if stacked or has_whiskers else "outside",
         "insidetextanchor": "middle" if stacked else "start",
         "textangle": 0,
         "cliponaxis": False,
-        "hovertemplate": (
-            f"{name}%{{x}}<br>{words.median}: %{{y:,.6~g}}"
-            f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
-            f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
-        ),
     }
     if log_y:
         trace |= POINTS
@@ -128,14 +98,7 @@ def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[st
     if marker:
         trace["marker"] = marker
     if has_whiskers:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [bar.maximum - bar.median for bar in shown],
-            "arrayminus": [bar.median - bar.minimum for bar in shown],
-            "thickness": 1.5,
-            "width": 4,
-        }
+        trace["error_y"] = ranges(shown, width=4)
     return trace
 
 
@@ -164,10 +127,10 @@ def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_ti
         "layout": layout(
             barmode="stack",
             bargap=0.25,
-            xaxis={"title": title(x_title), "rangemode": "tozero", "automargin": True},
+            xaxis=axis(x_title, rangemode="tozero"),
             yaxis={"type": "category", "autorange": "reversed", "automargin": True},
             showlegend=len(parts) > 1,
-            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            legend=LEGEND_ABOVE,
         ),
     }
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.bars import Bar, Group, bars
-from runs.charts.figure import Figure
+from runs.charts.bars import Group, bars
+from runs.charts.figure import Figure, line_at
 from runs.charts.scaling import Line, Point, Words, grow_by_factors, scaling
 
 # The theme's colours for series without their own; chart.js has the same number.
@@ -84,11 +84,7 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
 
 def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
     lines = [
-        Line(
-            track.label,
-            track.major,
-            tuple(Point(s.x, s.value, s.low, s.high, s.n, s.mark) for s in track.spots),
-        )
+        Line(track.label, track.major, tuple(_point(spot.x, spot) for spot in track.spots))
         for track in tracks
     ]
     figure = scaling(
@@ -105,7 +101,7 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
         _finish(trace, track)
     figure["data"] += [_curve(track, track.curve) for track in drawn if track.curve]
     if axes.relative:
-        figure["layout"]["shapes"] = [_unity()]
+        figure["layout"]["shapes"] = [line_at("y", 1)]
     return figure
 
 
@@ -113,9 +109,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
     groups = [
         Group(
             track.label,
-            tuple(
-                Bar(_named(s.x, track), s.value, s.low, s.high, s.n, s.mark) for s in track.spots
-            ),
+            tuple(_point(_named(spot.x, track), spot) for spot in track.spots),
             track.major,
         )
         for track in tracks
@@ -133,7 +127,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
         # Each bar has its name below: no labels beside it and no legend are needed.
         figure["layout"] |= {"barmode": "overlay", "showlegend": False}
     if axes.relative:
-        figure["layout"]["shapes"] = [_unity()]
+        figure["layout"]["shapes"] = [line_at("y", 1)]
     return figure
 
 
@@ -202,17 +196,8 @@ def _share_y(figures: Sequence[Figure], spots: Sequence[Spot], axes: Axes) -> No
         figure["layout"]["yaxis"]["range"] = span
 
 
-def _unity() -> dict[str, Any]:
-    """A thin line at 1: as fast as the baseline, over the whole width."""
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": 1,
-        "y1": 1,
-        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
-    }
+def _point(x: Any, spot: Spot) -> Point:
+    return Point(x, spot.value, spot.low, spot.high, spot.n, spot.mark)
 
 
 def _named(x: Any, track: Track) -> str:

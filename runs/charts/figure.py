@@ -1,6 +1,6 @@
 """What all figures have in common. A figure is a plain dict in Plotly's JSON form."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,52 @@ def layout(**more: Any) -> dict[str, Any]:
         "margin": {"l": 64, "r": 24, "t": 24, "b": 56},
         "hovermode": "closest",
         **more,
+    }
+
+
+LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+
+
+def axis(text: str, **more: Any) -> dict[str, Any]:
+    """An axis with its title."""
+    return {"title": title(text), "automargin": True, **more}
+
+
+def whiskers(
+    values: Sequence[float],
+    lows: Iterable[float | None],
+    highs: Iterable[float | None],
+    *,
+    thickness: float = 1.5,
+    width: int = 4,
+) -> dict[str, Any]:
+    """From the low to the high around each value; None where there is none."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [
+            None if high is None else high - value
+            for value, high in zip(values, highs, strict=True)
+        ],
+        "arrayminus": [
+            None if low is None else value - low for value, low in zip(values, lows, strict=True)
+        ],
+        "thickness": thickness,
+        "width": width,
+    }
+
+
+def line_at(letter: str, at: float | str, dash: str = "dot") -> dict[str, Any]:
+    """A thin line at a value of that axis, over the whole plot."""
+    other = "y" if letter == "x" else "x"
+    return {
+        "type": "line",
+        f"{other}ref": "paper",
+        f"{letter}0": at,
+        f"{letter}1": at,
+        f"{other}0": 0,
+        f"{other}1": 1,
+        "line": {"width": 1, "dash": dash, "color": "#7a7f87"},
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.charts.figure import Figure, layout, title
+from runs.charts.figure import Figure, axis, layout, line_at, whiskers
 
 # Slots of the theme's colours and symbols: a verdict is never shown by colour alone.
 STYLES: Mapping[str, tuple[int, str]] = {
@@ -66,7 +66,7 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
                 "automargin": True,
                 "zeroline": False,
             },
-            shapes=[_band(minimum_effect), _unity()],
+            shapes=[_band(minimum_effect), line_at("x", 1)],
             showlegend=True,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             margin={"l": 24, "r": 24, "t": 40, "b": 48},
@@ -88,14 +88,11 @@ def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[
         "marker": {"size": 10, "symbol": symbol},
         "meta": {"slot": slot, "urls": [branch.url for branch in branches]},
         "customdata": [[_told(branch, words)] for branch in branches],
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [branch.high and branch.high - branch.ratio for branch in branches],
-            "arrayminus": [branch.low and branch.ratio - branch.low for branch in branches],
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_x": whiskers(
+            [branch.ratio for branch in branches],
+            [branch.low for branch in branches],
+            [branch.high for branch in branches],
+        ),
         "hovertemplate": (
             f"<b>%{{text}}</b><br>{words.ratio}: %{{x:.3f}}"
             "<br>%{customdata[0]}<extra>%{fullData.name}</extra>"
@@ -113,12 +110,9 @@ def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
     low, high = _reach(branches)
     room = 0.05 * math.log10(high / low)
     return {
-        "title": title(words.ratio),
-        "type": "log",
+        **axis(words.ratio, type="log", tickmode="array"),
         "range": [math.log10(low) - room, math.log10(high) + room],
-        "tickmode": "array",
         **_ticks(branches, to_each_side=4),
-        "automargin": True,
     }
 
 
@@ -152,16 +146,4 @@ def _band(effect: float) -> dict[str, Any]:
         "fillcolor": "rgba(122,127,135,0.14)",
         "line": {"width": 0},
         "layer": "below",
-    }
-
-
-def _unity() -> dict[str, Any]:
-    return {
-        "type": "line",
-        "yref": "paper",
-        "x0": 1,
-        "x1": 1,
-        "y0": 0,
-        "y1": 1,
-        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
     }

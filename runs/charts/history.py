@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runs.charts.figure import Figure, layout, title, wrapped
+from runs.charts.figure import Figure, axis, layout, line_at, whiskers, wrapped
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,12 @@ def history(
         "data": traces,
         "layout": layout(
             xaxis={"type": "date", "automargin": True},
-            yaxis={"title": title(y_title), "automargin": True},
+            yaxis=axis(y_title),
+            # Dotted where the level changes, dashed where the machine does.
             shapes=[
-                *(_rule(step.at, "dot") for step in steps),
-                *(_rule(host.at, "dash") for host in hosts),
-                *(_rule(each.at, "dot") for each in decisions),
+                *(line_at("x", step.at.isoformat()) for step in steps),
+                *(line_at("x", host.at.isoformat(), "dash") for host in hosts),
+                *(line_at("x", each.at.isoformat()) for each in decisions),
             ],
             annotations=[
                 *(_label(host, top=True) for host in hosts),
@@ -109,14 +110,13 @@ def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:
         "name": words.median,
         "x": [point.at.isoformat(timespec="seconds") for point in points],
         "y": [point.median for point in points],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [point.maximum - point.median for point in points],
-            "arrayminus": [point.median - point.minimum for point in points],
-            "thickness": 1,
-            "width": 0,
-        },
+        "error_y": whiskers(
+            [point.median for point in points],
+            [point.minimum for point in points],
+            [point.maximum for point in points],
+            thickness=1,
+            width=0,
+        ),
         "marker": {"size": 6},
         "meta": {"slot": 0, "urls": [point.url for point in points]},
         "customdata": [[point.label, point.minimum, point.maximum, point.n] for point in points],
@@ -178,17 +178,4 @@ def _label(mark: HostMark | Decided, *, top: bool) -> dict[str, Any]:
         "text": wrapped(mark.label),
         "hovertext": wrapped(mark.text),
         "font": {"size": 11},
-    }
-
-
-def _rule(at: datetime, dash: str) -> dict[str, Any]:
-    """A thin vertical line: dotted where the level changes, dashed where the machine does."""
-    return {
-        "type": "line",
-        "yref": "paper",
-        "x0": at.isoformat(),
-        "x1": at.isoformat(),
-        "y0": 0,
-        "y1": 1,
-        "line": {"width": 1, "dash": dash, "color": "#7a7f87"},
     }

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.figure import Figure, layout, title
+from runs.charts.figure import Figure, axis, layout, whiskers
 
 # The figure's height on the page is not known here; this is the minimum on the pages.
 PLOT_HEIGHT = 320
@@ -58,11 +58,12 @@ TICK_ROOM = 0.04
 class Point:
     """One cell: its level, and median, minimum and maximum of its `n` runs in the metric's unit.
 
-    `n` is None if their number is unknown; `mark` says which are not valid, and a hollow marker
-    that there are some. `note` is more hover text, as HTML.
+    The level is a number, or a name below a bar. `n` is None if their number is unknown; `mark`
+    says which are not valid, and a hollow marker or a hatched bar that there are some. `note` is
+    more hover text, as HTML.
     """
 
-    x: float
+    x: Any
     median: float
     minimum: float
     maximum: float
@@ -162,12 +163,7 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
 def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
     colour = {"color": style.colour} if style else {}
-    known = without_empty_notes(
-        [
-            [point.minimum, point.maximum, words.number(point.n, point.mark), point.note]
-            for point in line.points
-        ]
-    )
+    head = f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -176,25 +172,33 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
         "y": [point.median for point in line.points],
         "line": {**colour, "width": 2, "dash": dash},
         "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
-        "error_y": _whiskers(line.points) | colour,
-        "customdata": known,
+        "error_y": ranges(line.points, width=5) | colour,
+        **hover(line.points, words, head),
+    }
+
+
+def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
+    """The hover text of points, below a head; with a line for notes where there are any."""
+    has_notes = any(point.note for point in points)
+    note = "<br>%{customdata[3]}" if has_notes else ""
+    return {
+        "customdata": [
+            [each.minimum, each.maximum, words.number(each.n, each.mark)]
+            + ([each.note] if has_notes else [])
+            for each in points
+        ],
         "hovertemplate": (
-            f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
-            f"<br>{words.median}: %{{y:,.6~g}}"
+            f"{head}<br>{words.median}: %{{y:,.6~g}}"
             f"<br>{words.range}: %{{customdata[0]:,.6~g}} – %{{customdata[1]:,.6~g}}"
-            f"<br>{words.runs}: %{{customdata[2]}}{note_line(known)}<extra></extra>"
+            f"<br>{words.runs}: %{{customdata[2]}}{note}<extra></extra>"
         ),
     }
 
 
-def without_empty_notes(rows: list[list[Any]]) -> list[list[Any]]:
-    """Custom data of points, whose fourth column is a note: without it if there are no notes."""
-    return rows if any(row[3] for row in rows) else [row[:3] for row in rows]
-
-
-def note_line(rows: list[list[Any]]) -> str:
-    """The part of a hover template that shows the note in custom data that have one."""
-    return "<br>%{customdata[3]}" if rows and len(rows[0]) > 3 else ""
+def ranges(points: Sequence[Point], width: int) -> dict[str, Any]:
+    """Whiskers from the minimum to the maximum."""
+    lows, highs = [each.minimum for each in points], [each.maximum for each in points]
+    return whiskers([each.median for each in points], lows, highs, width=width)
 
 
 def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
@@ -206,32 +210,18 @@ def _symbols(line: Line, style: palette.Style | None) -> str | list[str]:
     return [hollow if point.mark else symbol for point in line.points]
 
 
-def _whiskers(points: Sequence[Point]) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": [point.maximum - point.median for point in points],
-        "arrayminus": [point.median - point.minimum for point in points],
-        "thickness": 1.5,
-        "width": 5,
-    }
-
-
 def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": title(text), "automargin": True}
-    if log_x:
-        axis["type"] = "log"
+    found = axis(text, type="log") if log_x else axis(text)
     if log_x or _have_room(levels):
-        axis |= {"tickmode": "array", "tickvals": list(levels)}
-        axis["ticktext"] = [f"{level:g}" for level in levels]
-    return axis
+        found |= {"tickmode": "array", "tickvals": list(levels)}
+        found["ticktext"] = [f"{level:g}" for level in levels]
+    return found
 
 
 def _y_axis(text: str, *, log_y: bool, from_zero: bool) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": title(text), "automargin": True}
     if log_y:
-        return axis | {"type": "log"}
-    return axis | ({"rangemode": "tozero"} if from_zero else {})
+        return axis(text, type="log")
+    return axis(text, rangemode="tozero") if from_zero else axis(text)
 
 
 def _have_room(levels: Sequence[float]) -> bool:

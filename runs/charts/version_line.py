@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.trend import Chain, Point
-from runs.charts.figure import Figure, layout, title
+from runs.charts.figure import LEGEND_ABOVE, Figure, layout, line_at, title, whiskers
 
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
@@ -93,9 +93,9 @@ def version_line(
                 "automargin": True,
             },
             yaxis=_y_axis(y_title, origins),
-            shapes=[_unity(len(versions))],
+            shapes=[line_at("y", 1)],
             showlegend=len(origins) > 1,
-            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+            legend=LEGEND_ABOVE,
             margin={"l": 64, "r": 24, "t": 32 if len(origins) > 1 else 16, "b": 56},
             meta={"narrow": {"xaxis": _narrow_x_axis(versions, narrow_x_title or x_title)}},
         ),
@@ -174,18 +174,11 @@ def _trace(
         ),
     }
     if known:
-        trace["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": [
-                _clipped(point.high or 0) - at for point, at in zip(points, drawn, strict=True)
-            ],
-            "arrayminus": [
-                at - _clipped(point.low or 0) for point, at in zip(points, drawn, strict=True)
-            ],
-            "thickness": 1.5,
-            "width": 4,
-        }
+        trace["error_y"] = whiskers(
+            drawn,
+            [_clipped(point.low or 0) for point in points],
+            [_clipped(point.high or 0) for point in points],
+        )
     return trace
 
 
@@ -230,15 +223,3 @@ def _symbol(point: Point, chain: Chain, place: int) -> str:
     is_open = point.low is not None and point.high is not None and point.low <= 1 <= point.high
     symbol = SYMBOLS[min(place, len(SYMBOLS) - 1)]
     return f"{symbol}-open" if is_open and point.version != chain.base else symbol
-
-
-def _unity(count: int) -> dict[str, Any]:
-    """A thin line at 1: as fast as the base."""
-    return {
-        "type": "line",
-        "x0": -0.5,
-        "x1": count - 0.5,
-        "y0": 1,
-        "y1": 1,
-        "line": {"width": 1, "dash": "dot", "color": "#7a7f87"},
-    }

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
-from runs.charts.bars import Bar, Group, bars
+from runs.charts.bars import Group, bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Line, Point, Words, scaling
 from runs.models import Campaign, Cell, Metric, PublishedTable
@@ -93,7 +93,7 @@ class Plot:
             Line(
                 each.label,
                 each.major,
-                tuple(sorted(self._points(each.cells), key=lambda point: point.x)),
+                tuple(sorted(self._points(each.cells, self._level), key=lambda point: point.x)),
             )
             for each in self.series
         ]
@@ -104,11 +104,11 @@ class Plot:
         If most combinations were not measured, each cell is a bar under its own name.
         """
         if self.is_sparse:
-            return [Group(label, tuple(self._bars(self.cells, self._flat)))]
+            return [Group(label, tuple(self._points(self.cells, self._flat)))]
         return [
             Group(
                 label=" · ".join(filter(None, (each.label, label))),
-                bars=tuple(self._bars(each.cells, self._x)),
+                bars=tuple(self._points(each.cells, self._x)),
                 major="" if label else each.major,
             )
             for each in self.series
@@ -176,6 +176,9 @@ class Plot:
         levels = {name: cell.levels[name] for name in varied if name in cell.levels}
         return self.factors.series(self.metric.name, levels)
 
+    def _level(self, cell: Cell) -> Any:
+        return cell.levels[self.x]
+
     def _x(self, cell: Cell) -> str:
         return self.factors.level(self.x, cell.levels.get(self.x))
 
@@ -186,28 +189,14 @@ class Plot:
             if cell.pk in self.summaries
         }
 
-    def _points(self, cells: Sequence[Cell]) -> list[Point]:
-        return [
-            Point(
-                cell.levels[self.x],
-                found.median,
-                found.minimum,
-                found.maximum,
-                found.n,
-                note=self.notes.get(cell.pk, ""),
-            )
-            for cell in cells
-            if (found := self.summaries.get(cell.pk))
-        ]
-
     def _flat(self, cell: Cell) -> str:
         varied = _varied(self.cells)
         return self.factors.described({n: v for n, v in cell.levels.items() if n in varied})
 
-    def _bars(self, cells: Sequence[Cell], name: Callable[[Cell], str]) -> list[Bar]:
+    def _points(self, cells: Sequence[Cell], place: Callable[[Cell], Any]) -> list[Point]:
         return [
-            Bar(
-                name(cell),
+            Point(
+                place(cell),
                 found.median,
                 found.minimum,
                 found.maximum,

@@ -7,11 +7,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.summary import Summary
-from runs.charts.bars import Bar, Group, bars, of_single_points
+from runs.charts.bars import Group, bars, of_single_points
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
-from runs.charts.scaling import Words, scaling
+from runs.charts.scaling import Point, Words, scaling
 from runs.models import Campaign, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors import validity
@@ -143,9 +143,9 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
     return bars(groups, x_title=x_title, y_title=_with_unit(metric), words=words)
 
 
-def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Bar]:
+def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
     return [
-        Bar(
+        Point(
             "" if level is None else str(level),
             s.median,
             s.minimum,

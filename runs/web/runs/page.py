@@ -39,22 +39,10 @@ def title_of(name: str) -> str:
     return " ".join(part for part in (machine, quantity, device) if part)
 
 
-def figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
+def machines_figure(series: Sequence[Series], *, major: str) -> dict[str, Any] | None:
     """The panels; None if no monitor recorded anything."""
-    chosen = [each for kind in SHOWN for each in series if _tells(each, kind)][:MOST_PANELS]
-    tracks = [
-        Track(
-            label=title_of(each.name),
-            y_title=each.unit,
-            start=each.start,
-            interval=each.interval,
-            values=each.values,
-        )
-        for each in chosen
-    ]
-    if not tracks:
-        return None
-    return timeline(tracks, x_title=_("seconds of measuring"), major=major)
+    chosen = [each for kind in SHOWN for each in series if _tells(each, kind)]
+    return _figure(chosen[:MOST_PANELS], major)
 
 
 def _tells(series: Series, kind: str) -> bool:
@@ -70,9 +58,6 @@ UNHAPPY = (S.FAILED, S.ERRORED, S.CANCELLED, S.LOST)
 # Sources of a setting that say nothing was chosen.
 UNCHOSEN = ("default", "override", "client", "session", "environment variable")
 MOST_ROWS = 300
-
-
-# The label with which benchlab-upload names the job of a CI.
 
 
 @dataclass(frozen=True)
@@ -150,10 +135,10 @@ def live(run: Run) -> dict[str, Any]:
             run.campaign.parameters,
         ),
         "certificate": _certificate(run),
-        "figure": _figure(run, series),
+        "figure": _figure(series, major),
         "series": [facts for facts in map(_facts, series) if facts],
         "values": _values(series),
-        "machines_figure": figure(machines, major=major),
+        "machines_figure": machines_figure(machines, major=major),
         "machines": [facts for facts in map(_facts, machines) if facts],
         "commands": (commands := list(run.commands.all())),
         "ended_with_load": _ended_with_load(run, commands),
@@ -257,11 +242,12 @@ def series_title(name: str) -> str:
     return name.replace("_", " ").replace("-", " ").capitalize()
 
 
-def _figure(run: Run, series: Sequence[Series]) -> dict[str, Any] | None:
+def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
+    """Values over the seconds, a panel each; None without any value."""
     tracks = [
         Track(
-            label=series_title(each.name),
-            y_title=each.unit or series_title(each.name),
+            label=(title := series_title(each.name)),
+            y_title=each.unit or title,
             start=each.start,
             interval=each.interval,
             values=each.values,
@@ -269,10 +255,7 @@ def _figure(run: Run, series: Sequence[Series]) -> dict[str, Any] | None:
         for each in series
         if any(value is not None for value in each.values)
     ]
-    if not tracks:
-        return None
-    major = versions.major(run.server_version or run.cell.version)
-    return timeline(tracks, x_title=_("seconds of measuring"), major=major)
+    return timeline(tracks, x_title=_("seconds of measuring"), major=major) if tracks else None
 
 
 def _facts(series: Series) -> SeriesFacts | None:

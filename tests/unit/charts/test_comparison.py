@@ -7,9 +7,10 @@ import plotly.graph_objects as go
 import pytest
 
 from runs.charts import palette
-from runs.charts.bars import Bar, Group, bars
+from runs.charts.bars import Group, bars
 from runs.charts.comparison import Axes, Curve, Spot, Track, comparison
 from runs.charts.forest import Branch, Words, forest
+from runs.charts.scaling import Point
 
 
 def group(label="HDD", major="", scale=1.0):
@@ -17,8 +18,8 @@ def group(label="HDD", major="", scale=1.0):
         label=label,
         major=major,
         bars=(
-            Bar("all on HDD", 198.5 * scale, 129.3 * scale, 210.5 * scale, 3),
-            Bar("all on SSD", 5996.6 * scale, 5923.7 * scale, 6160.4 * scale, 3),
+            Point("all on HDD", 198.5 * scale, 129.3 * scale, 210.5 * scale, 3),
+            Point("all on SSD", 5996.6 * scale, 5923.7 * scale, 6160.4 * scale, 3),
         ),
     )
 
@@ -47,7 +48,7 @@ def test_whiskers_reach_from_the_least_to_the_greatest_repeat():
 
 
 def test_single_values_have_no_whiskers():
-    single = Group("single", (Bar("a", 5.0, 5.0, 5.0, 1),))
+    single = Group("single", (Point("a", 5.0, 5.0, 5.0, 1),))
 
     assert "error_y" not in figure(single)["data"][0]
 
@@ -61,7 +62,7 @@ def test_stacked_bars_have_no_whiskers_as_a_part_does_not_begin_at_zero():
 
 def test_a_logarithmic_axis_leaves_out_what_is_not_positive():
     made = figure(
-        Group("io", (Bar("a", 0.0, 0.0, 0.0, 1), Bar("b", 10.0, 10.0, 10.0, 1))), log_y=True
+        Group("io", (Point("a", 0.0, 0.0, 0.0, 1), Point("b", 10.0, 10.0, 10.0, 1))), log_y=True
     )
 
     assert made["data"][0]["x"] == ["b"]

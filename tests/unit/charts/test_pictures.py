@@ -15,7 +15,7 @@ from runs.charts import (
     svg,
     timeline,
 )
-from runs.charts.bars import Bar, Group, bars, ranking
+from runs.charts.bars import Group, bars, ranking
 from runs.charts.comparison import Axes, Spot, Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
@@ -211,13 +211,13 @@ def test_an_axis_of_time_has_round_dates(first, last, texts_of_ticks):
 
 @pytest.mark.parametrize("name", ["<script>", "a & b", '"quoted"', "日本語"])
 def test_what_people_wrote_is_text(name):
-    figure = bars([Group("g", (Bar(name, 1, 1, 1, 1),))], x_title=name, y_title=name)
+    figure = bars([Group("g", (Point(name, 1, 1, 1, 1),))], x_title=name, y_title=name)
     assert texts(drawn(figure, title=name)).count(name) == 3
 
 
 def test_bars_stand_side_by_side_and_their_heights_are_their_values():
     groups = [
-        Group(label, (Bar("a", value, value, value, 1),)) for label, value in (("x", 1), ("y", 2))
+        Group(label, (Point("a", value, value, value, 1),)) for label, value in (("x", 1), ("y", 2))
     ]
     figure = bars(groups, x_title="", y_title="s")
     low, high = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
@@ -226,7 +226,7 @@ def test_bars_stand_side_by_side_and_their_heights_are_their_values():
 
 
 def test_piled_bars_begin_where_the_one_below_ends():
-    groups = [Group(label, (Bar("a", 1, 1, 1, 1),)) for label in "xy"]
+    groups = [Group(label, (Point("a", 1, 1, 1, 1),)) for label in "xy"]
     figure = bars(groups, x_title="", y_title="s", stacked=True)
     lower, upper = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
     assert float(upper.get("y")) + float(upper.get("height")) == pytest.approx(
