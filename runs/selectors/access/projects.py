@@ -3,7 +3,8 @@
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Model, Q, QuerySet
+from django.db.models import IntegerField, Model, Q, QuerySet
+from django.db.models.functions import Cast
 
 from runs.models import (
     Ablation,
@@ -98,8 +99,7 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     """The first `number` of those of `visible` in the order of the rows, which an index has.
 
     None that is hidden is read: what everybody may see comes first in an index of its own, and so
-    do the rows of each private project of the reader's. For members two queries more, of which the
-    keys of projects are one.
+    do the rows of each private project of the reader's. For members two queries, one of them once.
     """
     if rows.model not in PRIVATE or _sees_all(rows, to):
         return visible(rows, to=to)[:number]
@@ -107,10 +107,13 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     if len(own) > MOST_OWN:
         return visible(rows, to=to)[:number]
     seen, open_, private = _allowed(rows, to), OPEN[rows.model], PRIVATE[rows.model]
-    public = seen.filter(**{open_: True})
+    public, order = seen.filter(**{open_: True}), [str(name) for name in rows.query.order_by]
+    if any(name.endswith("_id") for name in order):
+        # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
+        # the newest are not, and would read the measurements of all of these.
+        public = public.alias(open=Cast(open_, IntegerField())).filter(open=1)
     if not own:
         return public[:number]
-    order = [str(name) for name in rows.query.order_by]
     names = [name.removeprefix("-") for name in order]
     fields = ["pk", *(name for name in names if name != "pk")]
     parts = [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
@@ -119,8 +122,8 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     if by_run := [place for place, name in enumerate(fields) if name.endswith("_id")]:
         # Not by the keys of measurements, which have an index of ranges only.
         (place,) = by_run
-        return seen.filter(**{f"{fields[place]}__in": {row[place] for row in found}})[:number]
-    return seen.filter(pk__in=[key for key, *_values in found])
+        return rows.filter(**{f"{fields[place]}__in": {row[place] for row in found}})[:number]
+    return rows.filter(pk__in=[key for key, *_values in found])
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
@@ -132,13 +135,20 @@ def _allowed(rows: QuerySet[M], to: Reader) -> QuerySet[M]:
 
 
 def _own_private(to: Reader) -> list[int]:
-    """The keys of the reader's private projects, at most one more than MOST_OWN."""
+    """The keys of the reader's private projects, at most one more than MOST_OWN.
+
+    One query per request: the next request loads the person again.
+    """
     if isinstance(to, Token):
         return [] if to.project.is_public else [to.project_id]
     if not to.is_authenticated:
         return []
-    joined = Project.objects.filter(members=to, is_public=False).order_by()
-    return list(joined.values_list("pk", flat=True)[: MOST_OWN + 1])
+    if not hasattr(to, "_benchlab_private"):
+        joined = Project.objects.filter(members=to, is_public=False).order_by()
+        keys = list(joined.values_list("pk", flat=True)[: MOST_OWN + 1])
+        setattr(to, "_benchlab_private", keys)  # noqa: B010 -- not a field of the model
+    found: list[int] = getattr(to, "_benchlab_private")  # noqa: B009
+    return found
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:
