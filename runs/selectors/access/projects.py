@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import IntegerField, Model, Q, QuerySet
 from django.db.models.functions import Cast
+from django.db.models.lookups import Exact
 
 from runs.models import (
     Ablation,
@@ -111,7 +112,7 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     if any(name.endswith("_id") for name in order):
         # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
         # the newest are not, and would read the measurements of all of these.
-        public = public.alias(open=Cast(open_, IntegerField())).filter(open=1)
+        public = public.filter(Exact(Cast(open_, IntegerField()), 1))
     if not own:
         return public[:number]
     names = [name.removeprefix("-") for name in order]
