@@ -71,15 +71,15 @@ TIMES = 2.0
 
 
 def verdict_word(found: Inference) -> str:
-    """The verdict for readers: "no verdict" where only the publication lacks what one needs.
+    """The verdict for readers: "not tested" where only the publication lacks what one needs.
 
     Its code is too_few_runs all the same.
     """
-    return gettext("no verdict") if lacks_print(found) else str(VERDICTS[found.verdict])
+    return gettext("not tested") if lacks_print(found) else str(VERDICTS[found.verdict])
 
 
 def lacks_print(found: Inference) -> bool:
-    """Whether there is no verdict only because a publication does not print the spread."""
+    """Whether nothing is tested only because a publication does not print the spread."""
     return (
         found.verdict == "too_few_runs"
         and bool(found.reasons)
