@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from django.utils.translation import ngettext
+
 from runs.analysis.inference import Inference
 from runs.analysis.inference.version_indices import Reading
 from runs.analysis.summary import Summary
@@ -17,10 +19,12 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare import judging, known_noise, series_cells, stored_cells, summary
 from runs.selectors.compare.judging import Judge
+from runs.selectors.compare.verdict_words import lacks_print
 
 METRIC = "tps"
 # What a campaign executed here needs to be included: a try of some seconds means little.
 LEAST_REPEATS, LEAST_SECONDS = 3, 30
+MOST_SAID = 3
 
 
 @dataclass(frozen=True)
@@ -268,3 +272,23 @@ def _readings(
             machine: Hashable = (each.server, runs.hardware if runs else ())
             major = versions.major(each.version)
             yield Reading((campaign.pk, each.server), machine, major, *found)
+
+
+def said(found: Sequence[Pair]) -> list[str]:
+    """The sentences of MOST_SAID steps: the largest that are proven, then what is printed.
+
+    A last one says how many further steps are proven.
+    """
+    proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
+    proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
+    printed = [pair for pair in found if lacks_print(pair.comparison)]
+    told = []
+    for pair in [*proven, *printed[::-1]][:MOST_SAID]:
+        base, head = (f"PostgreSQL {end}" for end in pair.ends)
+        told.append(summary.summary(head, base, [pair.comparison]))
+    if (more := len(proven) - MOST_SAID) > 0:
+        text = ngettext(
+            "%(number)d further step is proven.", "%(number)d further steps are proven.", more
+        )
+        told.append(text % {"number": more})
+    return told
