@@ -22,8 +22,13 @@ _PREFIX = re.compile(r"\A(?:postgres(?:ql)?|pg)_", re.IGNORECASE)
 _ENDS = re.compile(r"\s{0,40}+[;,]\s{0,40}+(?:#.*+)?")
 
 
-def entries(lines: Sequence[str], faulty: Sequence[int]) -> list[Pasted] | None:
-    """What the lines assign; None where one of the `faulty` may be a setting written wrong."""
+def entries(
+    lines: Sequence[str], faulty: Sequence[int], *, has_sections: bool
+) -> list[Pasted] | None:
+    """What the lines assign; None where one of the `faulty` may be a setting written wrong.
+
+    `has_sections` is TOML, whose lines end as any.
+    """
     found: list[Pasted] = []
     named = set[str]()
     for number, line in enumerate(lines, start=1):
@@ -36,7 +41,7 @@ def entries(lines: Sequence[str], faulty: Sequence[int]) -> list[Pasted] | None:
             if (name := _known(each["name"]))
         ]
     is_whole = len(found) > 1 and named <= {name for _number, name, _value in found}
-    return found if is_whole and _is_other_language(lines, faulty) else None
+    return found if is_whole and _is_other_language(lines, faulty, has_sections) else None
 
 
 def _known(name: str) -> str:
@@ -47,12 +52,15 @@ def _known(name: str) -> str:
     return ""
 
 
-def _is_other_language(lines: Sequence[str], faulty: Sequence[int]) -> bool:
+def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections: bool) -> bool:
     """Whether the faults are of another language: most settings end as none in a file does."""
     own = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
     wrong = [number for number in faulty if number in own]
     matches = [(lines[n - 1].strip(), _ASSIGNED.match(lines[n - 1].strip())) for n in wrong]
-    if not all(found and _ENDS.fullmatch(line, found.end("value")) for line, found in matches):
+    if not all(
+        found and (has_sections or _ENDS.fullmatch(line, found.end("value")))
+        for line, found in matches
+    ):
         return False
     return len(wrong) > len(own) / 2 or not own
 

@@ -28,6 +28,11 @@ def plain(text: str) -> str:
     return "\n".join(_of_block(_of_difference(lines)))
 
 
+def has_sections(text: str) -> bool:
+    """Whether it has headings such as [postgres.parameters]."""
+    return any(map(_SECTION.match, text.removeprefix("\ufeff").split("\n")))
+
+
 def _of_difference(lines: list[str]) -> list[str]:
     """The newer lines of `diff -u`, what they replace empty."""
     if not any(map(_HUNK.match, lines)):

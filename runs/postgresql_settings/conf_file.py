@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from runs.postgresql_settings import assignments, pasted, values
 from runs.postgresql_settings.catalogue import canonical, setting
-from runs.postgresql_settings.cleaning import plain
+from runs.postgresql_settings.cleaning import has_sections, plain
 from runs.postgresql_settings.command_lines import Pasted
 from runs.wording import gettext_noop as _
 
@@ -99,7 +99,8 @@ def read(text: str) -> ConfFile:
         elif found is not None:
             faults.append(found)
     if faults and len(text) <= MOST_CHARACTERS:
-        assigned = assignments.entries(_lines(text), [fault.line for fault in faults])
+        wrong = [fault.line for fault in faults]
+        assigned = assignments.entries(_lines(text), wrong, has_sections=has_sections(text))
         entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
     settings = {entry.name: entry.value for entry in entries}
     return ConfFile(settings, tuple(entries), tuple(faults))

@@ -22,20 +22,21 @@ def read_document(
 ) -> Reading:
     """What `read` makes of the one JSON document of a tool in its output.
 
-    A second document, or a reason that `read` gives, leaves nothing to rely on. Raises `otherwise`
-    where no document `is_one`.
+    A second document, or a reason that `read` gives, leaves nothing to rely on, unless it says that
+    it is partial. Raises `otherwise` where no document `is_one`.
     """
     documents = documents_in(output_of(files))
     found = [each for each in documents.found if is_one(each)]
     if not found:
         raise otherwise
     reading = read(found[0])
-    reasons = (*_several(found), *_too_many(reading), *reading.reasons)
+    faults = (*_several(found), *_too_many(reading))
+    is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
     return replace(
         reading,
-        status="failed" if reasons else reading.status,
-        reasons=reasons,
-        measurements=() if reasons else reading.measurements,
+        status="failed" if is_failed else reading.status,
+        reasons=(*faults, *reading.reasons),
+        measurements=() if is_failed else reading.measurements,
         unknown_lines=shown(documents.other_text.split("\n")),
     )
 

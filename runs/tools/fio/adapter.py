@@ -218,8 +218,24 @@ def _last_of_one_run(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     Each counts from the run's beginning. All, where that is not sure.
     """
     ended = [not any(_eta(job) for job in rows(each, "jobs")) for each in reports]
-    is_one = len({_jobs_of(each) for each in reports}) == 1
-    return reports[-1:] if is_one and ended[-1] and not any(ended[:-1]) else reports
+    is_one = len({_jobs_of(each) for each in reports}) == 1 and ended[-1]
+    is_one = is_one and (not any(ended[:-1]) or _began_at_once(reports))
+    return reports[-1:] if is_one else reports
+
+
+def _began_at_once(reports: list[dict[str, Any]]) -> bool:
+    """Whether they are one run's: near its end, reports on the way expect nothing more either."""
+    took = [_seconds(each) for each in reports]
+    exact = [number(each.get("timestamp_ms")) for each in reports]
+    begun = [at / 1000 - each for at, each in zip(exact, took, strict=True) if at is not None]
+    is_timed = len(begun) == len(reports) and took == sorted(set(took))
+    return is_timed and max(begun) - min(begun) < took[-1] / 2
+
+
+def _seconds(report: dict[str, Any]) -> float:
+    """How long the job has run that has run longest."""
+    parts = [part(job, name) for job in rows(report, "jobs") for name in ("read", "write", "trim")]
+    return max((number(each.get("runtime")) or 0.0 for each in parts), default=0.0) / 1000
 
 
 def _eta(job: dict[str, Any]) -> float:

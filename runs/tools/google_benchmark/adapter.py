@@ -67,12 +67,14 @@ class GoogleBenchmarkAdapter:
 
 
 def _read(document: Any) -> Reading:
-    runs = _by_name(document)
+    named = _by_name(document)
+    runs = {name: each for name, each in named.items() if not _has_failed(each)}
+    is_partial = len(runs) < len(named) and any(True for _value in _values(runs))
     return Reading(
-        status="finished",
+        status="partial" if is_partial else "finished",
         tool_name="google_benchmark",
         tool_version=words(part(document, "context").get("library_version")),
-        reasons=tuple(_reasons(runs)),
+        reasons=tuple(_reasons(named, runs)),
         measurements=tuple(_values(runs)),
     )
 
@@ -105,12 +107,18 @@ def _name(row: dict[str, Any]) -> tuple[str, str]:
     return run or full, ""
 
 
-def _reasons(runs: dict[str, list[dict[str, Any]]]) -> Iterator[Reason]:
-    for name, each in runs.items():
-        if any(row.get("error_occurred") for row in each):
+def _has_failed(each: list[dict[str, Any]]) -> bool:
+    return any(row.get("error_occurred") for row in each)
+
+
+def _reasons(
+    named: dict[str, list[dict[str, Any]]], runs: dict[str, list[dict[str, Any]]]
+) -> Iterator[Reason]:
+    for name, each in named.items():
+        if name not in runs:
             said = next((words(row.get("error_message")) for row in each), None)
             yield Reason("benchmark_failed", f"{name} failed: {said or 'no reason was given'}")
-    yield from doubled(list(runs))
+    yield from doubled(list(named))
     if not any(True for _value in _values(runs)):
         yield Reason("no_result", "No benchmark has a time.")
 

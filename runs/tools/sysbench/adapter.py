@@ -33,6 +33,10 @@ _TRANSFER = (  # of files, to 0.5
     r"Read \S{1,20} +Written \S{1,20} +Total transferred \S{1,20}\s+"
     rf"\((?P<transferred>{_NUMBER})Mb/sec\)"
 )
+_OPERATIONS = (  # of memory
+    rf"(?:Total operations|Operations performed): {_COUNT} "
+    rf"\(\s*(?P<eps_0>{_NUMBER}) (?:per second|ops/sec)\)"
+)
 _VALUES = re.compile(
     "|".join(
         (
@@ -42,10 +46,10 @@ _VALUES = re.compile(
             rf"Target transaction rate: (?P<rate>{_COUNT}(?:\.[0-9]{{1,6}})?)/sec",
             rf"Warmup time: (?P<warmup>{_COUNT})s",
             r"Doing (?P<mode>(?:random|sequential) .{1,40}) test",
-            r"[Bb]lock size:? (?P<block_size>[0-9]{1,15}[KMGT]?i?B?)",
+            r"[Bb]lock size:? (?P<block_size>[0-9]{1,15}[KMGT]?i?[Bb]?)",
             r"operation: (?P<operation>[a-z]{1,10})",
             r"scope: (?P<scope>[a-z]{1,10})",
-            rf"Prime numbers limit: (?P<primes>{_COUNT})",
+            rf"Primer? numbers limit: (?P<primes>{_COUNT})",
             rf"read:\s+(?P<read>{_COUNT})",
             rf"write:\s+(?P<write>{_COUNT})",
             rf"other:\s+(?P<other>{_COUNT})",
@@ -76,8 +80,8 @@ _VALUES = re.compile(
             _TRANSFER,
             rf"(?P<requests_rate>{_NUMBER}) Requests/sec executed",
             rf"fsync:\s+IOPS=(?P<fsyncs_1>{_NUMBER})",
-            rf"Total operations: {_COUNT} \(\s*(?P<eps_0>{_NUMBER}) per second\)",
-            rf"{_NUMBER} MiB transferred \((?P<memory_mib>{_NUMBER}) MiB/sec\)",
+            _OPERATIONS,
+            rf"{_NUMBER} Mi?B transferred \((?P<memory_mib>{_NUMBER}) Mi?B/sec\)",
             rf"sum:\s+(?P<sum>{_NUMBER})",
             rf"events \(avg/stddev\):\s+(?P<fairness>{_NUMBER}/{_NUMBER})",
             rf"execution time \(avg/stddev\):\s+(?P<end>{_NUMBER}/{_NUMBER})",
@@ -119,12 +123,13 @@ _SILENT = re.compile(
     r"|Inserting [0-9]+ records into .*|Creating a secondary index on .*"
     r"|Throughput:|File operations:|OLTP test statistics:|Test execution summary:"
     r"|per-request statistics:|Doing [A-Za-z]{2,10} .{1,80}(?:test|benchmark)\.?"
-    r"|Running .* test|Using .*|Done\.|response time:"
+    r"|Running .* test|Doing OLTP test\.|Thread yields per test: .*|Using .*|Done\.|response time:"
     r"|Random number generator seed .*"
     r"|Time limit exceeded, exiting\.\.\.|\(last message repeated .*|Maximum number of requests .*"
     r"|total time taken by event execution: .*|Debug mode enabled\.|DEBUG: .*|Validation checks: .*"
     r"|Warming up for .*|Extra file open flags: .*|[0-9]{1,9} files, .{1,40} each"
     r"|\S{1,20} total file size"
+    r"|Operations performed:  .* reads, .*"
     r"|Number of IO requests: .*|Read/Write ratio .*|Periodic FSYNC .*|Calling fsync\(\) .*"
     r"|total size: .*|Running memory speed test .*"
 )

@@ -82,6 +82,12 @@ MACHINES = {
                         "Drawer(s): 2", "Vendor ID: IBM/S390", "Machine type: 3931")},
         ("IBM/S390 3931", 4, 8, 16),
     ),
+    "s390x, one of many parts": (
+        {"lscpu": lscpu("Architecture: s390x", "CPU(s): 8", "Thread(s) per core: 2",
+                        "Core(s) per socket: 8", "Socket(s) per book: 3", "Book(s): 8",
+                        "Vendor ID: IBM/S390", "Machine type: 2964")},
+        ("IBM/S390 2964", 4, 4, 8),
+    ),
     "ppc64le with threads off": (
         {"lscpu": lscpu("CPU(s): 16", "On-line CPU(s) list: 0,8", "Off-line CPU(s) list: 1-7,9-15",
                         "Thread(s) per core: 1", "Core(s) per socket: 2", "Socket(s): 1",

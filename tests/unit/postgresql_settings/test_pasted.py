@@ -16,6 +16,7 @@ FORMS = {
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
     "NixOS": 'services.postgresql = {\n  settings = {\n    shared_buffers = "2GB";\n    work_mem = "8MB";\n'
     '    random_page_cost = 1.1;\n    jit = "off";\n  };\n};\n',
+    "TOML": "[postgres.parameters]\n" + "".join(f'{name} = "{value}"\n' for name, value in WANTED.items()),
     "Ruby": "".join(f"postgresql['{name}'] = \"{value}\"\n" for name, value in WANTED.items()),
     "Puppet": "".join(f"config_entry {{ '{name}': value => '{value}' }}\n" for name, value in WANTED.items()),
     "Python": "settings = {\n" + "".join(f'    "{name}": "{value}",\n' for name, value in WANTED.items()) + "}\n",

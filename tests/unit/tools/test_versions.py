@@ -20,7 +20,14 @@ VERSIONS = [
     ("sysbench", "1.0.20_fileio.txt", {"read_iops": 2160.36, "write_bandwidth": 22.5}),
     ("sysbench", "1.0.20_memory.txt", {"memory_bandwidth": 1381.57, "latency_max": 20.06}),
     ("sysbench", "1.0.20_checkpoint.txt", {"events_per_second": 1329.25}),
-    ("sysbench", "1.1.0_oltp.txt", {"tps": 1013.24, "events": 15207, "latency_p95": 8.58}),
+    ("sysbench", "0.4.12_real.txt", {"tps": 96.31, "deadlocks": 4, "latency_average": 20.76}),
+    ("sysbench", "0.5_intervals.txt", {"tps": 255.19, "errors": 5, "latency_p95": 16.69}),
+    ("sysbench", "0.5_memory.txt", {"memory_bandwidth": 2923.92, "events_per_second": 2994094.38}),
+    ("sysbench", "0.5_fileio.txt", {"transfer_rate": 165.6, "iops": 10598.49}),
+    ("sysbench", "1.1.0_intervals.txt", {"tps": 497.4, "qps": 9952.43, "latency_p95": 16.41}),
+    ("sysbench", "1.1.0_histogram.txt", {"tps": 51.73, "latency_p99": 13.7}),
+    ("sysbench", "1.1.0_cpu.txt", {"events_per_second": 2221.89, "latency_p95": 4.41}),
+    ("fio", "2.21.json", {"read_bandwidth": 95.171875, "write_latency_max": 6.215}),
     ("fio", "2.2.json", {"read_bandwidth": 15.0, "read_iops": 1920.0, "read_latency_p99": 2.0}),
     ("go_tpc", "2021_plain.txt", {"tpmc": 1204.0, "new_order_latency_p99": 192, "errors": 2}),
     (
@@ -43,8 +50,6 @@ VERSIONS = [
     ("pg_test_fsync", "9.2.txt", {"unsynced_write": 988723.373}),
     ("pg_test_fsync", "german.txt", {"unsynced_write": 988723.373}),
     ("google_benchmark", "1.4_repeated.json", {"bm_x_8_real_time": 0.0025}),
-    ("google_benchmark", "1.4_aggregates_only.json", {"bm_x_8_real_time": 0.0025}),
-    ("google_benchmark", "1.9_aggregates_only.json", {"bm_x_8_real_time": 0.0025}),
     ("google_benchmark", "1.8_skipped.json", {"bm_x_8_rows_per_second": 50000.0}),
 ]
 REAL = [
@@ -52,6 +57,13 @@ REAL = [
     ("pg_test_timing", "16.txt"),
     ("pg_test_fsync", "15.txt"),
     ("fio", "3_lat_percentiles.json"),
+    ("fio", "3.1.json"),
+    ("fio", "3.41.json"),
+    ("fio", "3.41_status.txt"),
+    ("google_benchmark", "1.4.1_aggregates.json"),
+    ("hyperfine", "1.18.0.json"),
+    ("hyperfine", "1.20.0.json"),
+    ("pytest_benchmark", "3.4.1.json"),
     ("pytest_benchmark", "4.0.0.json"),
     ("pytest_benchmark", "5.3.1.json"),
 ]
@@ -84,11 +96,26 @@ def test_a_profile_is_of_its_own_run_as_the_job_has_it():
 
 
 def test_aggregates_are_no_benchmarks():
-    for name in ("1.4_repeated.json", "1.4_aggregates_only.json", "1.9_aggregates_only.json"):
-        assert set(figures(read("google_benchmark", name))) == {
-            "bm_x_8_real_time",
-            "bm_x_8_cpu_time",
-        }
+    names = set(figures(read("google_benchmark", "1.4_repeated.json")))
+    assert names == {"bm_x_8_real_time", "bm_x_8_cpu_time"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("1.5.6_aggregates.json", "1.9.0_aggregates.json"),
+        *("1.7.1_one.json", "1.8.3_one.json", "1.9.5_one.json"),
+    ],
+)
+def test_a_benchmark_that_failed_costs_the_others_no_figure(name):
+    reading = read("google_benchmark", name)
+    times = [each for each in figures(reading) if each.endswith("cpu_time")]
+
+    assert (reading.status, [each.code for each in reading.reasons]) == (
+        "partial",
+        ["benchmark_failed"],
+    )
+    assert len(times) == 4
 
 
 def test_a_skipped_benchmark_has_no_time():
