@@ -18,7 +18,7 @@ from runs.selectors import validity
 from runs.selectors.archive import versions
 from runs.selectors.archive.reproduction import Change, of_campaign
 from runs.selectors.campaigns.metrics import summary_of
-from runs.templatetags.formats import change, factor, spoken, told
+from runs.templatetags.formats import change, factor, spoken
 
 VERSION = "version"
 UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
@@ -105,7 +105,7 @@ class SideBySide:
         metric = ratios[0][0]
         own = [ratio for of, ratio in ratios if of == metric]
         said = {
-            "number": len(own), "metric": told(metric, "title"), "low": factor(min(own)),
+            "number": len(own), "metric": _(metric.title) if metric.title else metric.name, "low": factor(min(own)),
             "high": factor(max(own)), "share": change(max(own) / min(own)).removeprefix("+"),
             "factor": factor(max(own) / min(own)),
         }  # fmt: skip
