@@ -58,6 +58,13 @@ _ENDED = ("was terminated by signal", "terminating connection")
 
 # What a database that is gone, or a full disk, may be behind.
 TO_EXPLAIN = frozenset(("step_failed", "password_not_set"))
+# What was read from an output, which a full disk cuts off.
+OF_OUTPUT = frozenset(
+    (
+        "address_unknown", "data_not_sent", "duet_incomplete", "facts_unknown", "fio_failed",
+        "no_free_port", "pooler_does_not_start", "rows_missing",
+    )
+)  # fmt: skip
 
 
 async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:
@@ -65,9 +72,12 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
 
     Call it before anything is stopped or removed.
     """
-    if problem.code not in TO_EXPLAIN and not problem.code.startswith("pgbench_"):
+    is_deep = problem.code in TO_EXPLAIN or problem.code.startswith("pgbench_")
+    if not is_deep and problem.code not in OF_OUTPUT:
         return problem
     try:
+        if not is_deep:
+            return await _no_space(problem, bench) or problem
         return await _deeper(problem, bench, taken_over=taken_over)
     except CommandTimeout:
         return problem
@@ -81,8 +91,8 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
             problem=problem,
         )
     log = await bench.server_log(LINES_TO_SEARCH)
-    if found := await _no_space(problem, bench, log):
-        return disk_full(bench.database.base.path, found)
+    if full := await _no_space(problem, bench, log):
+        return full
     if not bench.is_serving:
         return problem
     if await is_running(bench, bench.cluster):
@@ -148,10 +158,15 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
     )
 
 
-async def _no_space(problem: TargetProblem, bench: Bench, log: str) -> str:
-    """Evidence of a full disk, which may have kept the server from logging it."""
+async def _no_space(problem: TargetProblem, bench: Bench, log: str = "") -> TargetProblem | None:
+    """The full disk of one of the machines, which may have kept its server from logging it."""
     said = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
     if said:
-        return said[-1]
-    free = await bench.on_host(partial(free_bytes, where=bench.database.base.path))
-    return problem.message if free is not None and free < NOTHING_FREE_BYTES else ""
+        return disk_full(bench.database.base.path, said[-1])
+    for node in bench.nodes:
+        free = await node.on_host(partial(free_bytes, where=node.base.path))
+        if free is not None and free < NOTHING_FREE_BYTES:
+            full = disk_full(node.base.path, problem.message)
+            full.server_id = node.server_id
+            return full
+    return None

@@ -1,15 +1,18 @@
 """Small disks in place of a base directory, and somebody else who fills them."""
 
+import asyncio
 import contextlib
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from runs.execution import explaining
 from runs.execution.errors import TargetProblem
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.openssh import OpenSSH
@@ -90,6 +93,29 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
     assert told.value.code == "disk_full"
     assert "No space left on device" in told.value.message
     assert_is_clean(base_on_small_disk)
+
+
+@pytest.mark.openssh
+@pytest.mark.parametrize("base_on_small_disk", [4], indirect=True)
+def test_what_a_full_disk_cuts_off_is_not_told_as_missing(direct, plan, base_on_small_disk):
+    """A step printed a port, and the file of its output took none of it."""
+    bench = direct(plan).bench
+    node = bench.database
+
+    async def look_for_a_port():
+        await node.claim()
+        await node.on_host(partial(node.base.make_folder, path=node.directory))
+        await bench.run("mkdir", node.steps_directory)
+        fill(base_on_small_disk)
+        problem = TargetProblem("No free port was found.", code="no_free_port")
+        try:
+            return await explaining.explained(problem, bench, taken_over=False)
+        finally:
+            await bench.close()
+
+    found = asyncio.run(look_for_a_port())
+    assert (found.code, found.server_id) == ("disk_full", node.server_id)
+    assert "No free port was found." in found.message
 
 
 @pytest.mark.openssh

@@ -105,10 +105,13 @@ class SideBySide:
         metric = ratios[0][0]
         own = [ratio for of, ratio in ratios if of == metric]
         said = {
-            "number": len(own), "metric": _(metric.title) if metric.title else metric.name, "low": factor(min(own)),
-            "high": factor(max(own)), "share": change(max(own) / min(own)).removeprefix("+"),
+            "number": len(own),
+            "metric": _(metric.title) if metric.title else metric.name,
+            "low": factor(min(own)),
+            "high": factor(max(own)),
+            "share": change(max(own) / min(own)).removeprefix("+"),
             "factor": factor(max(own) / min(own)),
-        }  # fmt: skip
+        }
         if len(own) == 1:
             return _("Measured here: %(low)s times the printed figure (%(metric)s).") % said
         text = _(
