@@ -354,6 +354,12 @@ def test_the_commit_and_the_job_are_those_of_the_ci(upload, environment, expecte
 JENKINS = {"JENKINS_URL": "https://j.example.org/", "GIT_COMMIT": "a" * 40}
 GITLAB = {"GITLAB_CI": "true", "CI_COMMIT_SHA": "a" * 40, "CI_COMMIT_REF_NAME": "main"}
 AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": "a" * 40}
+DRONE = {"DRONE": "true", "DRONE_COMMIT_SHA": "a" * 40, "DRONE_BRANCH": "main"}
+WOODPECKER = {
+    "CI_SYSTEM_NAME": "woodpecker",
+    "CI_COMMIT_SHA": "a" * 40,
+    "CI_COMMIT_BRANCH": "main",
+}
 
 
 @pytest.mark.parametrize(
@@ -392,6 +398,39 @@ AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": "a" * 40}
             },
             "fork-7:main",
         ),
+        (JENKINS | {"GIT_BRANCH": "detached"}, None),
+        (DRONE | {"DRONE_BRANCH": "main"}, "main"),
+        (DRONE | {"DRONE_SOURCE_BRANCH": "main", "DRONE_PULL_REQUEST": "7"}, "pull-7:main"),
+        (
+            WOODPECKER | {"CI_COMMIT_SOURCE_BRANCH": "topic", "CI_COMMIT_PULL_REQUEST": "7"},
+            "pull-7:topic",
+        ),
+        (
+            {
+                "APPVEYOR": "True",
+                "APPVEYOR_REPO_COMMIT": "a" * 40,
+                "APPVEYOR_REPO_BRANCH": "main",
+                "APPVEYOR_REPO_NAME": "o/p",
+                "APPVEYOR_PULL_REQUEST_HEAD_REPO_BRANCH": "main",
+                "APPVEYOR_PULL_REQUEST_HEAD_REPO_NAME": "eve/p",
+            },
+            "eve/p:main",
+        ),
+        (
+            {
+                "SEMAPHORE": "true",
+                "SEMAPHORE_GIT_SHA": "a" * 40,
+                "SEMAPHORE_GIT_BRANCH": "main",
+                "SEMAPHORE_GIT_PR_BRANCH": "topic",
+                "SEMAPHORE_GIT_REPO_SLUG": "o/p",
+                "SEMAPHORE_GIT_PR_SLUG": "o/p",
+            },
+            "topic",
+        ),
+        (
+            {"BITBUCKET_BUILD_NUMBER": "7", "BITBUCKET_COMMIT": "a" * 40, "BITBUCKET_BRANCH": "x"},
+            "x",
+        ),
         ({"CIRRUS_CI": "true", "CIRRUS_CHANGE_IN_REPO": "a" * 40, "CIRRUS_BRANCH": "main"}, "main"),
         (
             {
@@ -408,7 +447,7 @@ AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": "a" * 40}
 def test_a_branch_has_one_spelling_and_a_forks_main_is_not_main(upload, environment, branch):
     done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
 
-    assert json.loads(done.out)["revision"]["ref"] == branch
+    assert json.loads(done.out)["revision"].get("ref") == branch
 
 
 @pytest.mark.parametrize(("head", "branch"), [("eve/r", "eve/r:main"), ("o/r", "main")])
