@@ -147,7 +147,7 @@ DROP FUNCTION runs_raise_campaigns, runs_raise_tables, runs_raise_runs, runs_rai
 
 
 class Migration(InSteps):
-    dependencies = [("runs", "0056_squashed_0064_results_of_0_2")]
+    dependencies = [("runs", "0058_configurations_of_projects")]
 
     operations = in_steps(
         [

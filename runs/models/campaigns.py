@@ -53,7 +53,7 @@ class Campaign(models.Model):
     # it once. Null: not computed.
     changes = models.JSONField(null=True)
     project = models.ForeignKey("Project", models.PROTECT, null=True, related_name="campaigns")
-    # Whether everybody may see it; kept by triggers (migration 0065).
+    # Whether everybody may see it; kept by triggers (migration 0075).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
     origin = models.CharField(max_length=10, choices=Origin, default=Origin.EXECUTED)
     state = models.CharField(max_length=12, choices=State, default=State.QUEUED)
@@ -199,7 +199,7 @@ class Cell(models.Model):
     revision = models.ForeignKey(
         "Revision", models.PROTECT, null=True, related_name="cells", db_index=False
     )
-    # When its commit was made; kept by triggers (migration 0065).
+    # When its commit was made; kept by triggers (migration 0076).
     commit_at = models.DateTimeField(null=True, editable=False)
     installation = models.ForeignKey("Installation", models.PROTECT, null=True)
     version = models.CharField(max_length=40, blank=True)

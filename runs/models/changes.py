@@ -52,13 +52,13 @@ class Change(models.Model):
     # Changes of a level; an alarm is of a point.
     STEPS = (ChangeKind.STEP, ChangeKind.MACHINE)
 
-    # The cell's, for lists of a campaign; kept by a trigger (migration 0065).
+    # The cell's, for lists of a campaign; kept by a trigger (migration 0054).
     campaign = models.ForeignKey(
         "Campaign", models.CASCADE, related_name="+", editable=False, db_index=False
     )
     # Whether everybody may see it; kept by triggers (migration 0065).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
-    # Else the project whose members may; kept by triggers (migration 0065).
+    # Else the project whose members may; kept by triggers (migration 0075).
     private_project = models.BigIntegerField(null=True, editable=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="changes")
     run = models.ForeignKey("Run", models.CASCADE, related_name="+")

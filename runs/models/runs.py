@@ -100,12 +100,12 @@ class Run(models.Model):
     # Each is the first column of indexes below: another one would only make uploads slower.
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="runs", db_index=False)
     cell = models.ForeignKey("Cell", models.CASCADE, related_name="runs", db_index=False)
-    # Those of the cell, for lists by version; kept by triggers (migration 0065).
+    # Those of the cell, for lists by version; kept by triggers (migration 0018).
     cell_version = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     cell_major = models.CharField(max_length=40, blank=True, db_default="", editable=False)
     # Whether everybody may see it; kept by triggers (migration 0065).
     is_public = models.BooleanField(default=True, db_default=True, editable=False)
-    # Else the project whose members may; kept by triggers (migration 0065).
+    # Else the project whose members may; kept by triggers (migration 0075).
     private_project = models.BigIntegerField(null=True, editable=False)
     repeat = models.PositiveIntegerField()
     # Runs of one round were made together. Null: as `repeat` for runs executed here, else unknown.
@@ -277,7 +277,7 @@ class Run(models.Model):
 class RunCount(models.Model):
     """How many runs a campaign has in a state, or all campaigns of an origin (`campaign` is 0).
 
-    The sum over the rows of the same names. Triggers add rows (migration 0001), and nothing else
+    The sum over the rows of the same names. Triggers add rows (migration 0019), and nothing else
     does; `runs.services.runs.transitions` replaces them by their sum.
     """
 

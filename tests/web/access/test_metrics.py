@@ -156,7 +156,7 @@ def test_what_was_there_gets_the_project_that_uses_it(upload):
     Metric.objects.update(project=None)
 
     with connection.schema_editor() as editor:
-        import_module("runs.migrations.0056_squashed_0064_results_of_0_2").own(apps, editor)
+        import_module("runs.migrations.0061_metrics_of_projects").own(apps, editor)
 
     names = ("one", "both", "tps")
     found = Metric.objects.filter(name__in=names).values_list("name", "project__slug")

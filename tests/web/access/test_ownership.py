@@ -197,7 +197,7 @@ def test_what_was_there_gets_the_project_that_uses_it(secret, django_user_model)
     cell.workload_version = workload.versions.get()
     cell.save()
 
-    module = import_module("runs.migrations.0056_squashed_0064_results_of_0_2")
+    module = import_module("runs.migrations.0058_configurations_of_projects")
     with connection.cursor() as cursor:
         cursor.execute(module.CONFIGURATIONS)
         cursor.execute(module.WORKLOADS)

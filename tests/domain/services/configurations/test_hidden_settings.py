@@ -39,9 +39,7 @@ def stored(**settings):
 
 
 def hide():
-    import_module("runs.migrations.0056_squashed_0064_results_of_0_2").hide(
-        apps, connection.schema_editor()
-    )
+    import_module("runs.migrations.0060_hidden_settings").hide(apps, connection.schema_editor())
 
 
 def verify():

@@ -97,9 +97,7 @@ def test_packs_of_0_2_are_taken_apart(run, settings):
     objects = SimpleNamespace(order_by=lambda _by: SimpleNamespace(iterator=lambda: iter(rows)))
     apps = SimpleNamespace(get_model=lambda *_name: SimpleNamespace(objects=objects))
 
-    importlib.import_module("runs.migrations.0056_squashed_0064_results_of_0_2").take_out(
-        apps, None
-    )
+    importlib.import_module("runs.migrations.0063_no_packs").take_out(apps, None)
 
     assert content_of(run) == FILES
     assert not path.exists()

@@ -224,7 +224,7 @@ def test_what_the_release_before_stored_is_taken_over_after_the_update():
     summaries.refresh(cell_id=first.cell_id)
     summaries.refresh(cell_id=second.cell_id)
     AuditEntry.objects.create(actor="hanako", action="changed", subject="server db1")
-    import_module("runs.migrations.0056_squashed_0064_results_of_0_2").begin_update(apps, None)
+    import_module("runs.migrations.0057_marks").begin_update(apps, None)
     sql("INSERT INTO runs_sealrequest (kind, run) VALUES ('sealed', %s)", first.pk)
     assert seals.seal() == 0
     assert verify() == {"never_sealed"}, "the other run was stored without a request"
