@@ -314,7 +314,6 @@ def drafts(*rows):
         removal.apply(before.clone(), editor)
 
 
-@pytest.mark.django_db
 def test_what_has_landed_since_the_last_squash_stays():
     """An instance may stand at each: it could not go on if one went into a squash."""
     names = sorted(path.stem for path in (ROOT / "runs" / "migrations").glob("0*.py"))
@@ -324,6 +323,7 @@ def test_what_has_landed_since_the_last_squash_stays():
     assert len(numbers) >= 26
 
 
+@pytest.mark.django_db
 def test_drafts_of_publications_become_files_before_their_table_goes(settings, tmp_path):
     settings.VAR_DIR = tmp_path / "var"
     rows = [
