@@ -8,6 +8,7 @@ import json
 import random
 import sqlite3
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,6 +17,8 @@ from runs.models import Change, Run
 from runs.services.changes import changes
 from tests.histories import sha
 from tests.unit.tools.reading import sample
+
+SAMPLES = Path(__file__).parents[3] / "samples"
 
 pytestmark = pytest.mark.django_db
 
@@ -111,26 +114,9 @@ def codespeed(folder):
 
 
 def conbench(folder):
+    """What its server answered here, of a run and of one that failed."""
     file = folder / "results.json"
-
-    def result(name, unit, mean, **fields):
-        return {
-            "run_id": "r1",
-            "timestamp": "2025-01-01T10:00:00Z",
-            "tags": {"name": name, "scale": 10},
-            "stats": {"unit": unit, "mean": mean, "data": [mean]},
-            "commit": {
-                "sha": sha(5),
-                "repository": "https://github.com/org/repo",
-                "timestamp": "2024-12-31T10:00:00Z",
-                "parent_sha": sha(4),
-            },
-            "hardware": {"name": "box"},
-            **fields,
-        }
-
-    data = [result("read", "B/s", 9.0), result("write", "s", 2.0), result("x", "s", None)]
-    file.write_text(json.dumps({"data": data, "metadata": {"next_page_cursor": None}}))
+    file.write_bytes((SAMPLES / "conbench.json").read_bytes())
     return file
 
 
@@ -294,9 +280,12 @@ PEERS = {
     "codespeed": (codespeed, {}, {"executable": "7"}, 2, 1),
     "conbench": (
         conbench,
-        {"read_scale_10": 9.0, "write_scale_10": 2.0},
-        {"machine": "box"},
-        1,
+        {
+            "read_compression_snappy": 514168660.8673301,
+            "file_write_compression_snappy": 0.10184998514663224,
+        },
+        {"machine": "diana"},
+        2,
         1,
     ),
     "phoronix": (
@@ -454,5 +443,5 @@ def test_what_contradicts_is_left_out_and_the_rest_stored(tmp_path):
 
     told = imported("conbench", file)
 
-    assert told.startswith("1 runs are new")
-    assert "conbench-repo r2@box: The direction of" in told
+    assert told.startswith("2 runs are new")
+    assert "conbench-repo r2@diana: The direction of" in told
