@@ -113,7 +113,7 @@ def _pairs(
 
 def _of_new_commits(series: int, options: argparse.Namespace) -> list[bytes]:
     return [
-        _body(_run(0, options) | {"revision": {"sha": f"{series:08x}{number:032x}"}})
+        _body(_run(0, options) | {"revision": {"sha": f"{series + 1:08x}{number:032x}"}})
         for number in range(options.singles)
     ]
 
@@ -205,7 +205,7 @@ def _run(number: int, options: argparse.Namespace) -> dict[str, object]:
         "campaign": "ingest",
         "scenario": "ingest",
         "levels": {"clients": number % CELLS + 1, "scale": 100},
-        "revision": {"sha": f"{number // BATCH:040x}"},
+        "revision": {"sha": f"{number // BATCH + 1:040x}"},
         "labels": {"job": str(number)},
         "measurements": [
             {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -110,7 +110,7 @@ def _finished_things(to: projects.Reader) -> SafeString:
     )
 
 
-def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
+def _newest(to: projects.Reader) -> list[int]:
     """The campaigns of up to MOST_CELLS that finished last. One query, which reads no older ones.
 
     One of hundreds of cells has its own page for what it says, and what the steps of a bisection
@@ -122,8 +122,7 @@ def _newest(to: projects.Reader) -> QuerySet[Campaign, int]:
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk")).values("pk")[:1]
     few = executed.alias(last=Coalesce(Subquery(cells), 0), step=Subquery(steps))
     alone = few.filter(last__lte=MOST_CELLS, step=None)
-    newest = projects.newest(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
-    return newest.values_list("pk", flat=True)
+    return projects.newest_keys(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
 
 
 def _findings(of: Sequence[int]) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:

@@ -1,5 +1,6 @@
 """Projects: which of their data a reader may see."""
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -102,29 +103,49 @@ def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
     None that is hidden is read: what everybody may see comes first in an index of its own, and so
     do the rows of each private project of the reader's. For members two queries, one of them once.
     """
-    if rows.model not in PRIVATE or _sees_all(rows, to):
-        return visible(rows, to=to)[:number]
-    own = _own_private(to)
-    if len(own) > MOST_OWN:
-        return visible(rows, to=to)[:number]
-    seen, open_, private = _allowed(rows, to), OPEN[rows.model], PRIVATE[rows.model]
-    public, order = seen.filter(**{open_: True}), [str(name) for name in rows.query.order_by]
-    if any(name.endswith("_id") for name in order):
-        # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
-        # the newest are not, and would read the measurements of all of these.
-        public = public.filter(Exact(Cast(open_, IntegerField()), 1))
-    if not own:
-        return public[:number]
-    names = [name.removeprefix("-") for name in order]
-    fields = ["pk", *(name for name in names if name != "pk")]
-    parts = [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
-    first, *others = (part.values_list(*fields)[:number] for part in parts)
-    found = list(first.union(*others, all=True).order_by(*order)[:number])
+    first, *others = _parts(rows, to)
+    if not others:
+        return first[:number]
+    fields, found = _found(rows, [first, *others], number)
     if by_run := [place for place, name in enumerate(fields) if name.endswith("_id")]:
         # Not by the keys of measurements, which have an index of ranges only.
         (place,) = by_run
         return rows.filter(**{f"{fields[place]}__in": {row[place] for row in found}})[:number]
     return rows.filter(pk__in=[key for key, *_values in found])
+
+
+def newest_keys(rows: QuerySet[M], *, to: Reader, number: int) -> list[int]:
+    """The keys of `newest`, in one query; for members in another one, once."""
+    return [key for key, *_values in _found(rows, _parts(rows, to), number)[1]]
+
+
+def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
+    """Those that an index has in the order of the rows; together they are `visible`."""
+    if rows.model not in PRIVATE or _sees_all(rows, to):
+        return [visible(rows, to=to)]
+    own = _own_private(to)
+    if len(own) > MOST_OWN:
+        return [visible(rows, to=to)]
+    open_, private = OPEN[rows.model], PRIVATE[rows.model]
+    of_others = Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
+    seen = rows.exclude(**{f"{PATHS[rows.model]}__in": of_others})
+    public = seen.filter(**{open_: True})
+    if any(str(name).endswith("_id") for name in rows.query.order_by):
+        # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
+        # the newest are not, and would read the measurements of all of these.
+        public = public.filter(Exact(Cast(open_, IntegerField()), 1))
+    return [public, *(seen.filter(**{private: key, open_: False}) for key in own)]
+
+
+def _found(
+    rows: QuerySet[M], parts: Sequence[QuerySet[M]], number: int
+) -> tuple[list[str], list[Any]]:
+    """The first of all parts: the names of keys and of what orders them, and their values."""
+    order = [str(name) for name in rows.query.order_by]
+    fields = ["pk", *(name for each in order if (name := each.removeprefix("-")) != "pk")]
+    first, *others = (part.values_list(*fields)[:number] for part in parts)
+    found = first.union(*others, all=True).order_by(*order)[:number] if others else first
+    return fields, list(found)
 
 
 def _sees_all(rows: QuerySet[M], to: Reader) -> bool:

@@ -78,8 +78,8 @@ def candidates(
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
     """
-    newest = campaigns(words, filters, reader=reader, number=MOST_LOOKED_AT)
-    listed = _measured(list(newest.values_list("pk", flat=True)))
+    found = _searched(words, filters)
+    listed = _measured(projects.newest_keys(found, to=reader, number=MOST_LOOKED_AT))
     levels = _levels([each for each in listed if not _is_wide(each)])
     return [_wide(each) if _is_wide(each) else _candidate(each, levels[each.pk]) for each in listed]
 
@@ -88,11 +88,14 @@ def campaigns(
     words: str, filters: CandidateFilters | None = None, *, reader: Reader, number: int
 ) -> QuerySet[Campaign]:
     """The newest campaigns that have all the words, as `candidates` searches for them."""
+    return projects.newest(_searched(words, filters), to=reader, number=number)
+
+
+def _searched(words: str, filters: CandidateFilters | None) -> QuerySet[Campaign]:
     found = Campaign.objects.select_related("scenario")
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_says(word))
-    found = _filtered(found, filters or CandidateFilters())
-    return projects.newest(found.order_by("-pk"), to=reader, number=number)
+    return _filtered(found, filters or CandidateFilters()).order_by("-pk")
 
 
 def _measured(keys: Sequence[int]) -> list[Campaign]:
