@@ -126,12 +126,12 @@ def _newest(to: projects.Reader) -> list[int]:
 
 
 def _findings(of: Sequence[int]) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
-    """The results of these campaigns, if they compare anything, the newest first."""
+    """The results of these campaigns, if they decide anything or may, the newest first."""
     newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
     found = ratios_of_executed(newest)
     listed = sorted(found, key=lambda each: each.pk, reverse=True)
     return [
         (each, ratios.folded(ratios.findings(found[each], designs.words(each))))
         for each in listed
-        if found[each]
+        if any(row.comparison.verdict != "too_few_runs" for row in found[each])
     ]
