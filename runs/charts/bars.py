@@ -56,15 +56,18 @@ def bars(
     }
 
 
-def of_single_points(lines: Sequence[Line]) -> list[Group]:
+def of_single_points(lines: Sequence[Line]) -> tuple[list[Group], bool]:
     """Lines that have one point each as bars beside each other: at one level no line is drawn.
 
-    Empty where a line has more, or where there is a single one.
+    Empty where a line has more, or where there is a single one. Each bar has the name of its line;
+    if every line has a level of its own, that level, and True with it.
     """
     points = [(line.label, point) for line in lines for point in line.points]
     if len(points) < 2 or any(len(line.points) > 1 for line in lines):
-        return []
-    return [Group("", tuple(replace(each, x=label) for label, each in points))]
+        return [], False
+    has_own = len({point.x for _label, point in points}) == len(points)
+    bars = (replace(each, x=str(each.x) if has_own else label) for label, each in points)
+    return [Group("", tuple(bars))], has_own
 
 
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:

@@ -330,11 +330,14 @@ def _figure(
         return as_printed(campaign, metric, factor or "version")
     words = Words(median=_("median"), range=_("min–max"), runs=_("runs"), unknown=_("unknown"))
     y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
-    if groups := of_single_points(lines):
-        return bars(groups, x_title=_("Version"), y_title=y_title, words=words)
+    x_title = factor_title(campaign, factor)
+    groups, by_level = of_single_points(lines)
+    if groups:
+        title = x_title if by_level else _("Version")
+        return bars(groups, x_title=title, y_title=y_title, words=words)
     figure = scaling(
         lines,
-        x_title=factor_title(campaign, factor),
+        x_title=x_title,
         y_title=y_title,
         from_zero=not metric.is_ratio,
         words=words,

@@ -15,7 +15,7 @@ from runs.charts import (
     svg,
     timeline,
 )
-from runs.charts.bars import Group, bars, ranking
+from runs.charts.bars import Group, bars, of_single_points, ranking
 from runs.charts.comparison import Axes, Spot, Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
@@ -223,6 +223,19 @@ def test_bars_stand_side_by_side_and_their_heights_are_their_values():
     low, high = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
     assert float(high.get("height")) == pytest.approx(2 * float(low.get("height")), abs=0.2)
     assert float(high.get("x")) >= float(low.get("x")) + float(low.get("width")) - 0.2
+
+
+@pytest.mark.parametrize(
+    ("levels", "names"), [((8, 8), ["16", "18"]), ((0, 3), ["0", "3"])], ids=["one", "own"]
+)
+def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(levels, names):
+    lines = [
+        Line(major, major, (Point(level, 5.0, 4.0, 6.0, 3),))
+        for major, level in zip(("16", "18"), levels, strict=True)
+    ]
+    groups, by_level = of_single_points(lines)
+    assert [bar.x for bar in groups[0].bars] == names
+    assert by_level == (levels[0] != levels[1])
 
 
 def test_piled_bars_begin_where_the_one_below_ends():
