@@ -95,8 +95,8 @@ class Latest:
 
 
 def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
-    """What control made last for this key and language; `ask` it where that is not of `version`."""
-    name = _name(key, LATEST)
+    """What control made last for this key; `ask` it where that is not of `version`."""
+    name = _name(key, LATEST, "")
     value, of, made_at, _seconds = _cached(lambda: cache.get(name)) or (None, "", 0.0, 0.0)
     found = Latest(value, made_at, of == version)
     if not found.is_current and _cached(lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)):
@@ -110,7 +110,7 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
     and has to be asked for again.
     """
-    _value, of, made_at, seconds = cache.get(_name(key, LATEST)) or (None, "", 0.0, 0.0)
+    _value, of, made_at, seconds = cache.get(_name(key, LATEST, "")) or (None, "", 0.0, 0.0)
     is_too_soon = time.time() < made_at + SELDOM * seconds
     if of == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return
@@ -118,14 +118,14 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
         began = time.thread_time()
         found = make()
         told = (version, time.time(), time.thread_time() - began)
-        named = {_name(each, LATEST): (value, *told) for each, value in found.items()}
+        named = {_name(each, LATEST, ""): (value, *told) for each, value in found.items()}
         cache.set_many(named, KEEP_LATEST_SECONDS)
     finally:
         cache.delete(MAKING)
 
 
-def _name(key: object, version: str) -> str:
-    asked = repr((key, get_language(), version, code()))
+def _name(key: object, version: str, language: str | None = None) -> str:
+    asked = repr((key, get_language() if language is None else language, version, code()))
     return f"answer:{hashlib.sha256(asked.encode()).hexdigest()}"
 
 

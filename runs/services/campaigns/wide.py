@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from functools import partial
 
+from django.utils.translation import get_language
+
 from runs import dispatch
 from runs.selectors import caching
 from runs.selectors.caching import Latest
@@ -20,9 +22,9 @@ def is_wide(counts: Mapping[str, int]) -> bool:
     return sum(counts.values()) > MOST_RUNS
 
 
-def key(campaign_id: int, asked: str = "") -> tuple[str, int, str]:
-    """Of what is kept; `asked` is what the address of the page says of the table."""
-    return "results", campaign_id, asked
+def key(campaign_id: int, asked: str = "") -> tuple[str, int, str, str]:
+    """Of what is kept in a language; `asked` is what the address of the page says of the table."""
+    return "results", campaign_id, asked, get_language() or ""
 
 
 def latest(campaign_id: int, asked: str = "") -> Latest | None:

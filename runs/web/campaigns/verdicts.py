@@ -1,6 +1,6 @@
 """What the page of a campaign says of verdicts: the conclusion, and the table of ratios."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -144,7 +144,7 @@ def judge(campaign_id: int, asked: str) -> None:
         return
     every = Found(campaign, QueryDict(asked.removeprefix("?")))
 
-    def pages() -> dict[object, Verdicts]:
+    def pages() -> Iterator[tuple[object, Verdicts]]:
         # Words are those of a language.
         found = Found(campaign, every.given)
         found.tables = every.tables
@@ -153,12 +153,17 @@ def judge(campaign_id: int, asked: str) -> None:
         numbers = range(first, min(first + PAGES_AT_ONCE, last + 1))
         tables = [of_ratios(found.given, number) for number in numbers]
         addresses = [asked, *map(query, tables[1:])]
-        made = zip(addresses, judged(found, *tables), strict=True)
-        return {wide.key(campaign_id, address): each for address, each in made}
+        for address, each in zip(addresses, judged(found, *tables), strict=True):
+            yield wide.key(campaign_id, address), each
 
-    for language, _name in settings.LANGUAGES:
-        with override(language):
-            caching.make_latest(wide.key(campaign_id, asked), version, pages)
+    def in_each_language() -> dict[object, Verdicts]:
+        made: dict[object, Verdicts] = {}
+        for language, _name in settings.LANGUAGES:
+            with override(language):
+                made |= pages()
+        return made
+
+    caching.make_latest(wide.key(campaign_id, asked), version, in_each_language)
 
 
 def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
