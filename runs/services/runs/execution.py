@@ -3,6 +3,7 @@
 import logging
 import threading
 import traceback
+from typing import Any
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
@@ -38,7 +39,7 @@ from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
 from runs.services.runs.supervision import held_here
 from runs.services.servers import logins, servers
-from runs.wording import Wording, gettext_noop, put
+from runs.wording import gettext_noop
 
 logger = logging.getLogger(__name__)
 
@@ -65,13 +66,7 @@ def _execute(claim: Claim) -> None:
         if not attempts.has_lost_too_many_workers(run, claim):
             _conclude(run, claim)
     except EndNotSeen as unseen:
-        transitions.transition(
-            run_id=run.pk,
-            to=Run.State.LOST,
-            code="end_not_seen",
-            message=str(unseen),
-            token=claim.token,
-        )
+        _enter(Run.State.LOST, run, claim, code="end_not_seen", message=str(unseen))
     except LeaseLost as lost:
         if leases.catch_up(run_id=run.pk, token=claim.token, seen=lost.token):
             logger.error("run %s: the results database is behind its targets", run.pk)
@@ -79,24 +74,27 @@ def _execute(claim: Claim) -> None:
         logger.info("run %s goes on elsewhere", run.pk)
     except UnreadablePlan as unreadable:
         problem = plans.other_version(unreadable)
-        transitions.transition(
-            run_id=run.pk,
-            to=Run.State.ERRORED,
-            code=problem.code,
-            message=problem.message,
-            remedy=problem.remedy,
-            token=claim.token,
-        )
+        texts = {"message": problem.message, "remedy": problem.remedy}
+        _enter(Run.State.ERRORED, run, claim, code=problem.code, **texts)
     except Exception:
         logger.exception("run %s ended in an error of BenchLab", run.pk)
-        transitions.transition(
-            run_id=run.pk,
-            to=Run.State.ERRORED,
+        _enter(
+            Run.State.ERRORED,
+            run,
+            claim,
             code="internal_error",
             message=traceback.format_exc(limit=-5).replace("\0", ""),
             remedy=_("This is a fault of BenchLab: please report it with this text."),
-            token=claim.token,
         )
+
+
+def _enter(state: str, run: Run, claim: Claim, **event: Any) -> bool:
+    """Change the state as the lease's holder; return whether it changed."""
+    return transitions.transition(run_id=run.pk, token=claim.token, to=state, **event)
+
+
+def _event_of(problem: TargetProblem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in ("code", "message", "wording", "remedy")}
 
 
 def _conclude(run: Run, claim: Claim) -> None:
@@ -112,25 +110,21 @@ def _conclude(run: Run, claim: Claim) -> None:
     try:
         async_to_sync(_watched)(director, claim, is_stored)
     except Cancelled:
-        stopped = {"text": gettext_noop("Stopped on the server."), "values": {}}
-        _end(run, claim, director, Run.State.CANCELLED, "cancelled", stopped)
+        stopped = TargetProblem(gettext_noop("Stopped on the server."), code="cancelled")
+        _end(run, claim, director, Run.State.CANCELLED, stopped)
     except (HostUnreachable, HostKeyChanged, LoginRefused) as problem:
         _hand_back(run, claim, problem)
     except TargetRestarted as problem:
-        attempts.start_again(
-            run_id=run.pk,
-            token=claim.token,
-            code=problem.code,
-            message=problem.message,
-            wording=problem.wording,
-            most=run.campaign.most_attempts,
-        )
+        # Whether it is started again, as its remedy says, is decided only now.
+        event = _event_of(problem) | {"remedy": ""}
+        most = run.campaign.most_attempts
+        attempts.start_again(run_id=run.pk, token=claim.token, most=most, **event)
     except ServerFault as fault:
         _wait_for_server(run, claim, fault, director)
     except TargetProblem as problem:
         if isinstance(problem, CommandTimeout) or director.cleaning.left_out:
             transitions.sweep_later(run)
-        _fail(run, claim, director, problem)
+        _end(run, claim, director, Run.State.FAILED, problem)
     else:
         _finish(run, claim)
 
@@ -161,7 +155,7 @@ def _finish(run: Run, claim: Claim) -> None:
     """Finish the run; its findings were stored before the target was cleaned up."""
 
     def is_now(state: Run.State) -> bool:
-        return transitions.transition(run_id=run.pk, to=state, code=state, token=claim.token)
+        return _enter(state, run, claim, code=state)
 
     def say() -> None:
         # Whoever only cleaned up has not entered the state before.
@@ -171,37 +165,16 @@ def _finish(run: Run, claim: Claim) -> None:
     reporting.retrying(say)
 
 
-def _end(
-    run: Run,
-    claim: Claim,
-    director: Director,
-    state: Run.State,
-    code: str,
-    wording: Wording,
-    remedy: str = "",
-) -> None:
+def _end(run: Run, claim: Claim, director: Director, state: Run.State, why: TargetProblem) -> None:
     """End a run that has no result; its output is kept."""
 
     def say() -> None:
         with transaction.atomic():
             found = director.bench.findings
             if findings.keep_partial(run_id=run.pk, token=claim.token, findings=found):
-                transitions.transition(
-                    run_id=run.pk,
-                    to=state,
-                    code=code,
-                    message=put(wording),
-                    wording=wording,
-                    remedy=remedy,
-                    token=claim.token,
-                )
+                _enter(state, run, claim, **_event_of(why))
 
     reporting.retrying(say)
-
-
-def _fail(run: Run, claim: Claim, director: Director, problem: TargetProblem) -> None:
-    failed = Run.State.FAILED
-    _end(run, claim, director, failed, problem.code, problem.wording, problem.remedy)
 
 
 def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Director) -> None:
@@ -218,15 +191,8 @@ def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Direc
     transitions.sweep_later(run)
 
     def leave() -> None:
-        attempts.start_again(
-            run_id=run.pk,
-            token=claim.token,
-            code=fault.code,
-            message=fault.message,
-            wording=fault.wording,
-            remedy=fault.remedy,
-            most=run.campaign.most_attempts,
-        )
+        most = run.campaign.most_attempts
+        attempts.start_again(run_id=run.pk, token=claim.token, most=most, **_event_of(fault))
 
     reporting.retrying(leave)
 
@@ -240,24 +206,13 @@ def _hand_back(run: Run, claim: Claim, problem: TargetProblem) -> None:
     if away is not None:
         servers.record_problem(server=away, problem=problem)
 
-    def leave_as(state: Run.State) -> bool:
-        return transitions.transition(
-            run_id=run.pk,
-            to=state,
-            code=problem.code,
-            message=problem.message,
-            wording=problem.wording,
-            remedy=problem.remedy,
-            token=claim.token,
-        )
-
     @transaction.atomic
     def leave() -> None:
         if transitions.cancel_where_asked(run_id=run.pk, token=claim.token, is_out_of_reach=True):
             return
         # A run that was already on the target is lost, not queued: something may still be there.
-        if claim.taken_over or not leave_as(Run.State.QUEUED):
-            leave_as(Run.State.LOST)
+        if claim.taken_over or not _enter(Run.State.QUEUED, run, claim, **_event_of(problem)):
+            _enter(Run.State.LOST, run, claim, **_event_of(problem))
 
     reporting.retrying(leave)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from cryptography.fernet import InvalidToken
@@ -356,17 +357,21 @@ def _unedited(server: Server) -> QuerySet[Server]:
     return Server.objects.filter(pk=server.pk, **seen)
 
 
-@transaction.atomic
-def _keep_hop(looked_at: Server) -> Server:
-    server = _unedited(looked_at).select_for_update().first()
-    if server is None:
-        return Server.objects.get(pk=looked_at.pk)
+def _become_ready(server: Server) -> None:
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.wording, server.needs = {}, {}
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()
+
+
+@transaction.atomic
+def _keep_hop(looked_at: Server) -> Server:
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
+    _become_ready(server)
     return server
 
 
@@ -379,12 +384,7 @@ def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
     machines.keep(server=server, hardware=facts.hardware, system=system)
     server.free_bytes = free
     server.sweep_after = timezone.now()
-    server.state = Server.State.READY
-    server.problem_code = server.problem = server.problem_remedy = ""
-    server.wording, server.needs = {}, {}
-    server.offered_host_key = ""
-    server.checked_at = timezone.now()
-    server.save()
+    _become_ready(server)
     usable = [found for found in facts.installations if is_plain_path(found.bindir)]
     for found in usable:
         _keep_installation(server, found)
@@ -407,18 +407,5 @@ def _keep_installation(server: Server, found: InstallationFacts) -> None:
     Installation.objects.update_or_create(
         server=server,
         bindir=found.bindir,
-        defaults={
-            "version": found.version,
-            "version_num": found.version_num,
-            "vendor": found.vendor,
-            "configure_options": found.configure_options,
-            "cflags": found.cflags,
-            "compiler": found.compiler,
-            "block_size": found.block_size,
-            "wal_segment_size": found.wal_segment_size,
-            "extensions": list(found.extensions),
-            "pgbench_version_num": found.pgbench_version_num,
-            "has_psql": found.has_psql,
-            "removed_at": None,
-        },
+        defaults=asdict(found) | {"extensions": list(found.extensions), "removed_at": None},
     )
