@@ -162,7 +162,31 @@ class Schema(AutoSchema):
         return operation
 
 
-class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
+class _Door(APIView):
+    """An unknown, empty or doubled query parameter is refused.
+
+    `repeatable` are the parameters that may come more than once.
+    """
+
+    schema = Schema()
+    repeatable: tuple[str, ...] = ()
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the query parameters before anything is read."""
+        super().initial(request, *args, **kwargs)
+        faults = {}
+        for name, values in request.query_params.lists():
+            if fault := _fault_of(name, values, self.known_parameters(), self.repeatable):
+                faults[name] = [fault]
+        if faults:
+            raise QueryFault(faults)
+
+    def known_parameters(self) -> list[str]:
+        """Those that the request may have."""
+        raise NotImplementedError
+
+
+class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
     """A list with filters and one object.
 
     A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
@@ -172,18 +196,6 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
     A list comes in keyset pages, or as CSV (`format=csv`): all that the filters leave, in one
     answer.
     """
-
-    schema = Schema()
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the query parameters before anything is read."""
-        super().initial(request, *args, **kwargs)
-        faults = {}
-        for name, values in request.query_params.lists():
-            if fault := self._fault(name, values):
-                faults[name] = [fault]
-        if faults:
-            raise QueryFault(faults)
 
     def get_renderers(self) -> list[BaseRenderer]:
         """CSV for lists, besides JSON."""
@@ -227,10 +239,8 @@ class ReadOnlyDoor(ReadOnlyModelViewSet[M]):
             raise PermissionDenied(_("This token belongs to another project."), "other_project")
         return found
 
-    def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
-        return _fault_of(name, values, self._known_parameters())
-
-    def _known_parameters(self) -> list[str]:
+    def known_parameters(self) -> list[str]:
+        """The filters' and the paging's for a list, besides the format."""
         known = [str(api_settings.URL_FORMAT_OVERRIDE)]
         if self.detail:
             return known
@@ -269,29 +279,14 @@ class Nowhere(APIView):
         raise NotFound
 
 
-class QueryDoor(APIView):
-    """One answer a query. An unknown, empty or doubled parameter is refused, as lists do it.
+class QueryDoor(_Door):
+    """One answer a query. `parameters` are those that it may have once."""
 
-    `parameters` are those known, `repeatable` those that may come more than once.
-    """
-
-    schema = Schema()
     parameters: tuple[str, ...] = ()
-    repeatable: tuple[str, ...] = ()
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the query parameters before anything is read."""
-        super().initial(request, *args, **kwargs)
-        faults = {}
-        for name, values in request.query_params.lists():
-            if fault := self._fault(name, values):
-                faults[name] = [fault]
-        if faults:
-            raise QueryFault(faults)
-
-    def _fault(self, name: str, values: list[str]) -> ErrorDetail | None:
-        known = [*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE)]
-        return _fault_of(name, values, known, self.repeatable)
+    def known_parameters(self) -> list[str]:
+        """Those declared, besides the format."""
+        return [*self.parameters, *self.repeatable, str(api_settings.URL_FORMAT_OVERRIDE)]
 
 
 def _fault_of(

@@ -17,6 +17,11 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from runs.api.uploads import circumstances, description, numbers, runs
+from runs.api.uploads.circumstances import (
+    ENVIRONMENT_TEXTS,
+    HARDWARE_NUMBERS,
+    HARDWARE_TEXTS,
+)
 from runs.models import Campaign, Token
 from runs.services.access import projects, tokens
 from runs.services.campaigns import scenarios
@@ -163,8 +168,12 @@ def test_uploads_are_described_field_by_field(schema):
     assert set(shapes["UploadedRun"]["properties"]) == runs.FIELDS
     assert set(shapes["UploadedMeasurement"]["properties"]) == numbers.MEASUREMENT
     assert set(shapes["UploadedSeries"]["properties"]) == numbers.SERIES
-    assert set(shapes["UploadedHardware"]["properties"]) == circumstances.HARDWARE
-    assert set(shapes["UploadedEnvironment"]["properties"]) == circumstances.ENVIRONMENT
+    assert set(shapes["UploadedHardware"]["properties"]) == {
+        *HARDWARE_TEXTS,
+        *HARDWARE_NUMBERS,
+        "facts",
+    }
+    assert set(shapes["UploadedEnvironment"]["properties"]) == {*ENVIRONMENT_TEXTS, "facts"}
     assert set(shapes["UploadedPostgreSQL"]["properties"]) == circumstances.POSTGRESQL
     assert set(shapes["UploadedRevision"]["properties"]) == circumstances.REVISION
 

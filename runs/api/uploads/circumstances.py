@@ -30,16 +30,18 @@ from runs.selectors.archive import versions
 from runs.services.uploads import GivenProfile, GivenRevision
 
 HARDWARE_TEXTS = {"name": 200, "cpu_model": 200, "virtualization": 60}
-# The most of each that a machine could have; memory from 1 MiB to 1 PiB.
-HARDWARE_NUMBERS = {"sockets": 1024, "cores": 65_536, "threads": 262_144}
-LEAST_MEMORY, MOST_MEMORY = 2**20, 2**50
+# The least and the most of each that a machine could have.
+HARDWARE_NUMBERS = {
+    "sockets": (1, 1024),
+    "cores": (1, 65_536),
+    "threads": (1, 262_144),
+    "memory_bytes": (2**20, 2**50),
+}
+ENVIRONMENT_TEXTS = {"os_name": 200, "kernel": 200, "architecture": 40}
 DEEPEST_FACTS = 16
 # From so many settings on it is all that a server has; every version has more.
 WHOLE_LISTING = 150
 SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
-HARDWARE = frozenset({*HARDWARE_TEXTS, *HARDWARE_NUMBERS, "memory_bytes", "facts"})
-ENVIRONMENT_TEXTS = {"os_name": 200, "kernel": 200, "architecture": 40}
-ENVIRONMENT = frozenset({*ENVIRONMENT_TEXTS, "facts"})
 POSTGRESQL = frozenset({"version", "settings"})
 REVISION = frozenset({"sha", "ref", "url", "committed_at", "parents"})
 TOOL = frozenset({"name", "version"})
@@ -51,42 +53,42 @@ IS_URL = URLValidator(schemes=["http", "https"])
 
 def hardware(of: Object, at: str, faults: Faults) -> GivenProfile | None:
     """A slug, or an object of what is known of the machine."""
-    given = of.get("hardware")
-    if given is None or isinstance(given, str):
-        return _by_slug(of, "hardware", at, faults)
-    at = f"{at}/hardware"
-    if not is_object(given, at, faults, or_text=True):
-        return None
-    refuse_unknown(given, HARDWARE, at, faults)
-    found: Object = _texts(given, HARDWARE_TEXTS, at, faults)
-    for name, most in HARDWARE_NUMBERS.items():
-        if (value := whole(given, name, at, faults, least=1, most=most)) is not None:
-            found[name] = value
-    memory = whole(given, "memory_bytes", at, faults, least=LEAST_MEMORY, most=MOST_MEMORY)
-    if memory is not None:
-        found["memory_bytes"] = memory
-    found |= _facts(given, at, faults)
-    if not found:
-        faults.add(at, "empty", _("It is empty: leave it out."))
-        return None
-    found.setdefault("name", found.get("cpu_model") or "?")
-    return GivenProfile(fields=found)
+    machine = _profile(of, "hardware", HARDWARE_TEXTS, HARDWARE_NUMBERS, at, faults)
+    if machine is None or machine.slug:
+        return machine
+    return GivenProfile(fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields})
 
 
 def environment(of: Object, at: str, faults: Faults) -> GivenProfile | None:
     """A slug, or an object of what is known of the system."""
-    given = of.get("environment")
+    return _profile(of, "environment", ENVIRONMENT_TEXTS, {}, at, faults)
+
+
+def _profile(
+    of: Object,
+    name: str,
+    texts: Mapping[str, int],
+    numbers: Mapping[str, tuple[int, int]],
+    at: str,
+    faults: Faults,
+) -> GivenProfile | None:
+    """`texts` each with its greatest length, `numbers` with their least and greatest value."""
+    given = of.get(name)
     if given is None or isinstance(given, str):
-        return _by_slug(of, "environment", at, faults)
-    at = f"{at}/environment"
+        found = slug(of, name, at, faults, most=120)
+        return GivenProfile(slug=found) if found else None
+    at = f"{at}/{name}"
     if not is_object(given, at, faults, or_text=True):
         return None
-    refuse_unknown(given, ENVIRONMENT, at, faults)
-    found = _texts(given, ENVIRONMENT_TEXTS, at, faults) | _facts(given, at, faults)
-    if not found:
+    refuse_unknown(given, {*texts, *numbers, "facts"}, at, faults)
+    fields: Object = {key: text(given, key, at, faults, most=most) for key, most in texts.items()}
+    for key, (least, most) in numbers.items():
+        fields[key] = whole(given, key, at, faults, least=least, most=most)
+    fields = {key: value for key, value in fields.items() if value} | _facts(given, at, faults)
+    if not fields:
         faults.add(at, "empty", _("It is empty: leave it out."))
         return None
-    return GivenProfile(fields=found)
+    return GivenProfile(fields=fields)
 
 
 def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]]:
@@ -188,16 +190,6 @@ def _parents(given: Object, sha: str, at: str, faults: Faults) -> tuple[str, ...
         elif each in listed[:index]:
             faults.add(pointer, "repeated", _("Given more than once."))
     return tuple(each.lower() for each in listed if isinstance(each, str) and each.strip("0"))
-
-
-def _by_slug(of: Object, name: str, at: str, faults: Faults) -> GivenProfile | None:
-    found = slug(of, name, at, faults, most=120)
-    return GivenProfile(slug=found) if found else None
-
-
-def _texts(given: Object, names: dict[str, int], at: str, faults: Faults) -> Object:
-    found = {name: text(given, name, at, faults, most=most) for name, most in names.items()}
-    return {name: value for name, value in found.items() if value}
 
 
 def _facts(given: Object, at: str, faults: Faults) -> Object:

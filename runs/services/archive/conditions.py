@@ -22,6 +22,7 @@ from runs.models import (
 from runs.postgresql_settings.catalogue import known_major
 from runs.published.document import CampaignEntry, Document, NodeEntry
 from runs.services.configurations import configurations
+from runs.services.configurations.contents import Content
 from runs.services.runs import results as findings
 
 
@@ -150,9 +151,9 @@ def _configuration(document: Document, key: str) -> Configuration:
         name=entry.name.en,
         name_ja=entry.name.ja,
         description=f"{version}{document.source.title.en}",
-        settings=entry.settings,
-        initdb_options=entry.initdb_options,
-        written_for=known_major(entry.version) or "",
+        content=Content(
+            entry.settings, entry.initdb_options, written_for=known_major(entry.version) or ""
+        ),
         origin=Configuration.Origin.PUBLISHED,
     )
 

@@ -1,6 +1,6 @@
 """Configurations: named PostgreSQL settings, one row per name, one revision per content."""
 
-from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -34,8 +34,7 @@ def built_in() -> Configuration:
         description=gettext_noop(
             "After the settings of the WG1 reports; all data of a small scale in memory."
         ),
-        settings=FIXED_POINT,
-        initdb_options=[],
+        content=Content(FIXED_POINT),
         origin=Origin.BUILT_IN,
     )
 
@@ -48,8 +47,7 @@ def sync() -> None:
         slug=DEFAULTS_SLUG,
         name=gettext_noop("PostgreSQL defaults"),
         description=gettext_noop("No setting at all: each version as initdb leaves it."),
-        settings={},
-        initdb_options=[],
+        content=Content(),
         origin=Origin.BUILT_IN,
     )
 
@@ -60,9 +58,7 @@ def store(
     slug: str,
     name: str,
     description: str,
-    settings: Mapping[str, str],
-    initdb_options: Sequence[str],
-    written_for: str = "",
+    content: Content,
     origin: str = Origin.OWN,
     by: User | None = None,
     name_ja: str = "",
@@ -73,7 +69,8 @@ def store(
     Changed content becomes a new revision. Nothing is checked here: published settings are stored
     as printed, except for passwords, which nobody needs to read.
     """
-    content = Content(secrets.masked_all(settings), list(initdb_options), written_for)
+    settings = secrets.masked_all(content.settings)
+    content = replace(content, settings=settings, initdb_options=list(content.initdb_options))
     fields = {
         "name": name,
         "name_ja": name_ja,
@@ -81,7 +78,7 @@ def store(
         "origin": origin,
         "settings": content.settings,
         "initdb_options": content.initdb_options,
-        "written_for": written_for,
+        "written_for": content.written_for,
         "content_hash": content.digest,
     }
     known = Configuration.objects.filter(slug=slug).values("name", "settings", "initdb_options")
@@ -145,9 +142,7 @@ def create(
         slug=free_slug(slug or name),
         name=name.strip(),
         description=description,
-        settings=content.settings,
-        initdb_options=content.initdb_options,
-        written_for=content.written_for,
+        content=content,
         by=by,
         project=project,
     )
@@ -175,9 +170,7 @@ def edit(
         slug=configuration.slug,
         name=name.strip(),
         description=description,
-        settings=content.settings,
-        initdb_options=content.initdb_options,
-        written_for=content.written_for,
+        content=content,
         by=by,
     )
 

@@ -1,6 +1,7 @@
 """pgbench's output, from 9.2 to 19beta1, into a `PgbenchResult`."""
 
 from dataclasses import replace
+from typing import Any
 
 from runs.tools.pgbench.messages import count, decimal, read_messages, without_skipped
 from runs.tools.pgbench.result import Expected, Figures, PgbenchResult, ScriptResult, Settings
@@ -102,16 +103,8 @@ def figures(summary: Summary) -> Figures:
     tps = get("excluding") or get("without_initial") or get("reconnecting")
     return Figures(
         transactions_processed=count(get("processed")),
-        failed_transactions=count(get("failed")),
-        serialization_failures=count(get("serialization")),
-        deadlock_failures=count(get("deadlock")),
-        other_failures=count(get("other")),
-        retried=count(get("retried")),
-        retries=count(get("retries")),
-        skipped=count(get("skipped")),
+        **_counts_and_latency(summary.values),
         late=count(get("late")),
-        latency_average_ms=decimal(get("average")),
-        latency_stddev_ms=decimal(get("stddev")),
         latency_is_measured=get("stddev") is not None,
         latency_includes_failures=get("with_failures") is not None,
         schedule_lag_average_ms=decimal(get("lag")),
@@ -140,16 +133,23 @@ def _script(script: ScriptLines, whole_run: Values) -> ScriptResult:
         weight=count(get("weight")),
         transactions_processed=_script_processed(script.values, whole_run),
         tps=decimal(get("processed_tps") or get("tps")),
-        latency_average_ms=decimal(get("average")),
-        latency_stddev_ms=decimal(get("stddev")),
-        failed_transactions=count(get("failed")),
-        serialization_failures=count(get("serialization")),
-        deadlock_failures=count(get("deadlock")),
-        other_failures=count(get("other")),
-        retried=count(get("retried")),
-        retries=count(get("retries")),
-        skipped=count(get("skipped")),
+        **_counts_and_latency(script.values),
     )
+
+
+def _counts_and_latency(values: Values) -> dict[str, Any]:
+    """What is printed alike of a run and of a script."""
+    return {
+        "failed_transactions": count(values.get("failed")),
+        "serialization_failures": count(values.get("serialization")),
+        "deadlock_failures": count(values.get("deadlock")),
+        "other_failures": count(values.get("other")),
+        "retried": count(values.get("retried")),
+        "retries": count(values.get("retries")),
+        "skipped": count(values.get("skipped")),
+        "latency_average_ms": decimal(values.get("average")),
+        "latency_stddev_ms": decimal(values.get("stddev")),
+    }
 
 
 def _script_processed(values: Values, whole_run: Values) -> int | None:

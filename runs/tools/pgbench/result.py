@@ -48,16 +48,10 @@ class ProgressPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScriptResult:
-    """The statistics of one script of several (9.6 and later). `number` counts from 1."""
+class Transactions:
+    """What is counted and timed of a whole run, and of each of its scripts."""
 
-    number: int
-    name: str
-    weight: int | None = None
     transactions_processed: int | None = None
-    tps: float | None = None
-    latency_average_ms: float | None = None
-    latency_stddev_ms: float | None = None
     failed_transactions: int | None = None
     serialization_failures: int | None = None
     deadlock_failures: int | None = None
@@ -65,6 +59,18 @@ class ScriptResult:
     retried: int | None = None
     retries: int | None = None
     skipped: int | None = None
+    latency_average_ms: float | None = None
+    latency_stddev_ms: float | None = None
+    tps: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptResult(Transactions):
+    """The statistics of one script of several (9.6 and later). `number` counts from 1."""
+
+    number: int
+    name: str
+    weight: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +112,7 @@ class Settings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures:
+class Figures(Transactions):
     """What was measured.
 
     `tps` leaves the time to connect out, with one exception: under `-C` the tool counts
@@ -118,24 +124,13 @@ class Figures:
     `latency_includes_failures`.
     """
 
-    transactions_processed: int | None = None
-    failed_transactions: int | None = None
-    serialization_failures: int | None = None
-    deadlock_failures: int | None = None
-    other_failures: int | None = None
-    retried: int | None = None
-    retries: int | None = None
-    skipped: int | None = None
     late: int | None = None
-    latency_average_ms: float | None = None
-    latency_stddev_ms: float | None = None
     latency_is_measured: bool = False
     latency_includes_failures: bool = False
     schedule_lag_average_ms: float | None = None
     schedule_lag_max_ms: float | None = None
     initial_connection_time_ms: float | None = None
     average_connection_time_ms: float | None = None
-    tps: float | None = None
     tps_including_connections: float | None = None
     reconnects: bool | None = None
     scripts: tuple[ScriptResult, ...] = ()

@@ -390,9 +390,7 @@ def test_a_configuration_is_compared_in_the_words_of_the_runs_version(diff, runs
         slug="old",
         name="old",
         description="",
-        settings={"checkpoint_segments": "16", "work_mem": "4096"},
-        initdb_options=[],
-        written_for="9.3",
+        content=Content({"checkpoint_segments": "16", "work_mem": "4096"}, [], "9.3"),
     )
     rows, _response = diff(f"run:{runs[0].pk}", "configuration:old")
     assert rows["max_wal_size"] == (["1GB"], ["768MB"])
@@ -402,10 +400,8 @@ def test_a_configuration_is_compared_in_the_words_of_the_runs_version(diff, runs
 
 def test_what_nobody_chose_is_no_difference_to_a_configuration(diff, db):
     """Presets, built-in values of other versions, and what initdb writes by the machine."""
-    configurations.store(
-        slug="used", name="used", description="", settings={"work_mem": "16MB", "jit": "off"},
-        initdb_options=[], written_for="18",
-    )  # fmt: skip
+    content = Content({"work_mem": "16MB", "jit": "off"}, [], "18")
+    configurations.store(slug="used", name="used", description="", content=content)
     campaign = factories.campaign("two", factors={"version": ["16.14", "18.4"]}, repeats=1)
     shown = {
         "work_mem": ("16384", "kB", "configuration file"),
@@ -456,14 +452,8 @@ def test_configurations_of_two_versions_are_compared_as_the_newer_gets_them(diff
         ("old", {"checkpoint_segments": "16"}, "9.3"),
         ("new", {"max_wal_size": "768MB"}, "17"),
     ):
-        configurations.store(
-            slug=slug,
-            name=slug,
-            description="",
-            settings=settings,
-            initdb_options=[],
-            written_for=major,
-        )
+        content = Content(settings, [], major)
+        configurations.store(slug=slug, name=slug, description="", content=content)
     rows, _response = diff("configuration:old", "configuration:new")
     assert rows == {"min_wal_size": (["528MB"], ["80MB"])}
 
