@@ -179,11 +179,6 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings)
 
 
-def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
-    """The scale factor of TPC-H in per cent."""
-    return {"scale_percent": 100 * parameters["scale"]} if "scale" in parameters else {}
-
-
 SCENARIO = Scenario(
     slug="block-size",
     title=_("Block size"),
@@ -216,7 +211,7 @@ SCENARIO = Scenario(
     procedure=BlockSize(),
     cluster=cluster,
     packages=tpch.PACKAGES,
-    printed=printed,
+    printed={"scale_percent": ("scale", 100)},
     quick=Quick({"scale_percent": 20}),
     places={
         f"block-size-2012-{name}": Place(metric=metric)

@@ -190,11 +190,6 @@ class Place:
     unknown: Mapping[str, str] = field(default_factory=dict)
 
 
-def as_printed(_parameters: Mapping[str, Any]) -> Mapping[str, int]:
-    """Printed parameters have the scenario's own names and units."""
-    return {}
-
-
 @dataclass(frozen=True)
 class ClusterOptions:
     """What a scenario wants from the cluster of one cell, besides the campaign's configuration.
@@ -296,12 +291,12 @@ class Scenario:
     makes no sense, and `measures` leaves out cells if the design is not the full product of the
     factors; a parameter that was not given is None in both. `quick` is its quick form. `places` are
     published campaigns, by slug, that this scenario repeats although the archive's file names
-    another scenario, or uses other names; `printed` converts the parameters that a publication
-    prints. `by_hand` is set if a machine without SSH can run it. `extensions` are the PostgreSQL
-    extensions that it or some levels need, `packages` the Python packages that a worker needs to
-    generate its data. If it `has_pgbench_tables`, and pgbench generates the load on them, cores and
-    arrangement can be factors (`common_factors`). `primary_metric` is the one that charts and
-    comparisons show first.
+    another scenario, or uses other names; `printed` says by parameter which one a publication
+    prints in its place, and by how much that is multiplied. `by_hand` is set if a machine without
+    SSH can run it. `extensions` are the PostgreSQL extensions that it or some levels need,
+    `packages` the Python packages that a worker needs to generate its data. If it
+    `has_pgbench_tables`, and pgbench generates the load on them, cores and arrangement can be
+    factors (`common_factors`). `primary_metric` is the one that charts and comparisons show first.
     """
 
     slug: str
@@ -324,7 +319,7 @@ class Scenario:
     measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
     quick: Quick = Quick()
     places: Mapping[str, Place] = field(default_factory=dict)
-    printed: Callable[[Mapping[str, Any]], Mapping[str, int]] = as_printed
+    printed: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     by_hand: ByHand | None = None
     only_reads: Callable[[Mapping[str, Any]], bool] = never
     packages: tuple[str, ...] = ()

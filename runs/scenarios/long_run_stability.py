@@ -276,11 +276,6 @@ def _told_dip(verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]
 _ON_OFF = (Choice("off", _("off")), Choice("on", _("on")))
 
 
-def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
-    """Hours as seconds."""
-    return {"duration": 3600 * parameters["hours"]} if "hours" in parameters else {}
-
-
 SCENARIO = Scenario(
     slug="long-run-stability",
     title=_("Long-run stability"),
@@ -308,7 +303,7 @@ SCENARIO = Scenario(
     writes=True,
     procedure=LongRunStability(),
     cluster=cluster,
-    printed=printed,
+    printed={"duration": ("hours", 3600)},
     places={
         # The article prints no value; 20 ms is the default of 8.3 to 11 for autovacuum.
         "stability-8-3-delay": Place(levels={"cost_delay": (0, 20)}),

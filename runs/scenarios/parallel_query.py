@@ -134,11 +134,6 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
         )
 
 
-def printed(parameters: Mapping[str, Any]) -> Mapping[str, int]:
-    """The scale factor of TPC-DS in per cent."""
-    return {"scale_percent": 100 * parameters["scale"]} if "scale" in parameters else {}
-
-
 SCENARIO = Scenario(
     slug="parallel-query",
     title=_("Parallel query"),
@@ -186,7 +181,7 @@ SCENARIO = Scenario(
         ),
     ),
     packages=tpcds.PACKAGES,
-    printed=printed,
+    printed={"scale_percent": ("scale", 100)},
     quick=Quick({"scale_percent": 20}, {"workers": (0, 1, 2), "nestloop": ("off",)}),
     places={
         "wg1-2017-6-16": Place(metric="parallel_part_elapsed"),

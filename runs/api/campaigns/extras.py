@@ -185,8 +185,9 @@ class CampaignExtras(GenericViewSet[Campaign]):
         )
         return Response(AnnotationSerializer(made).data, status=status.HTTP_201_CREATED)
 
-    def _known_parameters(self) -> list[str]:
-        known: list[str] = super()._known_parameters()  # type: ignore[misc]
+    def known_parameters(self) -> list[str]:
+        """With those of the actions here."""
+        known: list[str] = super().known_parameters()  # type: ignore[misc]
         own = {
             "report": ["lang"],
             "reproduction": ["server", "quick", "generators", "cluster_servers"],

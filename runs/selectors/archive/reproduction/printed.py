@@ -29,7 +29,9 @@ def parameter(
 ) -> int | float | None:
     """A constant in the scenario's unit; None if the publication does not print it."""
     given = {**campaign.parameters, **campaign.published.reproduce.get("parameters", {})}
-    given = {**given, **scenario.printed(given)}
+    name, times = scenario.printed.get(wanted.name, ("", 1))
+    if name in given:
+        given[wanted.name] = times * given[name]
     constant = known.get(wanted.name, ())
     found = given.get(wanted.name, constant[0] if len(constant) == 1 else None)
     is_number = isinstance(found, int | float) and not isinstance(found, bool)
