@@ -9,10 +9,10 @@ class Procedure(Protocol):
     """The part of a run that its scenario decides."""
 
     async def load(self, bench: Bench) -> None:
-        """Fill a new, running cluster."""
+        """Fill a new, running cluster with the data. Done once per prepared cluster."""
 
     async def warm(self, bench: Bench) -> None:
-        """Read the data into memory."""
+        """Read the data into memory. Done after each start of the cluster."""
 
     async def measure(self, bench: Bench) -> None:
         """Run the load and add the findings."""

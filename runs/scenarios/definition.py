@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import Any, Literal, Protocol
 
-from runs.execution.bench import Bench
 from runs.execution.plan import Origin
+from runs.execution.procedure import Procedure as Steps
 from runs.tools.metrics import Metric
 
 
@@ -256,17 +256,8 @@ class Sizes:
     run_bytes: int = 0
 
 
-class Procedure(Protocol):
-    """The steps of a scenario, named as in its source."""
-
-    async def load(self, bench: Bench) -> None:
-        """Fill a new, running cluster with the scenario's data. Done once per prepared cluster."""
-
-    async def warm(self, bench: Bench) -> None:
-        """Read the data into memory. Done after each start of the cluster."""
-
-    async def measure(self, bench: Bench) -> None:
-        """Run the load and report the measurements."""
+class Procedure(Steps, Protocol):
+    """The steps of a scenario, named as in its source, and what they take."""
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """How much space the data of these parameters, and of a cell's levels, will take."""

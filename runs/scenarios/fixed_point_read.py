@@ -22,16 +22,8 @@ SELECT count(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid and :aid + :
 """
 
 
-class FixedPointRead:
+class FixedPointRead(pgbench.PrewarmedTables):
     """Load, prewarm, count."""
-
-    async def load(self, bench: Bench) -> None:
-        """`pgbench -i` at the scale."""
-        await pgbench.initialise(bench)
-
-    async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read if it is missing."""
-        await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2."""

@@ -32,16 +32,12 @@ UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE 
 # that a run really writes stays far below either.
 
 
-class FixedPointUpdate:
+class FixedPointUpdate(pgbench.PrewarmedTables):
     """Load with free space, prewarm, update."""
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i -F 80` at the scale."""
         await pgbench.initialise(bench, fillfactor=FILLFACTOR)
-
-    async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read if it is missing."""
-        await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2, and the checkpoints before and after."""

@@ -43,16 +43,8 @@ WAITING = ("fsync", "synchronous_commit")
 FSYNC_OPERATIONS = quantities.FSYNC_OPERATIONS
 
 
-class OperatingSystems:
+class OperatingSystems(pgbench.PrewarmedTables):
     """Load, prewarm, check the setting and the disk, run the load."""
-
-    async def load(self, bench: Bench) -> None:
-        """`pgbench -i` at the scale, with full pages."""
-        await pgbench.initialise(bench)
-
-    async def warm(self, bench: Bench) -> None:
-        """pg_prewarm, or a sequential read if it is missing."""
-        await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
         """The fixed-point reading or updating load, after checking the settings of the levels."""

@@ -72,6 +72,18 @@ def scale_of(bench: Bench) -> int:
     return int(bench.levels.get("scale") or bench.parameters.get("scale", 1))
 
 
+class PrewarmedTables:
+    """The data of a scenario that loads pgbench's tables, and reads them before each run."""
+
+    async def load(self, bench: Bench) -> None:
+        """`pgbench -i` at the scale."""
+        await initialise(bench)
+
+    async def warm(self, bench: Bench) -> None:
+        """pg_prewarm, or a sequential read if it is missing."""
+        await prewarm(bench)
+
+
 async def prewarm(bench: Bench) -> None:
     """Read pgbench_accounts and its index into memory; the run's notes say how."""
     if prewarming.EXTENSION in bench.extensions[MAIN]:

@@ -153,12 +153,8 @@ QUICK = {"scale": 10, "duration": 6, "clients": 16}
 WAL_BYTES = quantities.WAL_PER_TRANSACTION
 
 
-class Replication:
+class Replication(pgbench.PrewarmedTables):
     """Load the primary; with its standbys there: vacuum, checkpoint, prewarm, update."""
-
-    async def load(self, bench: Bench) -> None:
-        """`pgbench -i` at the scale."""
-        await pgbench.initialise(bench)
 
     async def warm(self, bench: Bench) -> None:
         """Vacuum with analyze, checkpoint, and pg_prewarm of the accounts on the primary."""
