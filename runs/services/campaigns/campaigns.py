@@ -89,13 +89,8 @@ def cancel(*, campaign: Campaign, by: object = None) -> Campaign:
     """Cancel every unfinished run of a campaign. Raises `campaign_has_ended`."""
     if not transitions.cancel_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
-    before = campaign.state
-    transitions.refresh_campaign(campaign_id=campaign.pk)
     _wake_servers(campaign)
-    campaign.refresh_from_db()
-    told = {"before": {"state": before}, "after": {"state": campaign.state}}
-    _record("campaign_cancelled", campaign, **told)
-    return campaign
+    return _refreshed(campaign, "campaign_cancelled")
 
 
 @transaction.atomic
@@ -103,11 +98,15 @@ def retry(*, campaign: Campaign, by: object = None) -> Campaign:
     """Queue every run again that ended without success. Raises `nothing_to_retry`."""
     if not attempts.retry_all(runs=campaign.runs.all(), by=by):
         raise ServiceError("nothing_to_retry", _("No run of this campaign failed."))
+    return _refreshed(campaign, "campaign_queued_again")
+
+
+def _refreshed(campaign: Campaign, act: str) -> Campaign:
+    """With the state that follows from its runs, after what somebody did to all of them."""
     before = campaign.state
     transitions.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
-    told = {"before": {"state": before}, "after": {"state": campaign.state}}
-    _record("campaign_queued_again", campaign, **told)
+    _record(act, campaign, before={"state": before}, after={"state": campaign.state})
     return campaign
 
 
