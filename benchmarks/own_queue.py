@@ -180,12 +180,6 @@ def times(
     return found
 
 
-def finished() -> int:
-    """How many runs of this instance have finished."""
-    runs = Run.objects.filter(origin="executed", state=Run.State.FINISHED)
-    return asked(runs.count)
-
-
 # What storms measure: (scenario, levels, whether further clusters or the load are on another one).
 TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
     ("fixed-point-read", {"clients": (1,)}, ""),
@@ -280,5 +274,4 @@ def counted() -> tuple[dict[str, int], dict[str, int]]:
 
 def is_over() -> bool:
     """Whether every run of this instance has ended."""
-    going_on = Run.objects.exclude(state__in=Run.ENDED)
-    return asked(lambda: not going_on.exists())
+    return not waiting()
