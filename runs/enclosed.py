@@ -36,6 +36,14 @@ _BREAK = re.compile(r"<br ?/?>\n?", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
 # What `gcloud logging read` prints.
 _YAML = re.compile(r"^ {0,8}(?:textPayload|message|msg): ?(.*)", re.MULTILINE)
+_LOGFMT = re.compile(
+    r"""^[^"\n]{0,300}?\b(?:msg|message)=("(?:[^"\\\n]|\\.)*+"|[^\s"]*+)""", re.MULTILINE
+)
+_SHELL = re.compile(  # what stands before a string of several lines
+    r"\A(?=[^\"'])(?:[+$#] {1,3})?(?:(?:echo|printf|export|declare|local)(?: -\w{1,4})? )?"
+    r"(?:\w{1,80}=)?([\"'])"
+)
+_ESCAPED_IN_SHELL = re.compile(r"\\([\\\"$`])")
 _MESSAGES = ("log", "msg", "message", "MESSAGE", "textPayload", "line", "text", "@message")
 
 
@@ -77,7 +85,9 @@ def _documents(text: str) -> Iterator[str]:
         except ValueError:
             failures, place = failures + 1, begin.end()
     yield from _within(found)
-    if len(found := _YAML.findall(text)) >= _FEWEST_LINES:
+    messages = _LOGFMT.findall(text)
+    found = messages if len(messages) > _SHARE * text.count("\n") else _YAML.findall(text)
+    if len(found) >= _FEWEST_LINES:
         yield "".join(f"{_unquoted(each)}\n" for each in found)
 
 
@@ -111,6 +121,19 @@ def _literals(text: str) -> Iterator[str]:
         yield "".join(f"{_unescaped(each)}\n" for each in literals)
     if not whole:
         yield _ASSIGNED.sub("", text).replace("\\n", "\n")
+
+
+def without_quotes(text: str) -> str:
+    """The text without the shell's string that it begins with, as after `echo` and `set -x`."""
+    if not (begin := _SHELL.match(text)):
+        return text
+    end = text.rfind(begin[1])
+    inside = text[begin.end() : end]
+    if inside.count("\n") < _FEWEST_LINES:
+        return text
+    is_plain = begin[1] == "'"
+    inside = inside.replace("'\\''", "'") if is_plain else _ESCAPED_IN_SHELL.sub(r"\1", inside)
+    return inside + text[end + 1 :]
 
 
 def _unquoted(text: str) -> str:

@@ -37,7 +37,7 @@ _TAG = re.compile(r"</?[a-z]{1,10}>")
 def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     """The tool's own text, and a note where its lines had times."""
     text = _ESCAPE.sub("", text_of(_decoded(content))).removeprefix("\ufeff")
-    text = _unescaped(text.replace("\u00a0", " "))
+    text = enclosed.without_quotes(_unescaped(text.replace("\u00a0", " ")))
     text = enclosed.without_marks(text) if "<pre" in text[:_PAGE_BEGINS].lower() else text
     if text.count("\r") > 1 and text.count("\n") <= 1:  # lines as of old Macs
         text = text.replace("\r", "\n")

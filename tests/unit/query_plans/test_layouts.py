@@ -192,6 +192,7 @@ LAYOUTS = {
     "strings as JSON": json.dumps(LINES),
     "a longer fence": f"~~~~\n{PLAN}\n~~~~\n",
     "a comment of C": f"/*\n{PLAN}\n*/\n",
+    "a shell's quotes": "echo '" + PLAN.replace("'", "'\\''") + "'\n",
     "a comment with stars": "/*\n" + "\n".join(f" * {line}" for line in LINES) + "\n */\n",
     "a chat's arrows": PLAN.replace("'a -> (b'", "'a -- (b'").replace("->", "\u2192"),
     "the source of a page": PLAN.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),

@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 
 import pytest
 
@@ -138,6 +139,12 @@ WRAPPINGS = {
     ),
     "JSON of a container": lambda text: "".join(
         f"bench-1  | {line}\n" for line in json.dumps({"stdout": text}, indent=2).splitlines()
+    ),
+    "a shell's quotes": lambda text: "echo '" + text.replace("'", "'\\''") + "'\n",
+    "set -x": lambda text: 'result="' + re.sub(r'([\\"$`])', r"\\\1", text) + '"\n+ date\n',
+    "logfmt, quoted where needed": lambda text: "".join(
+        f"level=info msg={json.dumps(line) if ' ' in line or not line else line} pod=x\n"
+        for line in text.splitlines()
     ),
     "GitLab's sections": lambda text: (
         "section_start:1741064767:step_script\r\x1b[0K\x1b[36;1mExecuting\x1b[0;m\n"
