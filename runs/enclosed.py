@@ -37,7 +37,7 @@ _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4})
 # What `gcloud logging read` prints.
 _YAML = re.compile(r"^ {0,8}(?:textPayload|message|msg): ?(.*)", re.MULTILINE)
 _LOGFMT = re.compile(
-    r"""^[^"\n]{0,300}?\b(?:msg|message)=("(?:[^"\\\n]|\\.)*+"|[^\s"]*+)""", re.MULTILINE
+    r"""^[^\n]{0,300}?\b(?:msg|message)=("(?:[^"\\\n]|\\.)*+"|[^\s"]*+)""", re.MULTILINE
 )
 _SHELL = re.compile(  # what stands before a string of several lines
     r"\A(?=[^\"'])(?:[+$#] {1,3})?(?:(?:echo|printf|export|declare|local)(?: -\w{1,4})? )?"
@@ -129,9 +129,10 @@ def without_quotes(text: str) -> str:
         return text
     end = text.rfind(begin[1])
     inside = text[begin.end() : end]
-    if inside.count("\n") < _FEWEST_LINES:
-        return text
     is_plain = begin[1] == "'"
+    escaped = inside.partition("\n")[0].replace("'\\''" if is_plain else '\\"', "")
+    if inside.count("\n") < _FEWEST_LINES or begin[1] in escaped:  # closed on its first line
+        return text
     inside = inside.replace("'\\''", "'") if is_plain else _ESCAPED_IN_SHELL.sub(r"\1", inside)
     return inside + text[end + 1 :]
 
