@@ -58,8 +58,9 @@ transport.Mutex = mutex
 class Transport(transport.Transport):
     """Celery's, without a timer that looks each second after bindings that expire: none does."""
 
-    # Until a worker asks again for a message; Redis answers at once when there is one.
-    brpop_timeout = 30
+    # Until a worker asks again for a message; Redis answers at once when there is one. A worker
+    # that is asked to stop waits for this answer: see `TimeoutStopSec`.
+    brpop_timeout = 10
 
     def register_with_event_loop(self, connection: Any, loop: Any) -> None:
         """Called by a worker, each time that it has connected."""

@@ -232,8 +232,8 @@ def _celery(options: argparse.Namespace) -> None:
     execution._conclude = wait
     queue, threads = ("control", 8) if options.control else ("runs", 500)
     name = f"crowd-{queue}-{options.worker}@%h"
-    pool = ("--pool", "threads", "--concurrency", str(threads))
-    argv = ["worker", "--queues", queue, *pool, "--hostname", name, "--loglevel", "warning"]
+    argv = ["worker", "--queues", queue, "--pool", "threads", "--concurrency", str(threads)]
+    argv += ["--without-gossip", "--without-mingle", "--hostname", name, "--loglevel", "warning"]
     app.worker_main(argv)
 
 

@@ -116,6 +116,7 @@ class WholeInstance:
             return
         argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
         argv += ["--pool", "threads", "--concurrency", "8", "--loglevel", "info"]
+        argv += ["--without-gossip", "--without-mingle"]
         with (self.var / "logs" / "worker-2.log").open("ab") as log:
             self._second = subprocess.Popen(
                 [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],

@@ -251,6 +251,7 @@ def start(tmp_path):
             "BENCHLAB_VAR": str(tmp_path),
         }
         argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
+        argv += ["--without-gossip", "--without-mingle"]
         argv += ["--pool", "threads"]
         argv += ["--concurrency", "2", "--loglevel", "info", "--hostname", f"of-{site}@%h"]
         with (tmp_path / f"{site}.log").open("wb") as log:

@@ -50,6 +50,7 @@ def worker(queue: str, folder: Path):
     }
     argv = ("-m", "celery", "-A", "benchlab", "worker", "--queues", queue)
     argv += ("--pool", "threads", "--concurrency", "40", "--loglevel", "info")
+    argv += ("--without-gossip", "--without-mingle")
     argv += ("--hostname", f"{queue}@test")
     with (folder / f"{queue}.log").open("wb") as log:
         process = subprocess.Popen(
