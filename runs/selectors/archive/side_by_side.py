@@ -231,7 +231,8 @@ def _line(
     )
     own = None
     cell = figure.measurement.run.cell
-    wanted = ours.translated({VERSION: cell.version, **cell.levels})
+    version = {VERSION: cell.version} if cell.version else {}
+    wanted = ours.translated({**version, **cell.levels})
     if found := _figure(figure, column, wanted, ours):
         behind = (judged.get(each.cell_id, NOT_JUDGED) for each in found[1])
         own = replace(found[0], mark=validity.mark(Judged.total(behind)))

@@ -362,6 +362,23 @@ def test_what_was_seen_with_strace_and_perf_is_asked_for_as_treatment(server, as
 
 
 @pytest.mark.usefixtures("whole_archive")
+def test_figures_of_each_form_of_table_meet_ours(server, asked, post):
+    """A print without a version, metrics by row, repeats, shares, sizes, one level alone."""
+    missing = []
+    for slug in ("wg1-2013-5-5", "wg1-2013-4-8", "wg1-2013-4-5", "wg1-2013-2-5", "wg1-2013-3-5",
+                 "wg1-2017-6-8", "wg1-2017-8-10", "wg1-2017-9-3"):  # fmt: skip
+        body = asked(slug, "true").json()["campaign"]
+        campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+        figures = PrintedFigure.objects.filter(table__campaign__slug=slug)
+        names = set(figures.values_list("measurement__metric__name", flat=True))
+        for run in campaign.runs.select_related("cell"):
+            factories.finish(run, **dict.fromkeys(names, 5.0))
+        if not side_by_side(campaign).lines:
+            missing.append((slug, campaign.factors))
+    assert not missing
+
+
+@pytest.mark.usefixtures("whole_archive")
 def test_a_printed_repeat_stands_beside_the_run_of_that_repeat(server, asked, post):
     body = asked("wg1-2013-4-5", "true").json()["campaign"] | {"repeats": 2}
     campaign = Campaign.objects.get(slug=post(body).json()["slug"])
