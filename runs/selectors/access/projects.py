@@ -130,7 +130,7 @@ def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
     of_others = Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
     seen = rows.exclude(**{f"{PATHS[rows.model]}__in": of_others})
     public = seen.filter(**{open_: True})
-    if any(str(name).endswith("_id") for name in rows.query.order_by):
+    if own and any(str(name).endswith("_id") for name in rows.query.order_by):
         # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
         # the newest are not, and would read the measurements of all of these.
         public = public.filter(Exact(Cast(open_, IntegerField()), 1))
