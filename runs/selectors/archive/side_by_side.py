@@ -24,6 +24,8 @@ VERSION = "version"
 UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
 # Figures that keep their proportions within this are said to, else by how much they do not.
 ALIKE = 1.25
+# The interval of two runs says nothing.
+LEAST_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Own:
 
     What the publication derives from other figures is derived by the same rule from our medians.
     `mark` says which of the runs behind it are not valid. `low` and `high` are the 95 % interval
-    of `value`; None of a single run, and of what is derived.
+    of `value`; None of fewer than three runs, and of what is derived.
     """
 
     value: float
@@ -252,7 +254,7 @@ def _figure(
         value = ours.single.get((only.cell_id, metric, int(column["repeat"])))
         return None if value is None else (Own(value, unit, 1), (only,))
     width = half_width(summary_of(only))
-    if width is None:
+    if width is None or (only.n or 0) < LEAST_REPEATS:
         return Own(only.median, unit, only.n), (only,)
     value = only.median
     return Own(value, unit, only.n, low=value / (1 + width), high=value * (1 + width)), (only,)
