@@ -8,7 +8,7 @@ import pytest
 from runs.execution import clock_skew, explaining, probing, target_facts, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
-from runs.execution.hosts import Host
+from runs.execution.ssh import SSHHost
 from tests.ssh.directing import execute, left_running
 
 pytestmark = pytest.mark.openssh
@@ -133,13 +133,13 @@ def test_a_clock_that_is_ahead_is_told_by_how_much(on_host, monkeypatch):
 
 def test_a_quick_answer_is_enough_and_of_slow_ones_the_quickest_counts(on_host, monkeypatch):
     asked = []
-    run = Host.run
+    run = SSHHost.run
 
     async def counted(self, *words, **options):
         asked.append(words)
         return await run(self, *words, **options)
 
-    monkeypatch.setattr(Host, "run", counted)
+    monkeypatch.setattr(SSHHost, "run", counted)
     monkeypatch.setattr(clock_skew, "QUICK_SECONDS", 10.0)
     on_host(clock_skew.measure)
     assert len(asked) == 1
