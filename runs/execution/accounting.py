@@ -28,7 +28,12 @@ STEP = "run-queue"
 _SAMPLE = (Path(__file__).parent / "run_queue.sh").read_text()
 _STOP = f"""{RECORD}
 dir=$1
+children() {{ read -r found <"/proc/$1/task/$1/children"; echo "$found"; }}
 true >"$dir/stop"
+# Its pause is a process of awk, which then looks whether to stop.
+find_process && for awk in $(children "$leader"); do
+    pause=$(children "$awk") && [ -n "$pause" ] && kill $pause
+done 2>/dev/null
 tries=0
 while ! has_ended && [ $tries -lt 20 ]; do tries=$((tries + 1)); sleep 0.05; done
 """

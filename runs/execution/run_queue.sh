@@ -82,6 +82,6 @@ exec awk -v pause="$pause" -v postmaster="$postmaster" -v steps="$steps" -v stop
             for (id in seen) if (ended || seen[id] < tick) tell(id)
             fflush()
             if (ended) exit 0
-            system("sleep " pause)
+            system("exec sleep " pause)
         }
     }'
