@@ -181,8 +181,6 @@ def test_a_planted_cause_is_suspected_or_said_not_to_act(newest, admin_user, nam
 # them, here of time or of processor time.
 PROVABLE = {
     "synchronous_commit": ("simple-update", "simple", ("off", "on")),
-    "fsync": ("simple-update", "simple", ("off", "on")),
-    "wal_sync_method": ("simple-update", "simple", ("fdatasync", "open_sync")),
     "commit_delay": ("simple-update", "simple", ("0", "20000")),
     "wal_compression": ("simple-update", "simple", ("off", "on")),
     "enable_indexscan": ("range", "simple", ("on", "off")),
