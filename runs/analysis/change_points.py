@@ -85,14 +85,9 @@ def find(
     history = _History.of(points)
     if len(history.logs) < 2 * history.shortest:
         return ()
-    minimum = math.log1p(minimum_effect)
-    found = _pruned(history, _refined(history, _candidates(history)), minimum)
-    while found:
-        history = history.without(found)
-        more = _pruned(history, _refined(history, _candidates(history)), minimum)
-        if len(more) <= len(found):
-            break
-        found = more
+    found: tuple[ChangePoint, ...] = ()
+    while len(more := _searched(history, math.log1p(minimum_effect))) > len(found):
+        found, history = more, history.without(more)
     return _with_others(history, found, moves) if moves else found
 
 
@@ -147,6 +142,11 @@ class _History:
         """The same, with the noise that is left between these changes."""
         places = [change.position for change in found]
         return replace(self, noise=estimate(self.calm, self.shortest, places))
+
+
+def _searched(history: _History, minimum: float) -> tuple[ChangePoint, ...]:
+    """The changes that stand out of the history's noise."""
+    return _pruned(history, _refined(history, _candidates(history)), minimum)
 
 
 def _candidates(history: _History) -> list[int]:
