@@ -30,7 +30,7 @@ LEAST_REPEATS = 3
 
 @dataclass(frozen=True)
 class Own:
-    """What was measured here: the median of a metric of `runs` runs, in `unit`.
+    """What was measured here: the median of a metric, in `unit`.
 
     What the publication derives from other figures is derived by the same rule from our medians.
     `mark` says which of the runs behind it are not valid. `low` and `high` are the 95 % interval
@@ -39,7 +39,6 @@ class Own:
 
     value: float
     unit: str
-    runs: int | None
     mark: str = ""
     low: float | None = None
     high: float | None = None
@@ -47,21 +46,20 @@ class Own:
 
 @dataclass(frozen=True)
 class Line:
-    """A printed figure: the words of its row, the head of its column, and ours if there is one."""
+    """A printed figure that was measured here: its row's words, its column's head, and ours."""
 
     row: Sequence[str]
     head: str
     printed: str
     figure: PrintedFigure
-    own: Own | None
+    own: Own
 
     @property
     def ratio(self) -> float | None:
         """Ours by the printed one; None where that is a share, or derived."""
         figure = self.figure
         if (
-            self.own is None
-            or figure.kind != PrintedFigure.Kind.MEASURED
+            figure.kind != PrintedFigure.Kind.MEASURED
             or figure.measurement.metric.unit in {"%", ""}
             or not figure.measurement.value
         ):
@@ -72,7 +70,7 @@ class Line:
     def bounds(self) -> tuple[float, float] | None:
         """The 95 % interval of the ratio."""
         ratio, own = self.ratio, self.own
-        if not ratio or own is None or own.low is None or own.high is None:
+        if not ratio or own.low is None or own.high is None:
             return None
         return ratio * own.low / own.value, ratio * own.high / own.value
 
@@ -150,13 +148,13 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
     judged = validity.of_cells(ours.cells())
     of_figures = {figure.column for figure in figures}
     words = [at for at in range(len(table.columns)) if at not in of_figures]
-    lines = [_line(table, figure, words, ours, judged) for figure in figures]
+    lines = (_line(table, figure, words, ours, judged) for figure in figures)
     others = {theirs: own for theirs, own in stand_for.items() if theirs != own}
     return SideBySide(
         published,
         table,
         [spoken(table.columns[at].get("label")) for at in words],
-        [line for line in lines if line.own is not None],
+        [line for line in lines if line is not None],
         len(figures),
         of_campaign(campaign),
         others,
@@ -225,20 +223,20 @@ def _line(
     words: Sequence[int],
     ours: _Ours,
     judged: Mapping[int, Judged],
-) -> Line:
-    column = table.columns[figure.column]
+) -> Line | None:
+    column, cell = table.columns[figure.column], figure.measurement.run.cell
+    version = {VERSION: cell.version} if cell.version else {}
+    found = _figure(figure, column, ours.translated({**version, **cell.levels}), ours)
+    if found is None:
+        return None
+    own, used = found
+    behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
     row = [_level(table.grid[figure.row][at], table.columns[at]) for at in words]
     head = " · ".join(
         text for text in (spoken(column.get("group")), spoken(column.get("label"))) if text
     )
-    own = None
-    cell = figure.measurement.run.cell
-    version = {VERSION: cell.version} if cell.version else {}
-    wanted = ours.translated({**version, **cell.levels})
-    if found := _figure(figure, column, wanted, ours):
-        behind = (judged.get(each.cell_id, NOT_JUDGED) for each in found[1])
-        own = replace(found[0], mark=validity.mark(Judged.total(behind)))
-    return Line(row, head, figure.text, figure, own)
+    marked = replace(own, mark=validity.mark(Judged.total(behind)))
+    return Line(row, head, figure.text, figure, marked)
 
 
 def _figure(
@@ -252,12 +250,12 @@ def _figure(
     unit = only.metric.unit
     if "repeat" in column:
         value = ours.single.get((only.cell_id, metric, int(column["repeat"])))
-        return None if value is None else (Own(value, unit, 1), (only,))
+        return None if value is None else (Own(value, unit), (only,))
     width = half_width(summary_of(only))
     if width is None or (only.n or 0) < LEAST_REPEATS:
-        return Own(only.median, unit, only.n), (only,)
+        return Own(only.median, unit), (only,)
     value = only.median
-    return Own(value, unit, only.n, low=value / (1 + width), high=value * (1 + width)), (only,)
+    return Own(value, unit, low=value / (1 + width), high=value * (1 + width)), (only,)
 
 
 def _derived(
@@ -288,7 +286,7 @@ def _derived(
     if value is None:
         return None
     unit = used[0].metric.unit if rule.kind != "ratio" else UNITS[rule.form]
-    return Own(value, unit, min((each.n or 0) for each in used)), used
+    return Own(value, unit), used
 
 
 def _versions(published: Campaign, campaign: Campaign) -> dict[str, str]:
