@@ -56,18 +56,20 @@ def bars(
     }
 
 
-def of_single_points(lines: Sequence[Line]) -> tuple[list[Group], bool]:
+def of_single_points(
+    lines: Sequence[Line], *, by_name: str, by_level: str
+) -> tuple[list[Group], str]:
     """Lines that have one point each as bars beside each other: at one level no line is drawn.
 
-    Empty where a line has more, or where there is a single one. Each bar has the name of its line;
-    if every line has a level of its own, that level, and True with it.
+    Empty where a line has more, or where there is a single one. Each bar has the name of its line,
+    or its level if every line has one of its own; the axis' title says which.
     """
     points = [(line.label, point) for line in lines for point in line.points]
     if len(points) < 2 or any(len(line.points) > 1 for line in lines):
-        return [], False
+        return [], ""
     has_own = len({point.x for _label, point in points}) == len(points)
     bars = (replace(each, x=str(each.x) if has_own else label) for label, each in points)
-    return [Group("", tuple(bars))], has_own
+    return [Group("", tuple(bars))], by_level if has_own else by_name
 
 
 def _trace(group: Group, words: Words, *, log_y: bool, stacked: bool) -> dict[str, Any]:

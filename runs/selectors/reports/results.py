@@ -132,9 +132,8 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
     lines = campaigns.lines_of(rows, grid.factor, among.summaries)
     if any(len(line.points) > 1 for line in lines):
         return scaling(lines, x_title=x_title, y_title=_with_unit(metric), words=words)
-    single, by_level = of_single_points(lines)
+    single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if single:
-        title = x_title if by_level else _("Version")
         return bars(single, x_title=title, y_title=_with_unit(metric), words=words)
     groups = [
         Group(row.label, tuple(_bars(row.cells, grid.columns)), row.major) for row in grid.rows

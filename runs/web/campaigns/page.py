@@ -331,9 +331,8 @@ def _figure(
     words = Words(median=_("median"), range=_("min–max"), runs=_("runs"), unknown=_("unknown"))
     y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
     x_title = factor_title(campaign, factor)
-    groups, by_level = of_single_points(lines)
+    groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
-        title = x_title if by_level else _("Version")
         return bars(groups, x_title=title, y_title=y_title, words=words)
     figure = scaling(
         lines,

@@ -233,9 +233,9 @@ def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(level
         Line(major, major, (Point(level, 5.0, 4.0, 6.0, 3),))
         for major, level in zip(("16", "18"), levels, strict=True)
     ]
-    groups, by_level = of_single_points(lines)
+    groups, title = of_single_points(lines, by_name="Version", by_level="Clients")
     assert [bar.x for bar in groups[0].bars] == names
-    assert by_level == (levels[0] != levels[1])
+    assert title == ("Version" if levels[0] == levels[1] else "Clients")
 
 
 def test_piled_bars_begin_where_the_one_below_ends():
