@@ -72,15 +72,14 @@ async def explained(problem: TargetProblem, bench: Bench, *, taken_over: bool) -
 
     Call it before anything is stopped or removed.
     """
-    is_deep = problem.code in TO_EXPLAIN or problem.code.startswith("pgbench_")
-    if not is_deep and problem.code not in OF_OUTPUT:
-        return problem
     try:
-        if not is_deep:
+        if problem.code in OF_OUTPUT:
             return await _no_space(problem, bench) or problem
-        return await _deeper(problem, bench, taken_over=taken_over)
+        if problem.code in TO_EXPLAIN or problem.code.startswith("pgbench_"):
+            return await _deeper(problem, bench, taken_over=taken_over)
     except CommandTimeout:
-        return problem
+        pass
+    return problem
 
 
 async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> TargetProblem:

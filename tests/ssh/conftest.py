@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -404,3 +405,25 @@ def racks(sshd_binary, account) -> Iterator[Callable[[int, list[Path]], list[Ser
         sshd.stop()
         shutil.rmtree(sshd.folder)
         shutil.rmtree(base)
+
+
+@pytest.fixture
+def on_bench(direct, plan):
+    """Run a coroutine function with the bench of a run whose folders are there."""
+
+    def run(act):
+        bench = direct(plan).bench
+        node = bench.database
+
+        async def prepared():
+            await node.claim()
+            await node.on_host(partial(node.base.make_folder, path=node.directory))
+            await bench.run("mkdir", node.steps_directory)
+            try:
+                return await act(bench)
+            finally:
+                await bench.close()
+
+        return asyncio.run(prepared())
+
+    return run

@@ -1,13 +1,11 @@
 """Small disks in place of a base directory, and somebody else who fills them."""
 
-import asyncio
 import contextlib
 import os
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,24 +95,18 @@ def test_a_disk_that_fills_up_under_the_load_is_the_reason_of_its_end(
 
 @pytest.mark.openssh
 @pytest.mark.parametrize("base_on_small_disk", [4], indirect=True)
-def test_what_a_full_disk_cuts_off_is_not_told_as_missing(direct, plan, base_on_small_disk):
+def test_what_a_full_disk_cuts_off_is_not_told_as_missing(on_bench, base_on_small_disk):
     """A step printed a port, and the file of its output took none of it."""
-    bench = direct(plan).bench
-    node = bench.database
 
-    async def look_for_a_port():
-        await node.claim()
-        await node.on_host(partial(node.base.make_folder, path=node.directory))
-        await bench.run("mkdir", node.steps_directory)
+    async def look_for_a_port(bench):
         fill(base_on_small_disk)
         problem = TargetProblem("No free port was found.", code="no_free_port")
-        try:
-            return await explaining.explained(problem, bench, taken_over=False)
-        finally:
-            await bench.close()
+        found = await explaining.explained(problem, bench, taken_over=False)
+        assert found.server_id == bench.database.server_id
+        return found
 
-    found = asyncio.run(look_for_a_port())
-    assert (found.code, found.server_id) == ("disk_full", node.server_id)
+    found = on_bench(look_for_a_port)
+    assert found.code == "disk_full"
     assert "No free port was found." in found.message
 
 

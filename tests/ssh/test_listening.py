@@ -1,7 +1,5 @@
 """What a generator needs to reach the database, found and left there by a real OpenSSH server."""
 
-import asyncio
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,28 +8,6 @@ from runs.execution import listening
 from runs.execution.errors import TargetProblem
 
 pytestmark = pytest.mark.openssh
-
-
-@pytest.fixture
-def on_bench(direct, plan):
-    """Run a coroutine function with the bench of a run whose folders are there."""
-
-    def run(act):
-        bench = direct(plan).bench
-        node = bench.database
-
-        async def prepared():
-            await node.claim()
-            await node.on_host(partial(node.base.make_folder, path=node.directory))
-            await bench.run("mkdir", node.steps_directory)
-            try:
-                return await act(bench)
-            finally:
-                await bench.close()
-
-        return asyncio.run(prepared())
-
-    return run
 
 
 def problem_of(on_bench, act) -> TargetProblem:
