@@ -1,6 +1,6 @@
 """Projects: which of their data a reader may see."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from django.contrib.auth.models import AnonymousUser, User
@@ -127,8 +127,7 @@ def _parts(rows: QuerySet[M], to: Reader) -> list[QuerySet[M]]:
     if len(own) > MOST_OWN:
         return [visible(rows, to=to)]
     open_, private = OPEN[rows.model], PRIVATE[rows.model]
-    of_others = Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
-    seen = rows.exclude(**{f"{PATHS[rows.model]}__in": of_others})
+    seen = _without(rows, _private_but(own))
     public = seen.filter(**{open_: True})
     if own and any(str(name).endswith("_id") for name in rows.query.order_by):
         # PostgreSQL begins with the runs, of which it takes few to be public. It does not know that
@@ -153,7 +152,16 @@ def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
 
 
 def _allowed(rows: QuerySet[M], to: Reader) -> QuerySet[M]:
-    return rows.exclude(**{f"{PATHS[rows.model]}__in": hidden(to)})
+    return _without(rows, hidden(to))
+
+
+def _without(rows: QuerySet[M], others: QuerySet[Project]) -> QuerySet[M]:
+    return rows.exclude(**{f"{PATHS[rows.model]}__in": others})
+
+
+def _private_but(own: Collection[int]) -> QuerySet[Project]:
+    """All private projects but those with these keys."""
+    return Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
 
 
 def _own_private(to: Reader) -> list[int]:
@@ -175,16 +183,15 @@ def _own_private(to: Reader) -> list[int]:
 
 def hidden(reader: Reader) -> QuerySet[Project]:
     """The private projects that the reader is not a member of."""
-    private = Project.objects.filter(is_public=False).order_by()
     if isinstance(reader, Token):
-        return private.exclude(pk=reader.project_id)
+        return _private_but([reader.project_id])
+    private = _private_but(())
     return private.exclude(members=reader) if reader.is_authenticated else private
 
 
 def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:
     """Those rows that a campaign of a project may use: of the instance, public, or its own."""
-    private = Project.objects.filter(is_public=False).exclude(pk=in_project or 0).order_by()
-    return rows.exclude(**{f"{PATHS[rows.model]}__in": private})
+    return _without(rows, _private_but(() if in_project is None else [in_project]))
 
 
 def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:
