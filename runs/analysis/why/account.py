@@ -7,7 +7,7 @@ from typing import Any
 
 FORM = 1
 BACKEND, WORKER = "client backend", "parallel worker"
-# A backend that lives shorter than this many samples is not seen well enough.
+# A backend that was seen for less is not of the load: BenchLab's own questions are as short.
 SAMPLE_SECONDS = 0.2
 Moved = Mapping[str, Mapping[str, Mapping[str, float]]]
 
