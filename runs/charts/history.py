@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from runs.charts.figure import Figure, axis, layout, line_at, whiskers, wrapped
 
@@ -20,8 +20,7 @@ class Words:
     alarm: str = "alarm"
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """A median with its range. `label` is the revision or the day, `url` the target of a click."""
 
     at: datetime

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 _FIELD = re.compile(
@@ -18,8 +19,8 @@ _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 def words(trace: Mapping[str, Any], index: int) -> str:
     """The lines of the point at `index`, without markup; empty if the trace has no template."""
     filled = _filled(trace.get("hovertemplate", ""), trace, index)
-    lines = (_TAG.sub("", line).strip() for line in _BREAK.split(filled))
-    return html.unescape("\n".join(line for line in lines if line))
+    lines = map(str.strip, _TAG.sub("", _BREAK.sub("\n", filled)).split("\n"))
+    return html.unescape("\n".join(filter(None, lines)))
 
 
 def label(trace: Mapping[str, Any], index: int) -> str:
@@ -37,16 +38,23 @@ def number(value: Any, form: str) -> str:
         return "" if value is None else value
     if form.endswith("s"):
         return _with_prefix(value)
-    grouped = "," if form.startswith(",") else ""
-    if found := _FIXED.search(form):
-        return f"{value:{grouped}.{found[1]}f}"
-    digits = int(found[1]) if (found := _SIGNIFICANT.search(form)) else 6
+    grouped, fixed, digits = _format(form)
+    if fixed:
+        return f"{value:{grouped}.{fixed}f}"
     if value and 1e-4 <= abs(value) < 1e15:
         whole = len(str(int(abs(value))))
         text = f"{value:{grouped}.{max(digits - whole, 0)}f}" if abs(value) >= 1 else ""
         text = text or f"{value:.{digits}g}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.{digits}g}"
+
+
+@lru_cache(maxsize=256)
+def _format(form: str) -> tuple[str, str, int]:
+    """Of a format: its sign between thousands, decimals (empty: as needed), significant digits."""
+    fixed, digits = _FIXED.search(form), _SIGNIFICANT.search(form)
+    grouped = "," if form.startswith(",") else ""
+    return grouped, fixed[1] if fixed else "", int(digits[1]) if digits else 6
 
 
 def _with_prefix(value: float) -> str:
@@ -57,14 +65,29 @@ def _with_prefix(value: float) -> str:
 
 
 def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
-    def fill(found: re.Match[str]) -> str:
-        name, form = found["name"], found["format"] or ""
-        if name == "fullData.name":
-            return html.escape(str(trace.get("name", "")))
-        values = trace.get(name)
-        value = values[index] if isinstance(values, Sequence) and len(values) > index else None
-        if found["index"] and isinstance(value, Sequence):
-            value = value[int(found["index"])]
-        return number(value, form)
+    return "".join(
+        piece if isinstance(piece, str) else _value(piece, trace, index)
+        for piece in _pieces(template)
+    )
 
-    return _FIELD.sub(fill, template)
+
+@lru_cache(maxsize=256)
+def _pieces(template: str) -> tuple[str | re.Match[str], ...]:
+    """The texts of a template and the fields between them: each of its points fills them."""
+    pieces: list[str | re.Match[str]] = []
+    end = 0
+    for found in _FIELD.finditer(template):
+        pieces += [template[end : found.start()], found]
+        end = found.end()
+    return (*pieces, template[end:])
+
+
+def _value(field: re.Match[str], trace: Mapping[str, Any], index: int) -> str:
+    name, position, form = field.groups()
+    if name == "fullData.name":
+        return html.escape(str(trace.get("name", "")))
+    values = trace.get(name)
+    value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
+    if position and isinstance(value, list | tuple):
+        value = value[int(position)]
+    return number(value, form or "")

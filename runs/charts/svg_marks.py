@@ -145,7 +145,7 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     mode = trace.get("mode", "lines")
     places = [plane.at(x, y) for x, y in zip(trace["x"], trace["y"], strict=False)]
     parts = _paths(trace, places, colour) if "lines" in mode else []
-    parts += _whiskers(trace, colour, plane)
+    parts += _whiskers(trace, places, colour, plane)
     if "markers" not in mode:
         return parts
     style = trace.get("marker", {})
@@ -238,7 +238,7 @@ def _value_and_whisker(
     minus, plus = _errors(trace, "y")
     if plus[at] or minus[at]:
         ends = (plane.y.place(value - minus[at]), plane.y.place(value + plus[at]))
-        whisker = _vertical(plane.box, middle, ends)
+        whisker = _vertical(plane.box, plane.box.x(middle), ends)
         return [_stroke(whisker, plane.look.ink)] if whisker else []
     text = point_words.label(trace, at)
     # A value that is wider than its bar would cover its neighbour's.
@@ -287,22 +287,27 @@ def _paths(
     ]
 
 
-def _whiskers(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
+def _whiskers(
+    trace: Mapping[str, Any],
+    places: Sequence[tuple[float, float] | None],
+    colour: str,
+    plane: Plane,
+) -> list[str]:
     """All of a trace in one path."""
-    path = ""
-    down, up = _errors(trace, "y")
-    back, on = _errors(trace, "x")
-    for index, (x, y) in enumerate(zip(trace["x"], trace["y"], strict=False)):
-        if x is None or y is None:
+    path: list[str] = []
+    for letter, scale in (("y", plane.y), ("x", plane.x)):
+        minus, plus = _errors(trace, letter)
+        if not any(minus) and not any(plus):
             continue
-        at, height = plane.x.place(x), plane.y.place(y)
-        if at is not None and (up[index] or down[index]):
-            ends = (plane.y.place(y - down[index]), plane.y.place(y + up[index]))
-            path += _vertical(plane.box, at, ends)
-        if height is not None and (on[index] or back[index]):
-            ends = (plane.x.place(x - back[index]), plane.x.place(x + on[index]))
-            path += _horizontal(plane.box, height, ends)
-    return [_stroke(path, colour)] if path else []
+        for place, value, less, more in zip(places, trace[letter], minus, plus, strict=False):
+            if place is None or not (less or more):
+                continue
+            ends = (scale.place(value - less), scale.place(value + more))
+            if letter == "y":
+                path.append(_vertical(plane.box, place[0], ends))
+            else:
+                path.append(_horizontal(plane.box, place[1], ends))
+    return [_stroke("".join(path), colour)] if any(path) else []
 
 
 def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[float]]:
@@ -316,17 +321,17 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     return minus, plus
 
 
-def _vertical(box: Box, at: float, ends: tuple[float | None, float | None]) -> str:
+def _vertical(box: Box, x: float, ends: tuple[float | None, float | None]) -> str:
     if ends[0] is None or ends[1] is None:
         return ""
-    x, low, high = box.x(at), box.y(ends[0]), box.y(ends[1])
+    low, high = box.y(ends[0]), box.y(ends[1])
     return f"M{x:.1f} {low:.1f}V{high:.1f}m-3 0h6M{x - 3:.1f} {low:.1f}h6"
 
 
-def _horizontal(box: Box, height: float, ends: tuple[float | None, float | None]) -> str:
+def _horizontal(box: Box, y: float, ends: tuple[float | None, float | None]) -> str:
     if ends[0] is None or ends[1] is None:
         return ""
-    y, low, high = box.y(height), box.x(ends[0]), box.x(ends[1])
+    low, high = box.x(ends[0]), box.x(ends[1])
     return f"M{low:.1f} {y:.1f}H{high:.1f}m0 -3v6M{low:.1f} {y - 3:.1f}v6"
 
 

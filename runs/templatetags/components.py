@@ -1,18 +1,51 @@
 """Components with a body of their own; those without are plain includes of `components/`."""
 
 import re
+from functools import cache
 from typing import Any
 
 from django import template
 from django.core.serializers.json import DjangoJSONEncoder
 from django.template.loader import render_to_string
-from django.utils.html import json_script
+from django.templatetags.static import static
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString, mark_safe
 
 from runs.charts import looks, svg
 from runs.charts.figure import Figure
 
 register = template.Library()
+
+# The three that lists have hundreds of are tags without a template.
+_ICON = '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>'
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A sign of the sprite."""
+    return format_html(_ICON, _sprite(), name)
+
+
+@register.simple_tag
+def badge(tone: str, label: object, *, large: bool = False, plain: bool = False) -> SafeString:
+    """A state in a word, a colour and a sign; `tone` names colour and sign."""
+    shape = f"{' badge--large' if large else ''}{' badge--plain' if plain else ''}"
+    return format_html('<span class="badge tone--{}{}">{}{}</span>', tone, shape, icon(tone), label)
+
+
+@register.simple_tag
+def mark(tone: str, label: object, href: str) -> SafeString:
+    """A state as a small linked sign; `label` is its meaning."""
+    return format_html(
+        '<a class="mark tone--{}" href="{}" title="{}">{}'
+        '<span class="visually-hidden">{}</span></a>',
+        *(tone, href, label, icon(tone), label),
+    )
+
+
+@cache
+def _sprite() -> str:
+    return static("icons/sprite.svg")
 
 
 @register.simple_block_tag

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from django.views.decorators.http import require_POST, require_safe
@@ -31,7 +30,7 @@ from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from runs.templatetags.factors import level
-from runs.web.pages import Page
+from runs.web.pages import Page, run_addresses
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
@@ -205,9 +204,8 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
 
 
 def _points(points: Sequence[HistoryPoint]) -> list[Point]:
-    # Looked up once: hundreds of addresses take a tenth of the page's time.
-    before, after = reverse("run-detail", args=[0]).rsplit("0", 1)
-    return [_point(each, f"{before}{each.run}{after}" if each.run else "") for each in points]
+    address = run_addresses()
+    return [_point(each, address(each.run) if each.run else "") for each in points]
 
 
 def _point(point: HistoryPoint, url: str) -> Point:

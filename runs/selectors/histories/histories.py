@@ -151,7 +151,7 @@ def changes(
         metric=metric, campaign=campaign, cell__series_key__in=keys
     ).select_related("cell__revision", "run", "decided_by")
     if cells is not None:
-        found = found.filter(cell__in=cells)
+        found = found.filter(history_points.among(cells, Change))
     listed = list(found.only(*own, *_SHOWN).order_by("pk"))
     for change in listed:
         change.metric, change.cell.campaign = metric, campaign
@@ -212,7 +212,7 @@ def _with_runs(made: Sequence[History]) -> tuple[History, ...]:
 
 
 def _with_run(point: HistoryPoint, first: FirstRun | None) -> HistoryPoint:
-    return replace(point, run=first.run, first=first) if first else point
+    return point._replace(run=first.run, first=first) if first else point
 
 
 # More lines in one chart are unreadable: the newest stay.

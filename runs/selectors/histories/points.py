@@ -3,13 +3,14 @@
 import heapq
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from django.db import connections, router
 from django.db.models import (
     Aggregate,
+    BooleanField,
     Count,
     Exists,
     F,
@@ -19,10 +20,11 @@ from django.db.models import (
     OuterRef,
     Q,
 )
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import TruncDay
 
 from runs.analysis.lineage import Commit, left_behind
-from runs.models import Campaign, Cell, CellSummary, Measurement, Metric, RevisionRef, Run
+from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, RevisionRef, Run
 from runs.selectors.histories import revisions
 
 OF_CELL = revisions.made_at("cell__revision")
@@ -70,8 +72,7 @@ class FirstRun(NamedTuple):
     environment: int | None
 
 
-@dataclass(frozen=True)
-class HistoryPoint:
+class HistoryPoint(NamedTuple):
     """What was measured for a revision, or on a day (UTC). `run` is the first one, if known.
 
     `sha`, `ref` and `url` are empty for a day; `first` is what is known of the first run.
@@ -133,6 +134,12 @@ def newest(
     return Window(cells, len(cells) < len(found), skip)
 
 
+def among(cells: Collection[int], model: type[CellSummary | Change]) -> RawSQL:
+    """The condition that rows are of these cells, as one parameter: Django takes long of many."""
+    sql = f"{model._meta.db_table}.cell_id = ANY(%s)"
+    return RawSQL(sql, (list(cells),), BooleanField())  # noqa: S611 -- our names
+
+
 def series(campaign: Campaign) -> Iterable[Cell]:
     """A cell of each history of a campaign, in the order of their keys."""
     return Cell.objects.raw(_SERIES, {"campaign": campaign.pk})
@@ -173,9 +180,9 @@ def _revisions(
     since: datetime | None,
     window: Window | None,
 ) -> Points:
-    chosen = {} if window is None else {"cell__in": window.cells}
+    chosen = [] if window is None else [among(window.cells, CellSummary)]
     rows = CellSummary.objects.filter(
-        **chosen,
+        *chosen,
         metric=metric,
         cell__campaign=campaign,
         cell__series_key__in=keys,
@@ -229,7 +236,7 @@ def by_commit(
     while ready:
         point = points[heapq.heappop(ready)]
         at = max(point.at, made[-1].at) if made else point.at
-        made.append(replace(point, at=at) if at != point.at else point)
+        made.append(point._replace(at=at) if at != point.at else point)
         for sha in after[point.sha]:
             before[sha] -= 1
             if not before[sha]:

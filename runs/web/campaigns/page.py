@@ -47,6 +47,7 @@ from runs.web.campaigns.parts import (
     query,
 )
 from runs.web.campaigns.verdicts import Found, again, written
+from runs.web.pages import run_addresses
 
 LIVE = Campaign.LIVE
 TROUBLED = (Run.State.FAILED, Run.State.ERRORED, Run.State.LOST)
@@ -252,15 +253,28 @@ def _cells_of(found: Found) -> dict[str, Any]:
         "most_open_rows": MOST_OPEN_ROWS,
         "factor_title": factor_title(campaign, grid.factor),
         "rows": part(grid.page, CELLS, found.given) if grid.page else None,
-        "order": listed(
-            campaign.runs.order_by("position").values_list("pk", "position", "state", named=True),
-            ORDER,
-            found.given,
+        "order": _marks(
+            listed(
+                campaign.runs.order_by("position").values_list("pk", "position", "state"),
+                ORDER,
+                found.given,
+            )
         ),
         "troubled": _with_runs(
             listed(campaign_selectors.causes(campaign, TROUBLED), TROUBLED_RUNS, found.given)
         ),
     }
+
+
+def _marks(order: Part) -> Part:
+    """State, words and address of each run; what hundreds have in common is looked up once."""
+    address, label = run_addresses(), _("%(position)s: %(state)s")
+    words = {state.value: str(state.label) for state in Run.State}
+    rows = [
+        (state, label % {"position": position, "state": words[state]}, address(pk))
+        for pk, position, state in order.rows
+    ]
+    return replace(order, rows=rows)
 
 
 def _with_runs(causes: Part) -> Part:
