@@ -118,9 +118,11 @@ def ratio(value: float | None) -> str:
 
 @register.filter
 def factor(value: float | None) -> str:
-    """A ratio of any size with three or more digits: 0.983, 30.2, 4,416."""
+    """A ratio of any size with three or more digits: 0.983, 30.2, 4,416, and 1/4,416."""
     if value is None or not isfinite(value):
         return "–"
+    if 0 < value < 0.01:
+        return f"1/{factor(1 / value)}"
     if abs(value) < 0.1:
         return f"{value:.3g}"
     return ratio(value) if value < 10 else quantity(float(f"{value:.3g}"))

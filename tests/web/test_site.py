@@ -493,6 +493,12 @@ def test_bytes_are_counted_in_binary_units(size, text):
     assert formats.bytesize(size) == text
 
 
+def test_a_ratio_of_any_size_can_be_read():
+    assert [formats.factor(each) for each in (4415.9, 0.983, 0.0123, 6.84e-05)] == [
+        *("4,420", "0.983", "0.0123", "1/14,600")
+    ]
+
+
 def test_a_ratio_is_also_a_change():
     assert (formats.ratio(1.0826), formats.change(1.0826)) == ("1.083", "+8.3 %")
     assert (formats.ratio(None), formats.change(None)) == ("–", "–")

@@ -24,6 +24,8 @@ VERSION = "version"
 UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
 # Figures that keep their proportions within this are said to, else by how much they do not.
 ALIKE = 1.25
+# A constant that differs by this much is said beside the figures.
+FAR_APART = 10
 # The interval of two runs says nothing.
 LEAST_REPEATS = 3
 
@@ -80,7 +82,8 @@ class SideBySide:
     """The published campaign, and the figures of its table that were measured here too.
 
     `heads` name the words of a line's row. `printed` is how many figures the table has, and
-    `versions` maps each printed version to another one that was measured in its place.
+    `versions` maps each printed version to another one that was measured in its place. `judged`
+    counts the campaign's runs.
     """
 
     published: Campaign
@@ -90,6 +93,12 @@ class SideBySide:
     printed: int
     differences: Sequence[Change] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    judged: Judged = NOT_JUDGED
+
+    @property
+    def far_apart(self) -> Sequence[Change]:
+        """The constants, as amounts of data and times, that differ by an order of magnitude."""
+        return [each for each in self.differences if each.ratio >= FAR_APART]
 
     @property
     def missing(self) -> int:
@@ -99,6 +108,8 @@ class SideBySide:
     @property
     def sentence(self) -> str:
         """How large ours are, of the first metric of the table; empty where nothing says it."""
+        if not self.lines and self.judged.was_machine_taken:
+            return _("Not measured: others used the machine, and most runs are invalid.")
         ratios = [(each.figure.measurement.metric, each.ratio) for each in self.lines if each.ratio]
         if not ratios:
             return ""
@@ -158,6 +169,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         len(figures),
         of_campaign(campaign),
         others,
+        Judged.total(validity.of_cells(campaign.cells.values_list("pk", flat=True)).values()),
     )
 
 

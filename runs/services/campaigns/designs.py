@@ -68,7 +68,11 @@ class DesignCell:
 
 @dataclass(frozen=True)
 class Part:
-    """One server's part of a design. `present` is all that is installed there."""
+    """One server's part of a design. `present` is all that is installed there.
+
+    `left_out` are the cells that their version cannot run, where its other cells and other
+    versions' cells of the same level remain.
+    """
 
     server: Server
     installations: tuple[Installation, ...]
@@ -76,6 +80,7 @@ class Part:
     tools: Tools | None
     fits: tuple[InstallationFit, ...]
     cells: tuple[DesignCell, ...]
+    left_out: tuple[DesignCell, ...] = ()
 
     @cached_property
     def loaded(self) -> tuple[DesignCell, ...]:
@@ -122,6 +127,11 @@ class Design:
     def cells(self) -> list[DesignCell]:
         """The cells of all servers, in display order."""
         return [cell for part in self.parts for cell in part.cells]
+
+    @property
+    def left_out(self) -> list[DesignCell]:
+        """The cells of all servers that are not measured, since their version cannot run them."""
+        return [cell for part in self.parts for cell in part.left_out]
 
     @property
     def kind(self) -> str:
@@ -200,7 +210,7 @@ def resolve(draft: Draft) -> Design:
     for server in draft.servers:
         part = _part(draft, scenario, server, present, variants, combinations, told_apart, room)
         parts.append(part)
-        room -= len(part.cells)
+        room -= len(part.cells) + len(part.left_out)
     is_cut = len(combinations) == MOST_CELLS
     own = prod(map(len, varied.values())) if is_cut else len(combinations)
     return Design(
@@ -214,7 +224,8 @@ def resolve(draft: Draft) -> Design:
         count=sum(len(part.installations) for part in parts)
         * len(draft.configurations)
         * prod(len(set(values)) for values in draft.settings.values())
-        * own,
+        * own
+        - sum(len(part.left_out) for part in parts),
     )
 
 
@@ -236,7 +247,7 @@ def _part(
     hardware = server.hardware
     memory = hardware.memory_bytes if hardware else None
     fits = tuple(_fits(installations, variants, memory))
-    cells = (
+    every = (
         _cell(draft, scenario, fit, variant, {
             VERSION: fit.installation.version, **told_apart[fit.installation.pk], **where,
             **variant.levels, **own,
@@ -244,13 +255,38 @@ def _part(
         for fit, variant in zip(fits, [*variants] * len(installations), strict=True)
         for own in combinations
     )  # fmt: skip
+    cells, left_out = _parted(list(islice(every, room)))
     return Part(
         server=server,
         installations=installations,
         present=present[server.pk],
         tools=tools_among(present[server.pk], draft.client),
         fits=fits,
-        cells=tuple(islice(cells, room)),
+        cells=cells,
+        left_out=left_out,
+    )
+
+
+def _parted(
+    cells: Sequence[DesignCell],
+) -> tuple[tuple[DesignCell, ...], tuple[DesignCell, ...]]:
+    """The cells to measure, and those to leave out.
+
+    A version without any cell, or a level without any version, stays: that is a mistake.
+    """
+    able = [each for each in cells if each.refusal is None]
+    versions = {each.installation.pk for each in able}
+    levels = {pair for each in able for pair in each.levels.items()}
+    left_out = {
+        id(each)
+        for each in cells
+        if each.refusal is not None
+        and each.installation.pk in versions
+        and (each.refusal.factor, each.levels.get(each.refusal.factor)) in levels
+    }
+    return (
+        tuple(each for each in cells if id(each) not in left_out),
+        tuple(each for each in cells if id(each) in left_out),
     )
 
 

@@ -40,7 +40,12 @@ def problems(design: Design) -> list[Problem]:
 
 
 def notes(design: Design) -> Iterator[str]:
-    """What to know before comparing several servers; prevents nothing. No query."""
+    """What is left out, and what to know before comparing servers; prevents nothing. No query."""
+    yield from dict.fromkeys(
+        _refused(each.installation, each.refusal, design.scenario).message
+        for each in design.left_out
+        if each.refusal is not None
+    )
     servers = design.draft.servers
     if len(servers) < 2:
         return

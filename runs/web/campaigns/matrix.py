@@ -43,7 +43,7 @@ class Matrix:
 
 def matrix(design: Design) -> Matrix | None:
     """The matrix of a design; None if it has no cell."""
-    cells = design.cells
+    cells = [*design.cells, *design.left_out]
     if not cells:
         return None
     across = max(

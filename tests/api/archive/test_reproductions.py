@@ -5,6 +5,7 @@ import pytest
 from runs.models import Campaign, Environment, HardwareProfile
 from runs.scenarios.definition import Place
 from runs.selectors.archive.reproduction import printed, reproduction, scenario_of
+from tests import factories
 from tests.api.archive.test_sources import places
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("whole_archive")]
@@ -36,10 +37,27 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
             is_scaled = factor.name == "clients" and not is_quick
             if accepted and not (chosen & accepted) and not is_scaled:
                 faults.append((campaign.slug, factor.name, sorted(accepted), sorted(chosen)))
-            if accepted and not chosen <= accepted and not is_scaled and factor.name != "cores":
+            # The machine has fewer cores, and less memory: its own size stands for a larger one.
+            is_scaled |= factor.name in {"cores", "shared_buffers"}
+            if accepted and not chosen <= accepted and not is_scaled:
                 faults.append((campaign.slug, factor.name, "replaced", sorted(chosen - accepted)))
     assert not faults, "\n".join(map(str, faults))
     assert seen > 100
+
+
+@pytest.mark.parametrize(
+    ("slug", "factor", "levels"),
+    [
+        # 9.5 has no parallel query; the print has it without, and its successors with 2 workers.
+        ("wg1-2017-6-8", "workers", [0, 2]),
+        # 38GB do not fit: the largest that does.
+        ("wg1-2017-windows-shared-buffers", "shared_buffers", ["64MB", "1GB"]),
+    ],
+)
+def test_a_factor_keeps_two_levels_although_one_cannot_run_everywhere(server, slug, factor, levels):
+    factories.installation(server, "9.5.25")
+    found = reproduction(Campaign.objects.get(slug=slug), [server], is_quick=True)
+    assert found.levels[factor] == levels
 
 
 def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):

@@ -292,6 +292,7 @@ def test_the_finished_campaign_stands_beside_the_print_in_its_form(server, asked
     told = [(each.name, each.printed_text, each.chosen_text) for each in found.differences]
     assert ("Scale factor", "1,000", "10") in told
     assert ("Duration", "300 s", "6 s") in told
+    assert [each.name for each in found.far_apart] == ["Scale factor", "Duration"]
     # With the decimals of the print.
     assert "50.00 %" in client.get(f"/campaigns/{campaign.slug}/").content.decode()
 
@@ -339,6 +340,18 @@ def test_a_figure_beside_the_print_carries_the_mark_of_its_runs(server, asked, p
     page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
     assert mark
     assert f'<span class="soft small">{mark}</span>' in page
+
+
+@pytest.mark.usefixtures("whole_archive")
+def test_a_reproduction_of_invalid_runs_says_that_the_machine_was_taken(
+    server, asked, post, client
+):
+    body = asked("wg1-2013-2-2", "true").json()["campaign"]
+    campaign = Campaign.objects.get(slug=post(body).json()["slug"])
+    campaign.runs.update(state="withdrawn", code="invalid", validity="invalid")
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    assert "Not measured: others used the machine, and most runs are invalid." in page
+    assert "Nothing in this table has been measured yet" not in page
 
 
 @pytest.mark.usefixtures("whole_archive")

@@ -86,6 +86,15 @@ class Change:
         """The value here for readers."""
         return self._worded(self.chosen)
 
+    @property
+    def ratio(self) -> float:
+        """How many times the larger number is the smaller one; 0 where one is no number, or 0."""
+        sides = self.printed, self.chosen
+        if any(isinstance(each, bool) or not isinstance(each, int | float) for each in sides):
+            return 0.0
+        least, most = sorted(map(abs, sides))
+        return most / least if least else 0.0
+
     def _worded(self, value: Value) -> str:
         if value is None:
             return _("not printed")
@@ -201,6 +210,10 @@ def _of_factors(
                 *(ours, factor.name, theirs or None, here), title=factor.title, unknown=unknown
             )
     varied = {each.name for each in (*scenario.factors, *scenario.parameters)}
+    # A factor of the scenario that the publication has under another name.
+    wanted = published.published.reproduce.get("levels", {})
+    if any(len(levels) > 1 for name, levels in wanted.items() if name not in published.factors):
+        return
     for name, levels in known.items():
         if name not in {*varied, VERSION, BLOCK_SIZE} and len(levels) > 1:
             yield _change(ours, name, list(levels), [])

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import MAJORS
 from runs.postgresql_settings.effective import Effective
-from runs.scenarios.definition import AnyFactor, Level, Parameter, Scenario
+from runs.scenarios.definition import AnyFactor, ChoiceFactor, Level, Parameter, Scenario
 from runs.selectors.archive.reproduction import printed as prints
 from runs.selectors.archive.reproduction.choice import Choice
 
@@ -106,6 +106,8 @@ def _sized(
             return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
     if factor.name == BUFFERS and (room := _memory(choice.servers)):
         there = [each for each in levels if _bytes(each) <= SHARE_OF_BUFFERS * room]
+        if len(there) == 1 < len(levels):
+            there += _largest(factor, SHARE_OF_BUFFERS * room, there)
         if there and there != levels:
             return there, _("the memory of the server, of which shared_buffers get at most 40 %")
     if factor.name == SYNC_METHOD and any(map(_is_linux, choice.servers)):
@@ -121,6 +123,13 @@ def _sized(
     return levels, reason
 
 
+def _largest(factor: AnyFactor, room: float, known: Sequence[Level]) -> list[Level]:
+    """The largest of the scenario's sizes that fits, so that the question keeps two levels."""
+    choices = factor.choices if isinstance(factor, ChoiceFactor) else ()
+    sizes = [each.value for each in choices if 0 < _bytes(each.value) <= room]
+    return [each for each in sizes[-1:] if each not in known]
+
+
 def _is_linux(server: Server) -> bool:
     return bool(server.environment and server.environment.kernel.startswith("Linux"))
 
@@ -131,23 +140,33 @@ def _runnable(
     levels: list[Level],
     installations: Sequence[Installation],
 ) -> tuple[list[Level], str]:
-    """The levels that every installation can run; the others with the reason. Never empty."""
-    able, why = [], ""
-    for level in levels:
-        told = [refusal(scenario, each, {factor.name: level}) for each in installations]
-        reason = next((each for each in told if each), "")
-        if reason:
-            why = reason
-        else:
-            able.append(level)
-    if able or not levels:
+    """The levels that can be measured; the others with the reason. Never empty.
+
+    Where each version can run a level, one that only newer versions can run stays: a design leaves
+    out the cells of the older ones.
+    """
+
+    def why_not(level: Level) -> list[str]:
+        return [refusal(scenario, each, {factor.name: level}) for each in installations]
+
+    refused = {level: why_not(level) for level in levels}
+    able = [level for level in levels if not any(refused[level])]
+    why = next((each for level in reversed(levels) for each in refused[level] if each), "")
+    if able:
+        newer = [level for level in levels if _by_newer(scenario, factor, level, installations)]
+        return [level for level in levels if level in able or level in newer], why
+    if not levels:
         return able, why
-    fallback = [
-        level
-        for level in factor.default
-        if not any(refusal(scenario, each, {factor.name: level}) for each in installations)
-    ]
-    return (fallback or levels), why
+    return [level for level in factor.default if not any(why_not(level))] or levels, why
+
+
+def _by_newer(
+    scenario: Scenario, factor: AnyFactor, level: Level, installations: Sequence[Installation]
+) -> bool:
+    """Whether some versions can run a level, and the others are too old for it."""
+    levels = {factor.name: level}
+    able = [each for each in installations if scenario.refusal(each.version_num, levels) is None]
+    return bool(able) and not any(refusal(scenario, each, levels) for each in able)
 
 
 def refusal(scenario: Scenario, installation: Installation, levels: Mapping[str, Any]) -> str:

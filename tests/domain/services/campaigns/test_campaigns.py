@@ -483,8 +483,11 @@ def test_a_design_too_large_is_refused_without_being_made(drafted):
 def test_cores_and_arrangements_are_factors_of_a_scenario_that_has_neither(drafted, old_and_new):
     levels = {"clients": [2], "cores": [1, 2], "arrangement": ["single", "mixed", "logical"]}
     wanted = drafted(levels=levels, more_configurations=[], repeats=1)
-    # 9.4 has no logical replication; two cores need two clients.
-    assert faults(wanted) == {("version_too_old", "arrangement")}
+    # 9.4 has no logical replication, and goes without it; two cores need two clients.
+    assert faults(wanted) == set()
+    assert "logical" in estimate(wanted).notes[0]
+    alone = replace(wanted, installations=wanted.installations[:1])
+    assert faults(alone) == {("version_too_old", "arrangement")}
     assert faults(drafted(levels=levels | {"clients": [1]}, more_configurations=[])) >= {
         ("senseless_cell", "clients")
     }

@@ -99,8 +99,21 @@ def test_each_choice_makes_its_own_cluster(checksums):
 
 
 @pytest.mark.django_db
-def test_a_level_that_a_version_cannot_run_is_refused_with_the_reason(checksums, server):
+def test_a_cell_that_its_version_cannot_run_is_left_out_and_said(checksums, server):
     draft = replace(checksums, installations=list(server.installations.all()))
+    found = campaigns.estimate(draft)
+    assert (found.problems, found.runs) == ([], (2 * 2 * 2 + 2) * draft.repeats)
+    [note] = found.notes
+    assert "9.2.24" in note
+    assert "came with PostgreSQL 9.3" in note
+    cells = campaigns.create(draft=draft).cells.filter(version="9.2.24")
+    assert [each.levels["checksums"] for each in cells] == ["off", "off"]
+
+
+@pytest.mark.django_db
+def test_a_level_that_no_version_can_run_is_refused_with_the_reason(checksums, server):
+    old = list(server.installations.filter(version="9.2.24"))
+    draft = replace(checksums, installations=old)
     [problem] = campaigns.estimate(draft).problems
     assert (problem.code, problem.field) == ("version_too_old", "checksums")
     assert "9.2.24" in problem.message
