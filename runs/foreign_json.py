@@ -11,6 +11,14 @@ _BRACKET = re.compile(
     r"""(?:[^\[\]{}"]++|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+([\[\]{}]|\Z)""", re.DOTALL
 )
 
+# Strings (to the end if not closed), comments, a last comma, words and the brackets of tuples.
+_LITERAL = re.compile(
+    r"""'((?:[^'\\]|\\.)*+)(?:'|\\?\Z)|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)"""
+    r"""|//[^\n]*+|,(?=\s*+[\]})])|[A-Za-z_]\w*+|[()]""",
+    re.DOTALL,
+)
+_WORDS = {"(": "[", ")": "]", ",": "", "True": "true", "False": "false", "None": "null"}
+
 
 class TooDeepError(ValueError):
     """It has more levels than anything that BenchLab reads."""
@@ -29,6 +37,27 @@ def first(text: str, begin: int = 0) -> tuple[Any, int]:
     """The document that begins there, and where it ends. Raises as `loads`."""
     check_depth(text, begin)
     return json.JSONDecoder(strict=False).raw_decode(text, begin)
+
+
+def of_program(text: str) -> str:
+    """JSON for a literal of Python or JavaScript, as these print their values; else the text."""
+    if text.lstrip()[:1] not in {"[", "(", "{"}:
+        return text
+    for candidate in (text, _LITERAL.sub(_in_json, text)):
+        try:
+            loads(candidate)
+        except ValueError:
+            continue
+        return candidate
+    return text
+
+
+def _in_json(found: re.Match[str]) -> str:
+    word = found[0]
+    if found[1] is not None:
+        return '"{}"'.format(found[1].replace("\\'", "'").replace('"', '\\"'))
+    is_name = word[0].isalpha() and found.string[found.end() : found.end() + 2].strip()[:1] == ":"
+    return f'"{word}"' if is_name else "" if word.startswith("//") else _WORDS.get(word, word)
 
 
 def check_depth(text: str, begin: int = 0) -> None:

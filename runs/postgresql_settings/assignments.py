@@ -34,17 +34,17 @@ def entries(
     for number, line in enumerate(lines, start=1):
         bare = _COMMENT.sub("", line)
         words = (each[0] for each in _NAME.finditer(bare) if "_" in each[0])
-        named |= {name for word in words if (name := _known(word))}
+        named |= {name for word in words if (name := known(word))}
         found += [
             (number, name, _unquoted(each["value"]))
             for each in _ASSIGNED.finditer(bare)
-            if (name := _known(each["name"]))
+            if (name := known(each["name"]))
         ]
     is_whole = len(found) > 1 and named <= {name for _number, name, _value in found}
     return found if is_whole and _is_other_language(lines, faulty, has_sections) else None
 
 
-def _known(name: str) -> str:
+def known(name: str) -> str:
     """The setting's name, also behind the product's; empty for other words."""
     for each in (name, _PREFIX.sub("", name)):
         if existence(each.lower()):
@@ -62,7 +62,7 @@ def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections
         for line, found in matches
     ):
         return False
-    return len(wrong) > len(own) / 2 or not own
+    return has_sections or len(wrong) > len(own) / 2 or not own
 
 
 def _begins_with_setting(line: str) -> bool:

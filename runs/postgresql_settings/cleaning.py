@@ -5,12 +5,23 @@ Lines that set nothing become empty, so that the others keep their numbers.
 
 import re
 
+from runs import enclosed
+from runs.postgresql_settings.catalogue import existence
+
 _FENCE = re.compile(r"\A\s*+(?:```|~~~)[\w-]*+\s*+\Z")
 _SECTION = re.compile(r"\A\s*+\[[\w. -]{1,60}+\]\s*+\Z")
 _MAIL = re.compile(r"\A> ?")
 _BLOCK = re.compile(r"\A( *+)[\w.-]++: [|>][-+]?\s*+\Z")
 _HUNK = re.compile(r"\A@@ -\d++(?:,\d++)? \+\d++(?:,\d++)? @@")
 _SETTING = re.compile(r"\A\s*+[A-Za-z_][\w.]*+\s*+=")
+_HTML = re.compile(r"<(?:pre|t[dr])\b", re.IGNORECASE)
+_CELL = re.compile(r"</t[dh]>\s*+<t[dh]\b[^<>]{0,300}>", re.IGNORECASE)
+_ROW = re.compile(r"</tr>", re.IGNORECASE)
+# Code in a list or table of Markdown.
+_CODE = re.compile(r"\A\s*+[-*|] ?[^`]*+`")
+# Heroku's names.
+_HEADING = re.compile(r"\A=== ")
+_DASHED = re.compile(r"\A[a-z]{1,40}(?:-[a-z]{1,40}){1,8}+(?=: )")
 # pgtune and others print the name on a line of its own.
 _ALTER = re.compile(
     r"^([ \t]*+alter[ \t]++system[ \t]++set)[ \t]*+\n[ \t]*+", re.IGNORECASE | re.MULTILINE
@@ -20,12 +31,22 @@ _ALTER = re.compile(
 def plain(text: str) -> str:
     """The text with its settings alone, as far as that is known."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if _HTML.search(text):
+        text = enclosed.without_marks(_ROW.sub("\n", _CELL.sub(" ", text)))
     lines = _ALTER.sub(r"\n\1 ", text).split("\n")
     lines = ["" if _FENCE.match(line) or _SECTION.match(line) else line for line in lines]
+    if _HEADING.match(text):
+        lines = ["", *(_DASHED.sub(_underscored, line) for line in lines[1:])]
+    lines = [line.replace("`", "") if _CODE.match(line) else line for line in lines]
     written = [line for line in lines if line.strip()]
     if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(written):
         lines = [_MAIL.sub("", line) for line in lines]
     return "\n".join(_of_block(_of_difference(lines)))
+
+
+def _underscored(found: re.Match[str]) -> str:
+    name = found[0].replace("-", "_")
+    return name if existence(name) else found[0]
 
 
 def has_sections(text: str) -> bool:

@@ -14,8 +14,9 @@ Pasted = tuple[int, str, str]
 
 _VALUE = r"""(?:(?:'[^']*+')+|"[^"]*+")"""
 _OPTION = re.compile(
-    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*+(?:-\s++)?["']?|--)"""
-    rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|[^\s"',\]]*+)"""
+    r"""(?:\A|(?<=[\s"'\[,=]))(?:-c["']?[\s,]*+(?:-\s++)?["']?|--(?:set[ =])?)"""
+    # A comma is of a list of words, or ends an item of a list in brackets.
+    rf"""(?P<name>[A-Za-z_][\w.-]*+)=(?P<value>{_VALUE}|(?:[^\s"',\]]|,(?![-\s"'\]]|\Z))*)"""
 )
 _HAS_OPTIONS = re.compile(
     r"""(?:^|[\s"'\[,])-c["']?[\s,]*+(?:-\s++)?["']?[a-z_]++(?:\.\w++)?="""
@@ -25,23 +26,41 @@ _HAS_OPTIONS = re.compile(
 _OF_PROVIDERS = (
     re.compile(r"ParameterName=(?P<name>[\w.]++),\s*+ParameterValue=(?P<value>[^,\s\"']++)"),
     re.compile(r"--name[ =](?P<name>[\w.]++)\s++--value[ =][\"']?(?P<value>[^\s\"']++)"),
+    # Pulumi and XML.
+    re.compile(r"""\bname\s*+=\s*+"(?P<name>\w++)",?\s*+value\s*+=\s*+"(?P<value>[^"]*+)\""""),
+    re.compile(
+        r"""config_entry\s*+\{\s*+["'](?P<name>\w++)["']\s*+:"""
+        rf"""(?:\s*+ensure\s*+=>\s*+\w++,)?\s*+value\s*+=>\s*+(?P<value>{_VALUE}|[^\s,}}]++)"""
+    ),
+    re.compile(r"set_config\(\s*+'(?P<name>[\w.]++)'\s*+,\s*+(?P<value>(?:'[^']*+')++)"),
+    re.compile(r"\bpg_conftool\b[^\n]{0,80}? set (?P<name>[\w.]++) (?P<value>'[^'\n]*+'|\S++)"),
+    re.compile(r'parameter "(?P<name>[\w.]++)" changed to "(?P<value>[^"]*+)"'),
+    # pg_controldata.
+    re.compile(r"^(?P<name>\w++) setting: {1,40}+(?P<value>\S++)", re.MULTILINE),
 )
-_FLAGS = re.compile(r"--database-flags[ =][\"']?(?P<flags>[^\s\"']++)")
+_OF_CONTROLDATA = {"max_prepared_xacts": "max_prepared_transactions",
+                   "max_locks_per_xact": "max_locks_per_transaction"}  # fmt: skip
+_FLAGS = re.compile(r"--database-flags[ =][\"']?(?:\^(?P<mark>[^\s^])\^)?(?P<flags>[^\s\"']++)")
+# A setting's name has two words; a line of a comment names others.
+_NAME = re.compile(r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w/])")
+_COMMENT = re.compile(r"(?:^|\s)(?:#|//) .*+", re.MULTILINE)
 
 
 def of_command(text: str) -> list[Pasted] | None:
     """The settings of a command; None for a text that is none."""
     found = list(_of_providers(text))
     if not found and _HAS_OPTIONS.search(text):
-        return list(_of_options(text))
-    return found or None
+        found = list(_of_options(text))
+    words = {each[0] for each in _NAME.finditer(_COMMENT.sub("", text))}
+    unread = words - {name.lower() for _line, name, _value in found}
+    return None if not found or any(map(existence, unread)) else found
 
 
 def _of_options(text: str) -> Iterator[Pasted]:
     """What `-c name=value` and `--name=value` give a server."""
     for each in _OPTION.finditer(text):
         name = each["name"].replace("-", "_")
-        if each[0].startswith("-c") or existence(name) or "." in name:
+        if each[0].startswith("-c") or existence(name) or ("." in name and "set" not in each[0]):
             value = each["value"].strip("\"'") if each["value"][:1] in "\"'" else each["value"]
             yield _line(text, each), name, value
 
@@ -49,9 +68,10 @@ def _of_options(text: str) -> Iterator[Pasted]:
 def _of_providers(text: str) -> Iterator[Pasted]:
     for form in _OF_PROVIDERS:
         for each in form.finditer(text):
-            yield _line(text, each), each["name"], each["value"]
+            name = _OF_CONTROLDATA.get(each["name"], each["name"])
+            yield _line(text, each), name, each["value"].strip("\"'")
     for flags in _FLAGS.finditer(text):
-        for flag in flags["flags"].split(","):
+        for flag in flags["flags"].split(flags["mark"] or ","):
             name, equals, value = flag.partition("=")
             if equals:
                 yield _line(text, flags), name, value

@@ -172,6 +172,8 @@ def _line(number: int, line: str) -> Entry | Fault | None:
     if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
         return _syntax(number, line)
     value_kind, value = rest[0]
+    if name.startswith("POSTGRES") and (known := assignments.known(name)):  # a container's variable
+        name = known
     return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
 
 

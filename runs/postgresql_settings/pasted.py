@@ -49,7 +49,8 @@ _NAMES = {"name", "parametername", "parameter_name", "parameter name", "paramete
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
            "currentvalue", "current_setting", "values"}  # fmt: skip
 _PAIR = re.compile(
-    r"\A\s*+(?:- )?(?P<key>name|option|value|setting|unit|parameter)\s*+[:=|]\s*+(?P<value>.*+)",
+    r"\A\s*+(?:- )?(?P<key>name|key|option|value|setting|unit|parameter)"
+    r"\s*+[:=|]\s*+(?P<value>.*+)",
     re.IGNORECASE,
 )
 # Both in one line, as lists of Ansible may have it.
@@ -145,7 +146,7 @@ def _of_pairs(lines: list[str]) -> list[Pasted] | None:
         if pair is None:
             continue
         key, value = pair["key"].lower(), _yaml_value(pair["value"].rstrip(" ,;"))
-        if key in _NAMES | {"option"}:
+        if key in _NAMES | {"option", "key"}:
             found.append({"name": value})
             begins.append(number)
         elif found and key not in found[-1]:
@@ -168,7 +169,7 @@ def _yaml_value(text: str | None) -> str:
     value = (text or "").strip().rstrip(",")  # as in a dictionary of a program
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         quote, value = value[0], value[1:-1]
-        return value.replace("''", "'") if quote == "'" else value.replace('\\"', '"')
+        return value.replace("''", "'") if quote == "'" else _literal(value.replace('\\"', '"'))
     return "" if value in {"|", ">", "{}", "null", "~"} else value
 
 
@@ -241,7 +242,7 @@ def _of_json(text: str) -> list[Pasted] | None:
     """
     quoted = _QUOTED_JSON.search(text)
     try:
-        whole = foreign_json.loads(quoted[1] if quoted else text)
+        whole = foreign_json.loads(quoted[1] if quoted else foreign_json.of_program(text))
     except ValueError:
         return None
     rows = list(_objects(whole)) if isinstance(whole, dict | list) else []
@@ -257,8 +258,12 @@ def _of_json(text: str) -> list[Pasted] | None:
 
 
 def _objects(whole: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(whole, list) and all(isinstance(row, list) and len(row) == 2 for row in whole):
+        whole = {str(name): value for name, value in whole}
     if isinstance(whole, dict):
-        yield whole
+        named = {name: row for name, row in whole.items() if isinstance(row, dict)}
+        known = [{"name": name, **row} for name, row in named.items() if existence(name)]
+        yield from known or [whole]
     for each in whole.values() if isinstance(whole, dict) else whole:
         if isinstance(each, dict | list):
             yield from _objects(each)

@@ -5,6 +5,7 @@ in the text, so that a message can name it.
 """
 
 import html
+import quopri
 import re
 from collections.abc import Callable
 from typing import Any
@@ -41,17 +42,33 @@ _RULE = re.compile(
 )
 _FENCE = re.compile(
     r"\A\s*+(?:`{3,9}+|~{3,9}+|/\*{1,9}+|\*{1,9}+/|\[/?code\]|\{(?:code|noformat)[^{}]{0,40}+\})"
-    r"[\w-]*+\s*+\Z"
+    r"[\w-]*+\s*+\Z|\A\.\. [\w-]{1,20}+::|\A\[source\b[^\]]{0,40}+\]\Z|\A#\+(?:BEGIN|END)_"
 )
-_HEADING = re.compile(r"""\A[\s"'`|]*+QUERY PLAN[\s"'`|]*+\Z""", re.IGNORECASE)
+# What a chat has put on one line with the plan.
+_GLUED = re.compile(
+    r"^(?P<begin>```)(?=[^`\n]{1,300}\((?:cost=|actual ))|(?<=\S)(?P<end>```)$", re.MULTILINE
+)
+_OF_PLAN = re.compile(r"\((?:cost=|actual )|Node[ -]Type")
+# A client's, with its column's type below.
+_HEADING = re.compile(r"""\A[\s"'`|]*+(?:QUERY PLAN|text|json)[\s"'`|]*+\Z""", re.IGNORECASE)
 _EXPANDED = re.compile(r"\A\s*+(?:QUERY PLAN(?:\s*+[|│║])? ?|[|│║] ?)")
 _IS_EXPANDED = re.compile(r"\A\s*+QUERY PLAN\s*+[|│║] ?\S")
-_COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}[)）]\s*+\Z")
-_PROMPT = re.compile(r"""\A\w[\w.@:/-]{0,60}?[=(*"'!^$-][#>](?:\s|\Z)""")
-# What psql's \timing prints, in the languages that it speaks.
-_TIMING = re.compile(
-    r"\A(?:Time|Zeit|Temps|Tiempo|Tempo|Durée|時間|时间|시간|Время|Tid|Zaman)\s?[:：] ?[\d.,]+ "
+_COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}(?: [^\W\d]{1,20})?[)）]\s*+\Z")
+# What psql answers to other statements.
+_ANSWER = re.compile(
+    r"(?:SET|RESET|BEGIN|COMMIT|ROLLBACK|ANALYZE|VACUUM|(?:CREATE|DROP|ALTER) [A-Z ]{1,40}"
+    r"|Timing is o(?:n|ff)\.|(?:NOTICE|WARNING|INFO):  .*+)"
 )
+_PROMPT = re.compile(r"""\A\w[\w.@:/-]{0,60}?[=(*"'!^$-][#>](?:\s|\Z)""")
+# What psql's \timing prints, in any language.
+_TIMING = re.compile(
+    r"[^\W\d_]{1,20}\s?[:：] ?\d{1,12}(?:[.,]\d{1,3})? \w{1,20}(?: ?\([\d:., \w]{1,40}\))?"
+)
+# What word processors and chats make of an arrow, and of two dots.
+_ARROWS = re.compile(r"(?<![^\s|│\"'])(?:-->|[\u2013\u2014\u2212]>|[\u2192\u2794])(?= {0,2}[A-Z])")
+_DOTS = re.compile(r"(?<=\d)\u2026(?=\d)")
+_DATE = r"\d{4}-\d\d-\d\d[ T]\d\d:"
+_NEXT_ENTRY = re.compile(rf"\n{_DATE}")
 
 
 def lines_of(text: str) -> list[Line]:
@@ -75,14 +92,15 @@ def lines_of(text: str) -> list[Line]:
 def _plain(text: str) -> str:
     """One kind of line break and of blank; the text of HTML; the message of a log."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_BLANKS)
-    text = _COLOUR.sub("", text)
+    text = _GLUED.sub(lambda found: "```\n" if found["begin"] else "\n```", _COLOUR.sub("", text))
+    if "=3D" in text:  # the source of a mail
+        text = quopri.decodestring(text.encode()).decode(errors="replace")
     if _IS_HTML.search(text):
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
     elif "-&gt;" in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
-    if "->" not in text:  # what word processors and chats make of it
-        text = text.replace("\u2192", "->").replace("\u2794", "->")
+    text = _ARROWS.sub(lambda found: f"{'->':>{len(found[0])}}", _DOTS.sub("..", text))
     text = _of_rows(text)
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)
@@ -115,7 +133,10 @@ def _message(text: str, logged: re.Match[str]) -> str:
         return _json_text(text, logged.end())
     if text[logged.start() - 1 : logged.start()] == '"':
         return _csv(text, logged.end())
-    return text[text.rfind("\n", 0, logged.start()) + 1 :]
+    begin = text.rfind("\n", 0, logged.start()) + 1
+    following = _NEXT_ENTRY.search(text, logged.end() - 1)
+    is_entry = re.match(_DATE, text[begin:]) and following and following.start() > logged.end()
+    return text[begin : following.start() if is_entry and following else len(text)]
 
 
 def _csv(text: str, begin: int) -> str:
@@ -134,11 +155,14 @@ def _json_text(text: str, begin: int) -> str:
 
 
 def _fenced(lines: list[Line]) -> list[Line]:
-    """What is in the first fence; everything where there is none."""
+    """What is in the fence of a plan; everything where there is none."""
     fences = [at for at, (_number, line) in enumerate(lines) if _FENCE.match(line)]
-    if len(fences) != 2:
+    fenced = [lines[a + 1 : b] for a, b in zip(fences[::2], fences[1::2], strict=False)]
+    plans = [each for each in fenced if any(_OF_PLAN.search(line) for _n, line in each)]
+    found = plans if len(fences) > 2 else fenced
+    if len(found) != 1 or len(fences) % 2:
         return [each for each in lines if not _FENCE.match(each[1])]
-    return lines[fences[0] + 1 : fences[1]]
+    return found[0]
 
 
 def _by_most(
@@ -166,7 +190,7 @@ def _without_quotes(lines: list[Line]) -> list[Line]:
 
 def _unquoted(line: str) -> str:
     whole = line.strip().removesuffix(",").removesuffix(";")
-    for quote in ('"', "'"):
+    for quote in ('"', "'", "`"):
         inner = whole[1:-1].replace(quote * 2, "")
         if len(whole) > 1 and whole[0] == quote == whole[-1] and quote not in inner:
             return whole[1:-1].replace(quote * 2, quote)
@@ -177,7 +201,7 @@ def _is_frame(line: str) -> bool:
     return (
         not line.strip()
         or any(each.match(line) for each in (_RULE, _HEADING, _COUNT, _FENCE))
-        or _TIMING.match(line.strip()) is not None
+        or any(each.fullmatch(line.strip()) for each in (_TIMING, _ANSWER))
     )
 
 
@@ -214,4 +238,5 @@ def _unmarked(lines: list[Line]) -> list[Line]:
 
 def is_statement(line: str) -> bool:
     """Whether it is a line of psql with its prompt, or the beginning of an EXPLAIN."""
-    return bool(_PROMPT.match(line)) or line.lstrip()[:8].lower() in {"explain ", "explain("}
+    begin = line.lstrip("=> \t")[:8].lower()  # Rails has an arrow there
+    return bool(_PROMPT.match(line)) or begin in {"explain ", "explain("}

@@ -37,7 +37,7 @@ def read(text: str) -> Plan:
         raise PlanUnreadableError(f"A plan of {len(text):,} characters is too long to read.")
     if len(LOGGED.findall(text)) > 1:
         raise PlanUnreadableError(_SEVERAL)
-    text = enclosed.without_quotes(text)
+    text = foreign_json.of_program(enclosed.without_quotes(text))
     plan = _read(text)
     if not _is_whole(plan) or text.count("\\n") > text.count("\n"):
         plan = max((plan, *_inside(text)), key=_worth)

@@ -59,7 +59,7 @@ def read_structured(whole: Any) -> Plan:
     """The plan in what EXPLAIN has printed. Raises PlanUnreadableError for anything else."""
     if isinstance(whole, list) and sum(isinstance(e, dict) and "Plan" in e for e in whole) > 1:
         raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
-    first = whole[0] if isinstance(whole, list) and whole else whole
+    first = _document(whole)
     if not isinstance(first, dict) or not isinstance(first.get("Plan"), dict):
         raise PlanUnreadableError("This is no plan: it has no object “Plan”.")
     execution = first.get("Execution Time", first.get("Total Runtime"))
@@ -72,6 +72,16 @@ def read_structured(whole: Any) -> Plan:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PlanUnreadableError(f"This plan has a node that cannot be read: {error}") from error
+
+
+def _document(whole: Any) -> Any:
+    """The object of a plan, also in the rows of a client, and of its first node alone."""
+    for _layer in range(4):
+        if isinstance(whole, list) and whole:
+            whole = whole[0]
+        elif isinstance(whole, dict) and len(whole) == 1 and "Plan" not in whole:
+            whole = next(iter(whole.values()))
+    return {"Plan": whole} if isinstance(whole, dict) and "Node Type" in whole else whole
 
 
 def _node(given: Mapping[str, Any]) -> Node:
@@ -196,12 +206,16 @@ def _worker(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, f"{key}: {value}"
 
 
+_OF_FOOT = frozenset(
+    ("Plan", "Planning Time", "Execution Time", "Total Runtime", "Settings", "Planning", "Triggers",
+     "JIT", "Serialization")
+)  # fmt: skip
+
+
 def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
     if settings := whole.get("Settings"):
         yield "Settings: " + ", ".join(f"{name} = '{value}'" for name, value in settings.items())
-    for name in ("Query Identifier", "Query Text", "Query Parameters"):
-        if name in whole:
-            yield f"{name}: {whole[name]}"
+    yield from (f"{name}: {_text(whole[name])}" for name in whole if name not in _OF_FOOT)
     planning = dict(whole.get("Planning") or {})
     memory = [f"{word}={planning.pop(f'Memory {word.title()}')}kB" for word in ("used", "allocated")
               if f"Memory {word.title()}" in planning]  # fmt: skip

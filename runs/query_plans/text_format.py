@@ -38,9 +38,10 @@ _TIMES = {
     "total runtime": "execution_ms",
 }
 _TIME = re.compile(
-    rf"\A(planning time|execution time|total runtime)\s*:\s*({_FIGURE}) ms", re.IGNORECASE
+    r"\A(planning time|execution time|total runtime)\s*:(?:\s*(\d++(?:[.,]\d++)?) ms)?",
+    re.IGNORECASE,
 )
-_GROUP = re.compile(r"\A(Planning|JIT):\Z")
+_GROUP = re.compile(r"\A(Planning|JIT|(?:Generated|Supplied) Plan Advice):\Z")
 _FOOTER = re.compile(
     r"\A(?:Settings|Query Identifier|Query Text|Query Parameters|Serialization|Time): ?\S"
     r"|\ATrigger\b[^:]*+(?:: time=|: calls=)"
@@ -108,7 +109,10 @@ class _Reader:
             self._close(role[0])
             self.role = role[1]
         elif time := _TIME.match(text):
-            self.times[_TIMES[time[1].lower()]] = float(time[2])
+            if time[2] is None:
+                self.marked.append((number, text))
+            else:
+                self.times[_TIMES[time[1].lower()]] = float(time[2].replace(",", "."))
             self.group = ""
         elif _FOOTER.match(text):
             self.footer.append(text)
@@ -133,7 +137,9 @@ class _Reader:
         else:
             self.path[-1].children.append(opened)
         self.path.append(opened)
-        if _BEGINS_FIGURES.search(text) and not _has_figures(text):
+        if ("(cost=" in text and not _COST.search(text)) or (
+            "(actual " in text and not _ACTUAL.search(text)
+        ):
             self.marked.append((number, text))
 
     def _close(self, column: int) -> None:
@@ -181,14 +187,21 @@ class _Reader:
             details.append((name, value.strip()) if is_named else ("", text))
 
 
-# Its costs are one number, and its arrows have one blank behind them.
-_MYSQL = re.compile(r"\A *+-> \S.{0,300}? \(cost=[\d.e+]++ rows=")
+_OTHERS = (
+    # Its costs are one number, and its arrows have one blank behind them.
+    ("MySQL", re.compile(r"\A *+-> \S.{0,300}? \(cost=[\d.e+]++ rows=")),
+    ("CockroachDB", re.compile(r"\A\s*+(?:• \w|vectorized: \w)")),
+    ("Oracle", re.compile(r"\A\s*+Plan hash value: \d")),
+    ("SQLite", re.compile(r"\A\s*+[|`]--(?:SCAN|SEARCH|USE) ")),
+    ("TiDB", re.compile(r"\A\s*+id\s++\|\s*+(?:estRows|count)\b")),
+)
 
 
 def read_text(lines: list[Line]) -> Plan:
     """The plan. Raises PlanUnreadableError for a text without one, with two or half of one."""
-    if any(_MYSQL.match(line) for _number, line in lines):
-        raise PlanUnreadableError("This is a plan of MySQL, and not of PostgreSQL.")
+    for product, pattern in _OTHERS:
+        if any(pattern.match(line) for _number, line in lines):
+            raise PlanUnreadableError(f"This is a plan of {product}, and not of PostgreSQL.")
     reader = _Reader()
     for number, line in _whole_lines(lines):
         reader.take(number, line)

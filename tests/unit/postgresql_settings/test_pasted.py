@@ -36,6 +36,26 @@ FORMS = {
     "aws": "aws rds modify-db-parameter-group --parameters " + " ".join(
         f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in WANTED.items()
     ),
+    "gcloud, marks of its own": "gcloud sql instances patch i --database-flags=^:^" + ":".join(f"{name}={value}" for name, value in WANTED.items()),
+    "set_config": "".join(f"SELECT set_config('{name}', '{value}', false);\n" for name, value in WANTED.items()),
+    "a log": "".join(f'2026-03-04 05:06:07 UTC [1] LOG:  parameter "{name}" changed to "{value}"\n' for name, value in WANTED.items()),
+    "Pulumi": "".join(f'    ParameterArgs(name="{name}", value="{value}"),\n' for name, value in WANTED.items()),
+    "XML": "".join(f'<parameter name="{name}" value="{value}"/>\n' for name, value in WANTED.items()),
+    "a table of HTML": "<table>" + "".join(f"<tr><td>{name}</td>\n<td>{value}</td></tr>" for name, value in WANTED.items()) + "</table>",
+    "a dictionary of Python": repr(WANTED),
+    "an object of JavaScript": "{\n  // memory\n" + "".join(f"  {name}: '{value}',\n" for name, value in WANTED.items()) + "}",
+    "pairs of JSON": str([[name, value] for name, value in WANTED.items()]).replace("'", '"'),
+    "pg_settings by name": str({name: {"setting": value, "unit": ""} for name, value in WANTED.items()}).replace("'", '"'),
+    "keys": "".join(f"- key: {name}\n  value: {value}\n" for name, value in WANTED.items()),
+    "code of Markdown": "".join(f"- `{name}`: `{value}`\n" for name, value in WANTED.items()),
+    "pg_conftool": "".join(f"pg_conftool 16 main set {name} {value}\n" for name, value in WANTED.items()),
+    "initdb": "initdb -D data " + " ".join(f"--set {name}={value}" for name, value in WANTED.items()),
+    "Puppet's lines": "".join(f"config_entry {{ '{name}':\n  ensure => present,\n  value  => '{value}',\n}}\n" for name, value in WANTED.items()),
+    "variables of an image": "".join(f"POSTGRESQL_{name.upper()}={value}\n" for name, value in WANTED.items()),
+    "TOML, a number": "[postgresql]\nshared_buffers = \"2GB\"\nwork_mem = '8MB'\nrandom_page_cost = 1.1\njit = \"off\"\n",
+    "Heroku": "=== postgresql-cubed-1\nshared-buffers: 2GB\nwork-mem:       8MB\nrandom-page-cost: 1.1\njit: off\n",
+    "an image and its command": 'FROM postgres:18\nRUN echo "shared_buffers=2GB" >> /x.conf\nRUN echo "work_mem=8MB" >> /x.conf\n'
+    'CMD ["postgres", "-c", "random_page_cost=1.1", "-c", "jit=off"]\n',
     "gcloud": "gcloud sql instances patch i --database-flags=" + ",".join(f"{name}={value}" for name, value in WANTED.items()),
     "az": "".join(f"az postgres flexible-server parameter set -g r --name {name} --value {value}\n" for name, value in WANTED.items()),
     "a difference": "--- a/postgresql.conf\n+++ b/postgresql.conf\n@@ -1,3 +1,5 @@\n-work_mem = 4MB\n shared_buffers = 2GB\n"
@@ -146,6 +166,26 @@ def test_unknown_settings_of_a_block_and_formulas_are_left_to_the_check():
     assert conf_file.read(text).settings == {
         "shared_bufers": "2GB", "work_mem": "{DBInstanceClassMemory/32768}",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("command: postgres -c work_mem=8MB -c shared_preload_libraries=a,b -c jit=off",
+         "shared_preload_libraries", "a,b"),
+        ("command: [postgres,-c,work_mem=8MB,-c,jit=off]", "work_mem", "8MB"),
+        ("postgresql_conf:\n  listen_addresses: \"'*'\"\n", "listen_addresses", "*"),
+        ("wal_level setting:       replica\nmax_locks_per_xact setting:   64\n",
+         "max_locks_per_transaction", "64"),
+    ],
+)  # fmt: skip
+def test_values_are_read_whole(text, name, value):
+    assert conf_file.read(text).settings[name] == value
+
+
+def test_what_a_command_names_and_does_not_set_is_not_left_out():
+    text = "RUN tune shared_buffers 2GB\nCMD [postgres, -c, work_mem=8MB]\n"
+    assert conf_file.read(text).faults
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,18 @@ LAYOUTS = {
     "a comment of C": f"/*\n{PLAN}\n*/\n",
     "a shell's quotes": "echo '" + PLAN.replace("'", "'\\''") + "'\n",
     "a comment with stars": "/*\n" + "\n".join(f" * {line}" for line in LINES) + "\n */\n",
+    "rows of a client, the plan of JSON": json.dumps([{"QUERY PLAN": DOCUMENT}]),
+    "a first node of JSON, of a log": json.dumps({"rows": [DOCUMENT[0]["Plan"]]}),
+    "the JSON of Python": repr([(DOCUMENT,)]),
+    "rows of Python": repr([(line,) for line in LINES]),
+    "rows of JavaScript": "[\n" + "".join(f"  {{ 'QUERY PLAN': {line!r} }},\n" for line in LINES) + "]",
+    "a chat's marks": f"```{PLAN}```",
+    "an issue": f"### Query 1\n\n```sql\nSELECT 1;\n```\nIts plan:\n```\n{PLAN}\n```\n",
+    "the source of a mail": PLAN.replace("=", "=3D"),
+    "dashes for arrows": PLAN.replace("'a ->", "'a --").replace("->", "\u2013>").replace("..", "\u2026"),
+    "answers of psql": f"SET\nCREATE INDEX\nTiming is on.\n{PLAN}\n(18개 행)\n\n작업시간: 78.500 ms\nROLLBACK\n",
+    "a log that goes on": f"{STAMP} [4711] LOG:  " + LOGGED.replace("\n", "\n\t")
+                           + f"\n{STAMP} [4711] ANWEISUNG:  SELECT 1\n\tFROM line\n",
     "a chat's arrows": PLAN.replace("'a -> (b'", "'a -- (b'").replace("->", "\u2192"),
     "the source of a page": PLAN.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
 }  # fmt: skip
@@ -243,10 +255,37 @@ def test_a_plan_that_ends_after_whole_nodes_says_that_it_may_be_cut(text, may_be
     assert read(text).may_be_cut is may_be
 
 
-def test_a_plan_of_mysql_is_named():
-    text = "-> Filter: (x < 5)  (cost=5.25 rows=2)\n    -> Table scan on o  (cost=50.2 rows=20)"
-    with pytest.raises(PlanUnreadableError, match="MySQL"):
+@pytest.mark.parametrize(
+    ("product", "text"),
+    [
+        (
+            "MySQL",
+            "-> Filter: (x < 5)  (cost=5.25 rows=2)\n    -> Table scan on o  (cost=50.2 rows=20)",
+        ),
+        (
+            "CockroachDB",
+            "  distribution: full\n  vectorized: true\n\n  • scan\n    table: t@t_pkey",
+        ),
+        ("Oracle", "Plan hash value: 3956160932\n\n---\n| Id | Operation |\n---"),
+        ("SQLite", "QUERY PLAN\n|--SCAN t1\n`--SEARCH t2 USING INDEX i"),
+        ("TiDB", "+----+----+\n| id | estRows |\n+----+----+\n| TableReader_5 | 10000.00 |"),
+    ],
+)
+def test_a_plan_of_another_product_is_named(product, text):
+    with pytest.raises(PlanUnreadableError, match=product):
         read(text)
+
+
+@pytest.mark.parametrize(("whole", "cut"), [("12.596..12.599", "12,596..12,599"), ("rows=10 width", "rows=1,000 width"),
+                                             ("loops=1)\n  Sort Key", "loops=1\n  Sort Key"), ("24.600 ms", "24.600")])  # fmt: skip
+def test_figures_that_cannot_be_read_are_named(whole, cut):
+    assert read(PLAN.replace(whole, cut)).not_understood
+
+
+def test_members_beside_the_plan_are_kept():
+    assert read(json.dumps([{**DOCUMENT[0], "Storage Read Requests": 4}])).footer == (
+        "Storage Read Requests: 4",
+    )
 
 
 def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
