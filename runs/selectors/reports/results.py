@@ -40,7 +40,7 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
         grid = campaigns.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
         figure = None if blocks else _figure(campaign, metric, grid, measured)
         if figure:
-            blocks.append(Picture("results", _caption(campaign, metric, grid), figure))
+            blocks.append(Picture("results", _caption(metric, figure), figure))
         blocks.append(_table(campaign, metric, grid))
     return blocks or [Paragraph(_("No run has finished yet."))]
 
@@ -193,10 +193,10 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
     return Table(caption, heads, told, frozenset((2, 3, 4, 5)))
 
 
-def _caption(campaign: Campaign, metric: Metric, grid: Grid) -> str:
+def _caption(metric: Metric, figure: Figure) -> str:
     return _("%(metric)s against %(factor)s: median, whiskers from the least to the greatest") % {
         "metric": metric_label(metric),
-        "factor": designs.factor_title(campaign, grid.factor),
+        "factor": figure["layout"]["xaxis"]["title"]["text"],
     }
 
 

@@ -240,7 +240,6 @@ def _figure_of(found: Found) -> dict[str, Any]:
         "metric": found.metric,
         "metrics": found.metrics,
         "by": found.subject,
-        "factor_title": factor_title(found.campaign, found.grid.factor),
         "figure": _figure(found.campaign, found.metric, found.grid, found.measured),
     }
 
