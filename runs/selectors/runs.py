@@ -32,13 +32,17 @@ RELATED = (
 MESSAGE_BEGINNING = 300
 
 
-def listed() -> QuerySet[Run]:
-    """Runs for a list, the newest first, with the `beginning` of their messages.
+_LISTED = (
+    *("position", "repeat", "origin", "state", "validity", "code", "wording", "remedy"),
+    *("queued_at", "started_at", "finished_at", "cell__levels", "cell__version"),
+    *("campaign__slug", "campaign__title", "server__slug"),
+)
 
-    The frozen plan and the whole message are not loaded.
-    """
+
+def listed() -> QuerySet[Run]:
+    """Runs with what a list shows, the newest first, and the `beginning` of their messages."""
     found = Run.objects.select_related("campaign", "cell", "server").order_by("-pk")
-    return found.defer("plan", "message").annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
+    return found.only(*_LISTED).annotate(beginning=Left("message", MESSAGE_BEGINNING + 1))
 
 
 def beginning(run: Run) -> str:

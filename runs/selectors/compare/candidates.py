@@ -34,7 +34,7 @@ MOST_LOOKED_AT = 64
 # A campaign that leaves more than these open is narrowed on the compare page itself.
 MOST_SERIES = 16
 # Of one with more cells its factors are read instead.
-MOST_CELLS = 2_000
+MOST_CELLS = 500
 MOST_WORDS = 6
 # More machines than these are not named one by one to PostgreSQL.
 MOST_MACHINES = 100
@@ -103,8 +103,8 @@ def _measured(keys: Sequence[int]) -> list[Campaign]:
     # Not Exists: of many small campaigns PostgreSQL then reads every cell there is.
     summaries = CellSummary.objects.filter(cell__campaign=OuterRef("pk")).order_by()
     found = Campaign.objects.filter(pk__in=keys).alias(figure=Subquery(summaries.values("pk")[:1]))
-    related = found.exclude(figure=None).select_related("scenario", "topology", "published")
-    return list(related.order_by("-pk")[:MOST_CAMPAIGNS])
+    shown = found.exclude(figure=None).only("slug", "title", "title_ja", "origin", "factors")
+    return list(shown.order_by("-pk")[:MOST_CAMPAIGNS])
 
 
 def _says(word: str) -> Q:

@@ -202,6 +202,8 @@ def compare_save(request: HttpRequest) -> HttpResponse:
 
 def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
+    if not state.series:
+        return Shown(SafeString(), state, (), "")
     may_queue = permissions.may(reader, Right.QUEUE)
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
