@@ -8,6 +8,7 @@
 #   process.PID.STARTTIME.BOOT   the session's leader; without BOOT where the kernel tells none
 #   started.TIME finished.TIME   TIME is "SECONDS,UPTIME": since the epoch, and since the boot where
 #                the kernel tells it
+#   full         it failed, and no space was free
 #   exit.STATUS  a step that was ended from outside has `finished` only
 #   ../.asked.BOOT.TIME   of a step that asked for the time
 #   times        what `times` tells of the shell, and of the step with all its children
@@ -134,5 +135,8 @@ report() {
     { { read -r line && read -r user system; } <"$dir/times"; } 2>/dev/null
     echo "benchlab-step $report $told ${user:+$user,}${system:--}"
     stream out "${written_out:-}"
-    { echo benchlab-err && stream err "${written_err:-}"; } >&2
+    full=
+    [ ! -e "$dir/full" ] || full='No space left on device
+'
+    { printf 'benchlab-err\n%s' "$full" && stream err "${written_err:-}"; } >&2
 }

@@ -111,6 +111,18 @@ def test_what_a_full_disk_cuts_off_is_not_told_as_missing(on_bench, base_on_smal
 
 
 @pytest.mark.openssh
+@pytest.mark.parametrize("base_on_small_disk", [4], indirect=True)
+def test_a_step_that_a_full_disk_failed_says_so_although_its_words_are_lost(
+    on_bench, base_on_small_disk
+):
+    filler = base_on_small_disk / "filler"
+    fails = f"dd if=/dev/zero of={filler} bs=64k 2>/dev/null; ls /nowhere"
+    with pytest.raises(TargetProblem) as told:
+        on_bench(lambda bench: bench.step("initdb", ["sh", "-c", fails]))
+    assert told.value.code == "disk_full"
+
+
+@pytest.mark.openssh
 @pytest.mark.parametrize("base_on_small_disk", [2], indirect=True)
 def test_a_folder_that_cannot_be_marked_for_want_of_space_is_not_left(
     on_host, base, base_on_small_disk
