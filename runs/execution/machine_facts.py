@@ -185,7 +185,7 @@ def _system_name(lines: Sequence[str]) -> str:
 
 def _of_shell(text: str) -> str:
     try:
-        return " ".join(shlex.split(text))
+        return " ".join(shlex.split(text)).replace("\\$", "$")
     except ValueError:
         return text.strip("\"'")
 

@@ -32,7 +32,11 @@ def processors_of(sections: Sections) -> Processors:
     threads = _threads(sections, usable)
     sockets, cores = topology or (_sockets(lines), _cores(lines))
     if cores is not None and threads is not None:
-        per_core = number_in(pairs(lines, ":").get("Thread(s) per core")) if not topology else None
+        cpu = pairs(lines, ":")
+        listed = number_in(cpu.get("CPU(s)")) or 0
+        # Of hybrid processors some cores have fewer threads.
+        is_part = not topology and (cores > threads or threads < listed)
+        per_core = number_in(cpu.get("Thread(s) per core")) if is_part else None
         cores = min(cores, max(threads // (per_core or 1), 1))
         sockets = sockets and min(sockets, cores)  # a mainframe lists all that it could have
     return Processors(_model(sections), sockets, cores, threads)

@@ -434,6 +434,16 @@ WOODPECKER = {
         ({"CIRRUS_CI": "true", "CIRRUS_CHANGE_IN_REPO": "a" * 40, "CIRRUS_BRANCH": "main"}, "main"),
         (
             {
+                "CODEBUILD_BUILD_ID": "p:1",
+                "CODEBUILD_RESOLVED_SOURCE_VERSION": "a" * 40,
+                "CODEBUILD_WEBHOOK_HEAD_REF": "refs/heads/main",
+                "CODEBUILD_WEBHOOK_TRIGGER": "pr/7",
+            },
+            "pull-7:main",
+        ),
+        ({"TEAMCITY_VERSION": "2025.03", "BUILD_VCS_NUMBER": "a" * 40}, None),
+        (
+            {
                 "BUILDKITE": "true",
                 "BUILDKITE_COMMIT": "a" * 40,
                 "BUILDKITE_BRANCH": "main",
@@ -465,6 +475,48 @@ def test_a_fork_on_github_is_the_one_of_the_event(upload, tmp_path, head, branch
     done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
 
     assert json.loads(done.out)["revision"]["ref"] == branch
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "expected"),
+    [
+        (
+            "workflow_run",
+            {"workflow_run": {"head_repository": {"full_name": "eve/r"}, "head_branch": "main"}},
+            "eve/r:main",
+        ),
+        ("issue_comment", {"issue": {"number": 7, "pull_request": {}}}, "pull-7"),
+        (
+            "pull_request_target",
+            {"pull_request": {"head": {"repo": {"full_name": "o/r"}, "ref": "topic"}}},
+            "topic",
+        ),
+    ],
+)
+def test_a_request_that_main_measures_for_github_is_not_main(
+    upload, tmp_path, name, event, expected
+):
+    event.get("workflow_run", {})["head_sha"] = "b" * 40
+    path = tmp_path / "event.json"
+    path.write_text(json.dumps(event))
+    environment = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SHA": "a" * 40,
+        "GITHUB_REF_NAME": "main",
+        "GITHUB_REPOSITORY": "o/r",
+        "GITHUB_EVENT_NAME": name,
+        "GITHUB_EVENT_PATH": str(path),
+    }
+    if name != "workflow_run":  # that has no tree
+        git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.org"]
+        subprocess.check_call([*git, "init", "-q"])
+        subprocess.check_call([*git, "commit", "-q", "--allow-empty", "-m", "x"])
+
+    done = upload("--campaign", "nightly", "--dry-run", str(GOOD), **environment)
+
+    revision = json.loads(done.out)["revision"]
+    assert revision["ref"] == expected
+    assert revision["sha"] != "a" * 40
 
 
 def test_without_ci_the_commit_is_that_of_the_working_tree(upload, tmp_path):

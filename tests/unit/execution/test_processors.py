@@ -44,6 +44,11 @@ MACHINES = {
                         "Thread(s) per core: 2", "Core(s) per socket: 2", "Socket(s): 2")},
         ("Some Xeon", 2, 4, 8),
     ),
+    "hybrid, without the kernel's files": (
+        {"lscpu": lscpu("CPU(s): 22", "On-line CPU(s) list: 0-21", "Model name: X",
+                        "Thread(s) per core: 2", "Core(s) per socket: 16", "Socket(s): 1")},
+        ("X", 1, 16, 22),
+    ),
     "half of the threads off": (
         {"lscpu": lscpu("CPU(s): 8", "On-line CPU(s) list: 0-3", "Off-line CPU(s) list: 4-7",
                         "Model name: X", "Core(s) per socket: 4", "Socket(s): 1"),
