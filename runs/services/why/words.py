@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis.why.parts import Difference, Estimate
+from runs.analysis.why.proof import Proof
 from runs.analysis.why.suspects import Suspect
 from runs.selectors.why.words import percent, proof_sentences
 from runs.services.why.explanations import Explanation
@@ -35,6 +36,25 @@ BESIDE = {
     "workers": gettext_lazy("beside: parallel workers"),
     "others": gettext_lazy("beside: other processes of the server"),
     "overlap": gettext_lazy("beside: client while the server works"),
+}
+# By whether processor time is compared, and whether it is less.
+OF_ROUNDS = {
+    (True, True): gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s less "
+        "processor time per transaction than %(a)s."
+    ),
+    (True, False): gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s more "
+        "processor time per transaction than %(a)s."
+    ),
+    (False, True): gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s less time "
+        "per transaction than %(a)s."
+    ),
+    (False, False): gettext_lazy(
+        "In the %(rounds)d rounds of the ablation %(b)s needs %(least)s to %(most)s more time "
+        "per transaction than %(a)s."
+    ),
 }
 LIMITS = {
     "no_usage": gettext_lazy("The load was too short to know who used the processors."),
@@ -149,6 +169,8 @@ def _difference(found: Explanation, difference: Difference) -> str:
     whole = _whole(difference)
     names = {"a": found.labels[0], "b": found.labels[1], "amount": amount(whole.value)}
     if difference.rounds >= 2 and not whole.is_apart:
+        if found.proof is not None and found.proof.is_controlled and found.proof.has_effect:
+            return _of_ablation(found, found.proof)
         return _("It is not sure that %(b)s and %(a)s differ.") % names
     if is_of_cpu and whole.value < 0:
         return _("%(b)s needs %(amount)s less processor time per transaction than %(a)s.") % names
@@ -167,6 +189,19 @@ def _difference(found: Explanation, difference: Difference) -> str:
         if moved
         else _("%(difference)s.") % {"difference": told}
     )
+
+
+def _of_ablation(found: Explanation, proof: Proof) -> str:
+    """The difference as its rounds have it, where the runs before were too few to be sure."""
+    least, most = sorted(abs(each - 1) for each in (proof.effect.low, proof.effect.high))
+    words = {
+        "a": found.labels[0],
+        "b": found.labels[1],
+        "rounds": proof.rounds,
+        "least": f"{100 * least:.1f}",
+        "most": f"{100 * most:.1f} %",
+    }
+    return str(OF_ROUNDS[found.is_of_cpu, proof.effect.value < 1]) % words
 
 
 def _part(name: str, estimate: Estimate) -> str:

@@ -256,6 +256,25 @@ def test_the_answer_is_proven_by_the_ablation_and_said_first(member, address):
     assert answers == {PARALLEL: "proven", DECOY: "open"}
 
 
+def test_a_difference_that_only_the_ablation_decides_is_said_as_it_found_it(
+    member, measured, address
+):
+    made = queue(member, address)
+    measure(made.campaign, {**TIMES, B: 0.09, AGAIN: 0.09, PARALLEL: 0.1})
+    # Of the runs before, one of B was slower than all of A.
+    run = factories.run(
+        measured.cells.order_by("version_num").last(), repeat=4, server=None, plan=None
+    )
+    kept = settings(**{PARALLEL: "2", DECOY: "3"})
+    finish(run, 0.2, 9.0, settings=kept, plan=GATHER, compiler="12.2.0")
+    sentence = member.get(address).context["sentence"]
+    assert re.match(
+        r"In the 6 rounds of the ablation 18\.4 needs \d\.\d to 1\d\.\d % less time", sentence
+    )
+    assert f"Putting {PARALLEL} back explains" in sentence
+    assert "not sure" not in sentence
+
+
 def test_reports_of_both_campaigns_say_what_the_ablation_proves(member, measured, address):
     made = queue(member, address)
     measure(made.campaign, TIMES)
