@@ -18,8 +18,12 @@ STYLES: Mapping[str, tuple[int, str]] = {
 }
 ROW_HEIGHT = 24
 ROOM_FOR_AXES = 96
-NARROWEST = 1.1
-STEPS = (1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+NARROWEST = 1.12
+# Round ratios, by how far they are from 1; those of a line are about as far to either side.
+STEPS = (
+    (0.98, 1.02), (0.95, 1.05), (0.9, 1.1), (0.8, 1.2), (2 / 3, 1.5), (0.5, 2.0), (1 / 3, 3.0),
+    (0.2, 5.0), (0.1, 10.0), (1 / 30, 30.0), (0.01, 100.0), (1 / 300, 300.0), (0.001, 1000.0),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -127,11 +131,10 @@ def _reach(branches: Sequence[Branch]) -> tuple[float, float]:
 
 
 def _ticks(branches: Sequence[Branch], *, to_each_side: int) -> dict[str, Any]:
-    """A few round ratios to each side of 1; those to the left are the same effects."""
+    """A few round ratios to each side of 1."""
     low, high = _reach(branches)
-    within = [step for step in STEPS if step <= max(high, 1 / low)][-to_each_side:]
-    every = [*(1 / step for step in reversed(within)), 1.0, *within]
-    ticks = [tick for tick in every if low <= tick <= high]
+    within = [step for step in STEPS if low <= step[0] or step[1] <= high][-to_each_side:]
+    ticks = sorted(tick for tick in (*sum(within, ()), 1.0) if low <= tick <= high)
     return {"tickvals": ticks, "ticktext": [f"{tick:.3g}" for tick in ticks]}
 
 

@@ -58,7 +58,7 @@ class Logarithmic:
         return math.log(value / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Powers of ten, with 2 and 5 between them if there are few."""
+        """Powers of ten, with 2 and 5 between them if there are few; else round numbers."""
         marks = self.marks or tuple((value, number(value)) for value in self._powers())
         placed = [(self.place(value), text) for value, text in marks]
         return [
@@ -68,7 +68,9 @@ class Logarithmic:
     def _powers(self) -> list[float]:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
         digits = (1, 2, 5) if last - first <= 2 else (1,)
-        return [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        powers = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
+        few = sum(self.low <= each <= self.high for each in powers) < 2
+        return list(nice(self.low, self.high)) if few else powers
 
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0

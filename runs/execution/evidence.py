@@ -17,6 +17,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps import RECORD, StepResult
 from runs.tools import quantities
+from runs.wording import gettext_noop as _
 
 # Files outside of its own folder are read by a server's superuser from 11 on.
 WAITS_SINCE, EXEC_TIME_SINCE, IO_SINCE = 110000, 130000, 160000
@@ -148,7 +149,7 @@ class Evidence:
         self._bench.findings.artifacts.append(
             ArtifactData(f"strace-{name}.txt", text[:MOST_BYTES].encode())
         )
-        message = (
+        message = _(
             "strace was attached during the load, which takes a large part of the throughput: "
             "this run is for its system calls, and its figures count in no comparison."
         )

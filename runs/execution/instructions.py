@@ -12,6 +12,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.postgres import DATABASE
 from runs.execution.reporter import ArtifactData
+from runs.wording import gettext_noop as _
 
 FILE = "evidence-instructions.json"
 COLUMNS = ("function", "instructions")
@@ -45,7 +46,7 @@ async def count(bench: Bench) -> None:
     statements = [str(each["statement"]) for each in bench.plans]
     lines = [line_of(each) for each in statements if "--" not in each]
     if not lines:
-        bench.note("evidence_missing", "No instructions: the statements are not known.")
+        bench.note("evidence_missing", _("No instructions: the statements are not known."))
         return
     try:
         counted = [await _counted(bench, lines, times) for times in (FEW, MANY)]

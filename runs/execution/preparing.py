@@ -126,7 +126,7 @@ class Preparing:
             and (number_in(found) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
         ):
             await self._make(self.cluster, is_shared=False)
-            message = (
+            message = _(
                 "Loaded for this run alone: the disk has no space for a second copy as a template."
             )
             self.bench.note("cluster_rebuilt", message, level="info")
@@ -140,7 +140,7 @@ class Preparing:
         await self.bench.step(
             "restore", ["sh", "-c", _COPY, "copy", template.data, self.cluster.data]
         )
-        message = "Restored from a copy of a loaded cluster that was stopped cleanly."
+        message = _("Restored from a copy of a loaded cluster that was stopped cleanly.")
         self.bench.note("cluster_restored", message, level="info")
 
     async def _look(self, step: str, script: str) -> str:

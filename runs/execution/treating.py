@@ -184,7 +184,7 @@ async def _empty_caches(bench: Bench) -> None:
     await bench.step("write-out", ["sync"])
     node = bench.database
     await _as_root(bench, node, "drop_caches", privileged.DROP_CACHES, step="drop-caches")
-    message = (
+    message = _(
         "Measured with cold caches: the machine's file caches were emptied before PostgreSQL was "
         "started, and nothing was read ahead."
     )

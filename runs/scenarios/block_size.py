@@ -159,7 +159,7 @@ async def _restart(bench: Bench) -> None:
 async def _note_cached(bench: Bench) -> None:
     """A build without pg_buffercache cannot say; the rest of the run is valid without it."""
     if CACHE_EXTENSION not in bench.extensions[MAIN]:
-        message = "What shared buffers held is unknown: pg_buffercache is not installed."
+        message = _("What shared buffers held is unknown: pg_buffercache is not installed.")
         bench.note("no_buffercache", message, level="info")
         return
     said = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()

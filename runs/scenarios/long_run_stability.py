@@ -242,7 +242,7 @@ def _check_vacuums(bench: Bench, count: float) -> None:
     """A level that did not take effect makes the result doubtful."""
     is_on = bench.levels["autovacuum"] == "on"
     if is_on and not count:
-        bench.note("no_autovacuum", "Autovacuum was on and no table was vacuumed: a longer run.")
+        bench.note("no_autovacuum", _("Autovacuum was on and no table was vacuumed: a longer run."))
     elif not is_on and count:
         bench.note("autovacuum_came", f"Autovacuum was off, and {count:.0f} came all the same.")
 

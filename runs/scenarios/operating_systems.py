@@ -70,7 +70,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
         )
         if system.stdout.strip() == "tmpfs":
             bench.note(
-                "memory_file_system", "The data are in memory (tmpfs): nothing waits for a disk."
+                "memory_file_system", _("The data are in memory (tmpfs): nothing waits for a disk.")
             )
         path = f"{bench.directory}/pg_test_fsync.out"
         program = f"{bench.plan.bindir}/pg_test_fsync"

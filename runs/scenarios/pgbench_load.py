@@ -129,7 +129,7 @@ def options_of(bench: Bench) -> Options:
     seed = parameters.get("random_seed") or bench.plan.run_id
     has_seed = bench.plan.client_version_num >= versions.RANDOM_SEED
     if not has_seed:
-        message = "pgbench before 11 takes no random seed: this run's random values are its own."
+        message = _("pgbench before 11 takes no random seed: this run's random values are its own.")
         bench.note("no_random_seed", message, level="info")
     return Options(
         query_mode=str(bench.levels.get("query_mode", "simple")),

@@ -113,7 +113,9 @@ class StoragePlacement:
         places = [cluster.data, *([folder] if folder else [])]
         forgot = await bench.step("forget", ["sh", "-c", _FORGET, "forget", *places], check=False)
         if forgot.exit_status != 0:
-            bench.note("cache_kept", "The system's cache may still hold the files of the cluster.")
+            bench.note(
+                "cache_kept", _("The system's cache may still hold the files of the cluster.")
+            )
         await bench.step("start-placed", cluster.start(), limit_s=MINUTES, serving=cluster)
 
     async def warm(self, bench: Bench) -> None:
@@ -230,7 +232,7 @@ def _check_devices(bench: Bench, told: str, folder: str) -> None:
     if slow[0] == fast[0]:
         bench.note(
             "same_device",
-            "Both base directories are on the same device: the placements cannot differ.",
+            _("Both base directories are on the same device: the placements cannot differ."),
         )
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 
 from runs.analysis.inference import Inference
 from runs.execution.clocks import AGAINST_WORKER
-from runs.models import Build, Installation, Run
+from runs.models import Build, Installation, Run, Token
 from runs.selectors import validity
 from runs.selectors.compare.verdict_words import (
     VERDICTS,
@@ -70,6 +70,15 @@ LIMITS = {
     "open_files": gettext_lazy("Open files at most"),
     "processes": gettext_lazy("Processes at most"),
     "stack_bytes": gettext_lazy("Stack size at most"),
+}
+
+# Units that are words; tps, ms and the like are the same everywhere.
+UNITS = {
+    "blocks": gettext_lazy("blocks"),
+    "processors": gettext_lazy("processors"),
+    "records": gettext_lazy("records"),
+    "rows": gettext_lazy("rows"),
+    "transactions": gettext_lazy("transactions"),
 }
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -157,12 +166,21 @@ def duration(value: float | timedelta | None) -> str:
         return gettext("%(seconds)s s") % {"seconds": whole}
     if whole < HOUR:
         parts = {"minutes": whole // MINUTE, "seconds": whole % MINUTE}
+        if not parts["seconds"]:
+            return gettext("%(minutes)s min") % parts
         return gettext("%(minutes)s min %(seconds)s s") % parts
     if whole < DAY:
         parts = {"hours": whole // HOUR, "minutes": whole % HOUR // MINUTE}
         return gettext("%(hours)s h %(minutes)s min") % parts
     parts = {"days": whole // DAY, "hours": whole % DAY // HOUR}
     return ngettext("%(days)s day %(hours)s h", "%(days)s days %(hours)s h", parts["days"]) % parts
+
+
+@register.filter
+def about(value: float | None) -> str:
+    """An estimate, which is not known to the second: 8 min 20 s, but 24 min and 2 h 5 min."""
+    is_long = value is not None and value >= 10 * MINUTE
+    return duration(round(value / MINUTE) * MINUTE if is_long else value)  # type: ignore[operator]
 
 
 @register.filter
@@ -176,6 +194,12 @@ def bytesize(value: int | None) -> str:
             return f"{size:.3g} {unit}"
         size /= 1024
     return f"{size:.3g} TiB"
+
+
+@register.filter
+def kilobytes(value: int) -> str:
+    """A size of blocks as PostgreSQL writes it: 8 kB."""
+    return f"{value / 1024:g} kB"
 
 
 @register.filter
@@ -289,6 +313,18 @@ def sized(found: Inference) -> str:
 def lacks(found: Inference) -> str:
     """What an undecided row lacks: about 4 more rounds would decide."""
     return missing(found)
+
+
+@register.filter
+def unit(value: str) -> str:
+    """A unit in the reader's language, where it is a word."""
+    return str(UNITS.get(value, value))
+
+
+@register.filter
+def scope(value: str) -> str:
+    """What a token's scope allows, in words."""
+    return str(Token.Scope(value).label)
 
 
 @register.filter

@@ -32,6 +32,8 @@ from runs.web.campaigns import ratios
 
 NEWEST = 6
 NEWEST_FINDINGS = 3
+# Whoever works here sees these before all else.
+AT_WORK = ("running", "waiting", "silences", "hindrances")
 MOST_CELLS = 200
 # Twelve versions, reading and updating, take some 25 minutes.
 SECONDS_OF_ALL = 6
@@ -55,15 +57,15 @@ def home(request: HttpRequest) -> HttpResponse:
         ),
         "finished": finished,
         "waiting": sum(row.queued for row in overview),
-        "versions": len({each for row in overview for each in row.version_numbers}),
     }
     if getattr(request, "htmx", False):
         return pages.live(request, "home/index.html#live", context)
     context |= {
+        "is_at_work": any(context[each] for each in AT_WORK),
         "answers": tuple(answers.answers()),
         "new_changes": changes.newest(request.user),
         "decisions": changes.DECISIONS,
-        "finished_things": _finished_things(request.user),
+        **_finished_things(request.user),
         **_way_on(request.user),
     }
     return render(request, "home/index.html", context)
@@ -88,8 +90,11 @@ def _way_on(to: projects.Reader) -> dict[str, Any]:
     }
 
 
-def _finished_things(to: projects.Reader) -> SafeString:
-    """The newest findings and the line through versions, the same for all who may see both."""
+def _finished_things(to: projects.Reader) -> dict[str, str]:
+    """The newest findings and the line through versions, the same for all who may see both.
+
+    `lead` is what the line says.
+    """
     used = version_line.used(version_line.READ, to=to)
     newest = tuple(_newest(to))
     template = "home/index.html#finished"
@@ -97,17 +102,18 @@ def _finished_things(to: projects.Reader) -> SafeString:
     def findings() -> SafeString:
         return render_to_string(template, {"newest_findings": _findings(newest)})
 
-    def line() -> SafeString:
+    def line() -> list[str]:
         shown = versions.context(used)
         told = versions.rows("home/index.html#step", shown["steps"])
-        chips = [chip for _step, rows in told for chip in rows[-versions.NEWEST_PAIRS :]]
-        return render_to_string(template, {"figure": shown["figure"], "chips": chips})
+        steps = [step for _step, rows in told for step in rows[-versions.NEWEST_PAIRS :]]
+        drawn = render_to_string(template, {"figure": shown["figure"], "steps": steps})
+        return [" ".join(shown["sentences"]), drawn]
 
     # Each by itself: a run that finishes changes the line, and nothing of what has ended.
     of_newest, of_line = caching.versions(newest), caching.versions(used.campaigns)
-    return caching.html(("findings", newest), of_newest.results, findings) + (
-        caching.html(("home", used), of_line.results, line)
-    )
+    lead, drawn = caching.answer(("home", used), of_line.results, line)
+    found = caching.html(("findings", newest), of_newest.results, findings)
+    return {"lead": lead, "finished_things": found + SafeString(drawn)}
 
 
 def _newest(to: projects.Reader) -> list[int]:

@@ -275,10 +275,10 @@ def tables(source: Source) -> QuerySet[PublishedTable]:
 
 
 def discrepancies() -> QuerySet[Discrepancy]:
-    """Every place where a publication contradicts itself, the most serious first."""
+    """Every place where a publication contradicts itself, the most serious of each first."""
     return Discrepancy.objects.select_related(
         "table__source", "table__campaign", "figure__measurement__metric"
-    ).order_by("weight", "table__source__year", "table__source__slug", "table__ordinal", "ordinal")
+    ).order_by("table__source__year", "table__source__slug", "weight", "table__ordinal", "ordinal")
 
 
 def printed(table: PublishedTable) -> dict[tuple[int, int], PrintedFigure]:

@@ -4,11 +4,13 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from typing import Any
 
 from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
 from runs.selectors.access.projects import Reader
+from runs.selectors.archive import versions
 from runs.selectors.compare import judging, known_noise
 from runs.selectors.compare import series as series_selectors
 from runs.selectors.compare.condition_differences import Difference, differences
@@ -56,6 +58,16 @@ class Average:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A version against the one before it: a result for each level, and one for all of them."""
+
+    head_label: str
+    base_label: str
+    found: tuple[Inference, ...]
+    together: Inference | None
+
+
+@dataclass(frozen=True)
 class HeatCell:
     """Two series at one level: `x` is the level, None if there is no axis."""
 
@@ -90,7 +102,8 @@ class ComparedPage:
 
     `state` is the requested one with all series written out. `rows` are in the order of the series
     and their levels, `forest` the same sorted by effect, the greatest first, and only relevant rows
-    if that was requested. `facets` split the series into charts.
+    if that was requested. `steps` are there where each of three or more series is another version.
+    `facets` split the series into charts.
     """
 
     state: CompareState
@@ -100,6 +113,7 @@ class ComparedPage:
     rows: tuple[ComparedRow, ...] = ()
     forest: tuple[ComparedRow, ...] = ()
     averages: tuple[Average, ...] = ()
+    steps: tuple[Step, ...] = ()
     heat: Heat | None = None
     differences: tuple[Difference, ...] = ()
     facets: tuple[tuple[str, tuple[Series, ...]], ...] = ()
@@ -160,6 +174,7 @@ def compared(
         rows=rows,
         forest=_forest(rows, only_what_matters=state.matters),
         averages=_averages(state, loaded, rows, judge),
+        steps=_steps(state, loaded, names, judge),
         heat=_heat(state, loaded, judge, rows),
         differences=differences(loaded),
         facets=_facets(state, loaded, wording or PlainWording()),
@@ -215,6 +230,35 @@ def _averages(
         if answer:
             found.append(Average(own[0].head_label, own[0].base_label, len(own), answer))
     return tuple(found)
+
+
+def _steps(
+    state: CompareState, loaded: Loaded, names: Sequence[str], judge: Judge
+) -> tuple[Step, ...]:
+    """From version to version, all of them judged together."""
+    by_version = {
+        each.version: (each, name) for each, name in zip(loaded.series, names, strict=True)
+    }
+    metric = loaded.metric
+    if metric is None or "" in by_version or not 2 < len(by_version) == len(loaded.series):
+        return ()
+    pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for older, newer in pairwise(sorted(by_version, key=versions.order)):
+        (base, base_label), (head, head_label) = by_version[older], by_version[newer]
+        at = {level_text(cell.x): cell.id for cell in base.cells}
+        shared = [(at[text], cell.id) for cell in head.cells if (text := level_text(cell.x)) in at]
+        if shared:
+            pairs[head_label, base_label] = shared
+    found = iter(_judged(state, loaded, judge, [each for own in pairs.values() for each in own]))
+    effect, ignore = state.effect / 100, state.ignored_codes
+    return tuple(
+        Step(
+            *labels,
+            tuple(islice(found, len(own))),
+            judge.together(own, metric, effect=effect, ignore=ignore),
+        )
+        for labels, own in pairs.items()
+    )
 
 
 def _forest(rows: Sequence[ComparedRow], *, only_what_matters: bool) -> tuple[ComparedRow, ...]:

@@ -49,8 +49,8 @@ class ErrorRow:
         }
         return (
             _(
-                "Error table, %(table)s, %(rows)s, n = %(n)d: at most %(rate)s %% of simulated "
-                "comparisons of what is the same have a wrong word."
+                "In simulations (%(table)s, %(rows)s, n = %(n)d) at most %(rate)s %% of "
+                "comparisons of equal sides get a wrong verdict."
             )
             % words
         )

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.selectors.campaigns.factor_names import Words
-from runs.selectors.compare.comparisons import ComparedPage
+from runs.selectors.compare.comparisons import ComparedPage, Step
 from runs.selectors.compare.fact_words import fact, fact_value
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.verdict_words import (
@@ -118,7 +118,11 @@ def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], st
 
 
 def of_comparison(page: ComparedPage) -> list[str]:
-    """The sentence of each series of the compare page against the baseline."""
+    """The sentence of each series of the compare page against the baseline.
+
+    Of versions in a row the newest comes first, then each step from version to version, what got
+    slower before all else, then the other versions.
+    """
     if page.loaded.metric is None:
         return []
     together = {each.head_label: each.comparison for each in page.averages}
@@ -127,10 +131,29 @@ def of_comparison(page: ComparedPage) -> list[str]:
         rows[row.head_label].append(row.comparison)
     base = page.label(page.base) if page.base else ""
     direction = cast(Direction, page.loaded.metric.direction)
-    return [
-        summary(head, base, found, together=together.get(head), direction=direction)
+    told = {
+        (head, base): summary(head, base, found, together=together.get(head), direction=direction)
         for head, found in rows.items()
-    ]
+    }
+    if not page.steps:
+        return list(told.values())
+    steps = sorted(page.steps, key=_weight)
+    newest = (page.steps[-1].head_label, base)
+    first = {newest: told[newest]} if newest in told else {}
+    said = {
+        names: told.get(names)
+        or summary(*names, each.found, together=each.together, direction=direction)
+        for each in steps
+        if (names := (each.head_label, each.base_label))
+    }
+    return list((first | said | told).values())
+
+
+def _weight(step: Step) -> tuple[int, int]:
+    """The steps that got slower first, then those of the most proven conditions."""
+    found = [step.together, *step.found] if step.together else [*step.found]
+    proven = [each.verdict for each in found if each.is_proven]
+    return -proven.count("slower"), -len(proven)
 
 
 def _is_told_as_speed(rows: Sequence[Inference]) -> bool:

@@ -190,7 +190,9 @@ def _percent(part: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Three digits, and none of them an exponent below a million."""
+    """Three digits, and no exponent from a millionth to a million: 0.169, 12,300, 1/68,000."""
+    if 1e-6 < ratio < 0.001:
+        return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"
     rounded = float(f"{ratio:.3g}")
     return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"
 

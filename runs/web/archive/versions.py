@@ -1,7 +1,7 @@
 """The versions page: from 9.2 to the newest, by every pair that was measured on one machine."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,13 +37,25 @@ NEWEST_PAIRS = 3
 
 @dataclass(frozen=True)
 class Step:
-    """Two neighbouring versions: what measured them, or what is missing."""
+    """Two neighbouring versions: what measured them, or what is missing.
 
-    base: str
-    head: str
-    year: int
+    Neighbours without anything are one step from the first to the last of `majors`.
+    """
+
+    majors: tuple[str, ...]
     pairs: list[Pair]
     pictures: list[Undocumented]
+
+    @property
+    def years(self) -> str:
+        """When its versions after the first came out: 2014–2016."""
+        first, last = lines.RELEASED[self.majors[1]], lines.RELEASED[self.majors[-1]]
+        return f"{first}–{last}" if first < last else f"{last}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known of it."""
+        return not self.pairs and not self.pictures
 
 
 @require_safe
@@ -199,11 +211,19 @@ def _urls(pairs: Sequence[Pair], origin: Origin) -> dict[str, str]:
 
 def _steps(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
     """Every step from one major version to the next; longer jumps are listed at their newer end."""
+    found: list[Step] = []
+    for step in _each_step(pairs, pictures):
+        if found and found[-1].is_empty and step.is_empty:
+            found[-1] = replace(step, majors=(*found[-1].majors, step.majors[-1]))
+        else:
+            found.append(step)
+    return found
+
+
+def _each_step(pairs: Sequence[Pair], pictures: Sequence[Undocumented]) -> list[Step]:
     return [
         Step(
-            base,
-            head,
-            lines.RELEASED[head],
+            (base, head),
             [pair for pair in pairs if pair.ends[1] == head],
             [
                 each

@@ -38,9 +38,13 @@ class HeatRow:
 
 @dataclass(frozen=True)
 class HeatTable:
-    """The conditions, and a row for each version after the first, `base`."""
+    """The conditions, and a row for each version after the first, `base`.
+
+    Where one factor makes the conditions, they are its levels alone, and `factor` its title.
+    """
 
     base: str
+    factor: str
     conditions: Sequence[str]
     rows: Sequence[HeatRow]
 
@@ -59,10 +63,16 @@ def heat_table(
 ) -> HeatTable | None:
     """The table of a campaign's steps, of at most MOST_CONDITIONS; None for a single step."""
     words = words.among(row.levels for row in steps)
-    conditions = list(dict.fromkeys(words.listed(row.levels) for row in steps))
+    varied = {name for row in steps for name in words.varied(row.levels)}
+    factor = next(iter(varied)) if len(varied) == 1 else ""
+
+    def condition(row: RatioRow) -> str:
+        return str(words.level(factor, row.levels[factor])) if factor else words.listed(row.levels)
+
+    conditions = list(dict.fromkeys(condition(row) for row in steps))
     by_head: dict[str, dict[str, RatioRow]] = {}
     for row in steps:
-        by_head.setdefault(row.head_label, {})[words.listed(row.levels)] = row
+        by_head.setdefault(row.head_label, {})[condition(row)] = row
     if len(by_head) < 2:
         return None
     ends = {row.head_label: row for row in totals}
@@ -76,11 +86,12 @@ def heat_table(
 
     return HeatTable(
         steps[0].base_label,
+        words.title(factor) if factor else "",
         conditions,
         [
             HeatRow(
                 version,
-                [cell(_comparison(found, condition)) for condition in conditions],
+                [cell(_comparison(found, each)) for each in conditions],
                 cell(_together(next(iter(found.values())))),
                 cell(_together(ends[version]) if version in ends else None),
             )

@@ -104,7 +104,7 @@ def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
         return {"findings": list(found), "others": []}
     first, *rest = found
     heavy = sorted(rest, key=lambda each: -each.weight)[: MOST_UNFOLDED - 1]
-    shown = [each for each in rest if each.weight and each in heavy]
+    shown = [each for each in heavy if each.weight]
     return {"findings": [first, *shown], "others": [each for each in rest if each not in shown]}
 
 

@@ -24,12 +24,15 @@ from runs.selectors.compare.verdict_words import missing, size, verdict_word
 from runs.selectors.runs import closed_loop
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
 from runs.web.campaigns.heat import shade
+from runs.web.campaigns.ratios import MOST_UNFOLDED
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
 
 # Beyond, the table is a file's business.
 MOST_ROWS = 100
 MOST_QUESTIONS = 5
+# With more series than this a reader unfolds what lists each of them.
+MOST_OPEN_SERIES = 6
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class HeatPlace:
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
     """Everything about the comparison. One query, for a comparison of commits."""
     rows = page.forest[:MOST_ROWS]
+    told = summary.of_comparison(page)
     return {
         "page": page,
         "state": page.state,
@@ -125,7 +129,9 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         ],
         "all_rows": len(page.forest),
         "left_out": len(page.forest) - len(rows),
-        "summaries": summary.of_comparison(page),
+        "summaries": told[:MOST_UNFOLDED] if page.steps else told,
+        "is_long": len(page.loaded.series) > MOST_OPEN_SERIES,
+        "more_summaries": told[MOST_UNFOLDED:] if page.steps else [],
         "told": gate_answers.of_page(page),
         "error_rows": _error_rows(page),
         "counts": _counts(page),

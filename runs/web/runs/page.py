@@ -239,6 +239,8 @@ def series_title(name: str) -> str:
     known = registry.metrics()
     if name in known:
         return _(known[name].title)
+    if name == "latency":
+        return _("Latency")
     return name.replace("_", " ").replace("-", " ").capitalize()
 
 

@@ -49,6 +49,20 @@ def test_nothing_chosen_shows_questions_of_the_archive_and_what_can_be_added(cli
     assert "?s=c~version%3D18.4" in page(client, "q=Both")
 
 
+def test_of_three_versions_the_step_that_got_slower_is_said_before_the_others(client):
+    factors = {"version": ["13.22", "14.19", "16.14", "18.4"], "clients": [1, 4]}
+    gain = {"13.22": 1.0, "14.19": 0.9, "16.14": 1.05, "18.4": 1.2}
+    factories.finish_all(factories.campaign("steps", factors=factors), gain=gain)
+
+    told = re.findall(r'<li class="list__title">(.*?)</li>', page(client, "s=steps"))
+
+    assert [re.findall(r"PostgreSQL (\d+)|(slower|faster)", each) for each in told[:3]] == [
+        [("18", ""), ("", "faster"), ("13", "")],
+        [("14", ""), ("", "slower"), ("13", "")],
+        [("16", ""), ("", "faster"), ("14", "")],
+    ]
+
+
 def test_a_comparison_has_lines_values_ratios_and_all_pairs(client, campaign):
     text = page(client, "s=c")
 

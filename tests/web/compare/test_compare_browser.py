@@ -20,7 +20,7 @@ VERSIONS = [
 # Addresses, each with the number of its charts.
 PAGES = (
     ("", 0),
-    ("?s=twelve", 2),
+    ("?s=twelve", 1),  # the plot of 33 ratios is folded
     ("?s=single&s=streaming&facet=os&ignore=environment&relative=1", 3),
     ("?s=single&s=streaming&facet=topology", 3),
     ("?s=twelve~version%3D9.2.24&fit=usl", 1),
