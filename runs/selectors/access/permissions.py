@@ -22,7 +22,6 @@ from runs.models import (
     Campaign,
     Change,
     Configuration,
-    Membership,
     Observation,
     Project,
     Run,
@@ -232,13 +231,8 @@ def project_for(user: User, right: Right) -> Project | None:
 
 
 def _roles(user: User) -> dict[int, Role]:
-    """One query per request: the next request loads the person again."""
-    if not hasattr(user, "_benchlab_roles"):
-        rows = Membership.objects.filter(user=user).values_list("project_id", "role")
-        roles = {project: _ROLES[role] for project, role in rows}
-        setattr(user, "_benchlab_roles", roles)  # noqa: B010 -- not a field of the model
-    found: dict[int, Role] = getattr(user, "_benchlab_roles")  # noqa: B009
-    return found
+    known = projects.memberships(user)
+    return {project: _ROLES[role] for project, (role, _is_public) in known.items()}
 
 
 def default_for(user: User | AnonymousUser) -> int | None:

@@ -19,6 +19,7 @@ from runs.models import (
     Configuration,
     Edition,
     Measurement,
+    Membership,
     Metric,
     Observation,
     Project,
@@ -79,8 +80,8 @@ OF_INSTANCE: frozenset[type[Model]] = frozenset({Configuration, Metric, Workload
 def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     """Those rows that belong to no private project, or to one of the reader's projects.
 
-    Adds a condition to the query and no query of its own. Rows of models without a project are
-    returned as they are.
+    Adds a condition to the query; for members a query of its own, once. Rows of models without a
+    project are returned as they are.
     """
     if _sees_all(rows, to):
         return rows
@@ -89,12 +90,8 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
         return seen
     # The condition above decides; by this one an index leaves out what a list would skip.
     is_open = Q(**{OPEN[rows.model]: True})
-    if isinstance(to, Token):
-        return seen.filter(is_open | Q(**{path: to.project_id}))
-    if not to.is_authenticated:
-        return seen.filter(is_open)
-    own = Project.objects.filter(members=to).order_by()
-    return seen.filter(is_open | Q(**{f"{path}__in": own}))
+    own = [to.project_id] if isinstance(to, Token) else _own_private(to)
+    return seen.filter(is_open | Q(**{f"{path}__in": own}) if own else is_open)
 
 
 def newest(rows: QuerySet[M], *, to: Reader, number: int) -> QuerySet[M]:
@@ -164,29 +161,33 @@ def _private_but(own: Collection[int]) -> QuerySet[Project]:
     return Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
 
 
-def _own_private(to: Reader) -> list[int]:
-    """The keys of the reader's private projects, at most one more than MOST_OWN.
+def memberships(user: User) -> dict[int, tuple[str, bool]]:
+    """The role in each of a person's projects, and whether everybody may read that one.
 
     One query per request: the next request loads the person again.
     """
+    if not hasattr(user, "_benchlab_memberships"):
+        rows = Membership.objects.filter(user=user).order_by()
+        listed = rows.values_list("project_id", "role", "project__is_public")
+        found = {project: (role, is_public) for project, role, is_public in listed}
+        setattr(user, "_benchlab_memberships", found)  # noqa: B010 -- not a field of the model
+    known: dict[int, tuple[str, bool]] = getattr(user, "_benchlab_memberships")  # noqa: B009
+    return known
+
+
+def _own_private(to: Reader) -> list[int]:
+    """The keys of the reader's private projects."""
     if isinstance(to, Token):
         return [] if to.project.is_public else [to.project_id]
-    if not to.is_authenticated:
+    if not isinstance(to, User):
         return []
-    if not hasattr(to, "_benchlab_private"):
-        joined = Project.objects.filter(members=to, is_public=False).order_by()
-        keys = list(joined.values_list("pk", flat=True)[: MOST_OWN + 1])
-        setattr(to, "_benchlab_private", keys)  # noqa: B010 -- not a field of the model
-    found: list[int] = getattr(to, "_benchlab_private")  # noqa: B009
-    return found
+    return [project for project, (_role, is_public) in memberships(to).items() if not is_public]
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:
     """The private projects that the reader is not a member of."""
-    if isinstance(reader, Token):
-        return _private_but([reader.project_id])
-    private = _private_but(())
-    return private.exclude(members=reader) if reader.is_authenticated else private
+    own = [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
+    return _private_but(own)
 
 
 def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import scipy as sp
-from django.db.models import Exists, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
@@ -118,40 +117,31 @@ class Used:
         return (*self.executed, *self.published)
 
 
-def _named(found: QuerySet[Campaign]) -> QuerySet[Campaign, tuple[int, str, str, str, str]]:
-    """Keys, origins and slugs; and the edition that each belongs to, with its observation."""
+def _with_editions(
+    found: QuerySet[Campaign],
+) -> QuerySet[Campaign, tuple[int, str | None, str | None]]:
+    """Keys, and the edition that each belongs to with its observation; None where to none."""
     edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
     label, observation = (
         Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug")
     )
-    named = found.annotate(edition=Coalesce(label, Value("")), of=Coalesce(observation, Value("")))
-    return named.values_list("pk", "origin", "slug", "edition", "of")
+    return found.values_list("pk", label, observation)
 
 
 def used(theme: str, *, to: Reader = NOBODY) -> Used:
-    """All published campaigns of the line, and the newest MOST_EXECUTED executed here. One query.
+    """All published campaigns of the line, and the newest MOST_EXECUTED executed here. Two queries.
 
     A dozen say as much as all, and the work does not grow with the lab. What was executed here and
     published from here is the one that was executed: it has its runs.
     """
-
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
-    listed = visible(published, to=to).order_by()
+    listed = visible(published, to=to).order_by("-pk").values_list("pk", "slug")
     # One more than is used: it says that there are others.
-    ran = _executed(theme, to)[: MOST_EXECUTED + 1]
-    found = sorted(_named(listed).union(_named(ran), all=True), reverse=True)
-    newest = [pk for pk, origin, *_names in found if origin == Origin.EXECUTED]
-    own = {
-        published_campaign(observation, label, theme)
-        for _pk, origin, _slug, label, observation in found
-        if origin == Origin.EXECUTED and label
-    }
-    printed = [
-        pk
-        for pk, origin, slug, *_edition in found
-        if origin == Origin.PUBLISHED and slug not in own
-    ]
-    return Used(theme, tuple(newest[:MOST_EXECUTED]), tuple(printed), len(newest) > MOST_EXECUTED)
+    ran = list(_with_editions(_executed(theme, to))[: MOST_EXECUTED + 1])
+    newest = tuple(pk for pk, *_edition in ran[:MOST_EXECUTED])
+    own = {published_campaign(name, label, theme) for _pk, label, name in ran if label and name}
+    printed = tuple(pk for pk, slug in listed if slug not in own)
+    return Used(theme, newest, printed, len(ran) > MOST_EXECUTED)
 
 
 def counts(of: Used) -> list[int]:

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import QueryDict
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
+from django.utils.functional import SimpleLazyObject
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy, override
 
@@ -76,7 +77,9 @@ class Found:
         found = (
             next((each for each in self.metrics if each.name == chosen), None) if chosen else None
         )
-        return found or metrics.primary(self.campaign)
+        # They are read where the scenario names none, once.
+        every: Any = SimpleLazyObject(lambda: self.metrics)
+        return found or metrics.primary(self.campaign, among=every)
 
     @cached_property
     def measured(self) -> Measured:

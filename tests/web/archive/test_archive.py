@@ -336,9 +336,9 @@ def test_a_strange_address_of_the_line_is_no_error(client, whole_archive, query)
 def test_the_queries_of_the_line_do_not_grow_with_the_campaigns(
     client, whole_archive, finished_campaign, django_assert_max_num_queries
 ):
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         client.get("/versions/")
-    with django_assert_max_num_queries(27):
+    with django_assert_max_num_queries(28):
         client.get("/")
 
 

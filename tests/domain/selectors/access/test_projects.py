@@ -23,6 +23,8 @@ def test_a_reader_sees_what_is_public_or_of_own_projects_now():
     readers = (AnonymousUser(), member, somebody, superuser, *tokens)
 
     def seen(reader):
+        if isinstance(reader, User):
+            reader = User.objects.get(pk=reader.pk)  # as the next request loads them
         shown = projects.visible(Campaign.objects.order_by("-slug"), to=reader)
         return sorted(shown.values_list("slug", flat=True)[:2])
 
