@@ -52,6 +52,8 @@ def read(files: Files) -> tuple[tuple[SeriesReading, ...], tuple[Reason, ...]]:
             except UnreadableOutput as refused:
                 notes.append(Reason("monitor_not_read", f"{name}: {refused.message}"))
                 continue
+            if not found.columns:
+                notes.append(Reason("monitor_not_read", f"{name} has no whole sample."))
             for each in _series(found):
                 series.setdefault(each.name, each)
     return tuple(series.values()), tuple(notes)

@@ -7,6 +7,7 @@ pidstat -h has them. Source: sysstat's mpstat(1), pidstat(1), sar(1).
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from runs.tools import output
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading, without_idle_devices
 from runs.tools.metrics import interval_of
@@ -54,10 +55,7 @@ def read(
 
 def number(cells: Cells, name: str) -> float | None:
     """The number in a column, also with a decimal comma; None where there is none."""
-    try:
-        return float(cells[name].replace(",", "."))
-    except (KeyError, ValueError):
-        return None
+    return output.number(cells.get(name, "").replace(",", "."))
 
 
 def total(cells: Cells, names: Iterable[str]) -> float | None:

@@ -26,15 +26,19 @@ _CPU = {
 _DISK = {
     "disk_read": (
         *(("rkB/s", 1.0), ("rMB/s", 1024.0), ("rsec/s", 0.5)),
-        *(("kB_read/s", 1.0), ("MB_read/s", 1024.0), ("Blk_read/s", 0.5)),
+        *(("kB_read/s", 1.0), ("MB_read/s", 1024.0), ("Blk_read/s", 0.5), ("kr/s", 1.0)),
     ),
     "disk_write": (
         *(("wkB/s", 1.0), ("wMB/s", 1024.0), ("wsec/s", 0.5)),
-        *(("kB_wrtn/s", 1.0), ("MB_wrtn/s", 1024.0), ("Blk_wrtn/s", 0.5)),
+        *(("kB_wrtn/s", 1.0), ("MB_wrtn/s", 1024.0), ("Blk_wrtn/s", 0.5), ("kw/s", 1.0)),
     ),
-    "disk_util": (("util", 1.0),),
-    "disk_await": (("await", 1.0),),
+    "disk_transfer": (("kB/s", 1.0), ("MB/s", 1024.0)),
+    "disk_util": (("util", 1.0), ("b", 1.0)),
+    "disk_await": (("await", 1.0), ("ms/t", 1.0)),
 }
+_DEVICE = ("Device", "Device:", "device")
+# Of --human: the columns are in kB.
+_SIZES = {"k": 1.0, "M": 1024.0, "G": 1024.0**2}
 Row = dict[str, float]
 
 
@@ -74,24 +78,34 @@ def _of_json(text: str) -> Iterator[Row]:
 def _of_text(text: str) -> Iterator[Row]:
     """Each report begins with the line of the processors, or, with -d, of the devices."""
     found: Row = {}
-    header: Sequence[str] = ()
-    begins = ""
+    header: list[str] = []
+    begins, is_last = "", False
     for line in text.splitlines():
         cells = line.split()
+        is_last = (bool(cells) and cells[-1] in _DEVICE[:1]) or is_last  # with --human
+        if is_last and cells and cells[0] != "avg-cpu:" and header[:1] != ["avg-cpu:"]:
+            cells = [cells[-1], *cells[:-1]]
         if not cells or _is_time(line):
-            header = ()
-        elif cells[0] in ("avg-cpu:", "Device", "Device:"):
+            header = []
+        elif cells[0] in ("avg-cpu:", *_DEVICE):
             begins = begins or cells[0]
             if cells[0] == begins and found:
                 yield found
                 found = {}
             header = [each.strip("%") for each in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
-            found |= dict(_cpu(dict(zip(header[1:], cells, strict=True))))
+            found |= dict(_cpu(dict(zip(header[1:], map(_plain, cells), strict=True))))
         elif header and len(cells) == len(header):
-            found |= _disk(cells[0], dict(zip(header[1:], cells[1:], strict=True)))
+            found |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True)))
     if found:
         yield found
+
+
+def _plain(cell: str) -> str:
+    """A number with a decimal point, and no unit."""
+    cell = cell.replace(",", ".").removesuffix("%")
+    size = number(cell[:-1]) if cell[-1:] in _SIZES else None
+    return cell if size is None else str(size * _SIZES[cell[-1]])
 
 
 _BSD = {"us": "cpu_user", "ni": "cpu_user", "sy": "cpu_system", "in": "cpu_system"}

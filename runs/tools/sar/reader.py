@@ -1,9 +1,9 @@
-"""Reading `sadf -j FILE -- ...` of sysstat 11 to 12, and the text of `sar 1` of 9 to 12.
+"""Reading `sadf -j`, `-d` and `-p` of sysstat 11 to 12, and the text of `sar 1` of 9 to 12.
 
 Source: sysstat's sadf(1), sar(1) and json.c; samples of 12.6.1 in tests/samples/tools.jsonl.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from runs.tools.host_reading import (
     device_column,
     without_idle_devices,
 )
-from runs.tools.output import part, rows
+from runs.tools.output import number, part, rows
 
 NAME = "sar"
 Row = dict[str, float]
@@ -29,7 +29,7 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     """
     if not text.lstrip().startswith("{"):
         try:
-            return sysstat_tables.read(NAME, text, _of_table)
+            return sysstat_tables.read(NAME, _of_sadf(text), _of_table)
         except UnreadableOutput:
             raise _unreadable() from None
     wanted = {str(number) for number in cpus} or {"all", "-1"}
@@ -45,8 +45,9 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
 
 def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     """The same of a line that sar prints."""
-    if cells.get("CPU") == "all":
-        yield from _processor({name.strip("%"): value for name, value in cells.items()})
+    if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
+        plain = {name.strip("%"): value.replace(",", ".") for name, value in cells.items()}
+        yield from _processor(plain)
     for name, key in (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")):
         if (value := sysstat_tables.number(cells, key)) is not None:
             yield name, value / KIB_PER_MIB
@@ -57,6 +58,30 @@ def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
             value = sysstat_tables.number(cells, key)
             if kind in cells and value is not None:
                 yield device_column(name, cells[kind]), value * factor
+
+
+def _of_sadf(text: str) -> str:
+    """The lines of `sadf -d` and `sadf -p` as sar has them, each with its heading."""
+    found: list[str] = []
+    names: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("# hostname;"):
+            names = line.split(";")[3:]
+        elif names and line.count(";") > 3:
+            found += _row(line.split(";")[2], names, line.split(";")[3:])
+        elif line.count("\t") == 5:
+            _host, _interval, at, item, name, value = line.split("\t")
+            kind = next((kind for _n, kind, keys in _OF_DEVICES if name in dict(keys)), "CPU")
+            found += _row(at, [kind, name], [item, value])
+        else:
+            found.append(line)
+    return "\n".join(found)
+
+
+def _row(at: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """A heading, known as such by its first column, and a line."""
+    at = at.removesuffix(" UTC")
+    return [f"{at} % {' '.join(names)}", f"{at} 0 {' '.join(cells)}"]
 
 
 _OF_DEVICES = (
@@ -97,19 +122,17 @@ def _samples(
             at = datetime.fromisoformat(f"{stamp['date']}T{stamp['time']}").replace(tzinfo=UTC)
         except (KeyError, ValueError):
             continue
-        yield at.timestamp(), float(stamp.get("interval") or 1), dict(_values(sample, cpus))
+        yield at.timestamp(), number(stamp.get("interval")) or 1.0, dict(_values(sample, cpus))
 
 
 def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
     loads = rows(sample, "cpu-load")
     yield from _mean([dict(_processor(each)) for each in loads if str(each.get("cpu")) in cpus])
     memory = part(sample, "memory")
-    for name, key in (("memory_free", "memfree"), ("memory_cached", "cached")):
-        if key in memory:
-            yield name, float(memory[key]) / KIB_PER_MIB
-    queue = part(sample, "queue")
-    if "runq-sz" in queue:
-        yield "run_queue", float(queue["runq-sz"])
+    yield from _named(
+        memory, (("memory_free", "memfree"), ("memory_cached", "cached")), KIB_PER_MIB
+    )
+    yield from _named(part(sample, "queue"), (("run_queue", "runq-sz"),))
     for disk in rows(sample, "disk"):
         yield from _disk(disk)
     for card in rows(part(sample, "network"), "net-dev"):
@@ -126,9 +149,17 @@ def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         "cpu_idle": ("idle",),
     }
     for name, keys in parts.items():
-        told = [float(cpu[key]) for key in keys if key in cpu]
+        told = [value for key in keys if (value := number(cpu.get(key))) is not None]
         if told:
             yield name, round(sum(told), 2)
+
+
+def _named(
+    given: Mapping[str, Any], names: Iterable[tuple[str, str]], divisor: float = 1.0
+) -> Iterator[tuple[str, float]]:
+    for name, key in names:
+        if (value := number(given.get(key))) is not None:
+            yield name, value / divisor
 
 
 def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
@@ -140,21 +171,15 @@ def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
 def _disk(disk: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Up to sysstat 11.6 only sectors of 512 bytes are reported."""
     device = str(disk.get("disk-device", ""))
-    for name, key, sectors in (
-        ("disk_read", "rkB", "rd_sec"),
-        ("disk_write", "wkB", "wr_sec"),
-    ):
-        if key in disk:
-            yield device_column(name, device), float(disk[key])
-        elif sectors in disk:
-            yield device_column(name, device), float(disk[sectors]) / 2
+    sectors = "rkB" not in disk
+    keys = ("rd_sec", "wr_sec") if sectors else ("rkB", "wkB")
+    names = [device_column(name, device) for name in ("disk_read", "disk_write")]
+    yield from _named(disk, zip(names, keys, strict=True), 2.0 if sectors else 1.0)
     for name, key in (("disk_util", "util-percent"), ("disk_await", "await")):
-        if key in disk:
-            yield device_column(name, device), float(disk[key])
+        yield from _named(disk, [(device_column(name, device), key)])
 
 
 def _card(card: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     device = str(card.get("iface", ""))
     for name, key in (("network_receive", "rxkB"), ("network_send", "txkB")):
-        if key in card:
-            yield device_column(name, device), float(card[key])
+        yield from _named(card, [(device_column(name, device), key)])

@@ -1,4 +1,4 @@
-"""Reading `vmstat 1`, and `vm_stat 1` of macOS: columns by their names, which versions change.
+"""Reading `vmstat 1` of Linux, the BSDs, Solaris and AIX, and `vm_stat 1` of macOS, by columns.
 
 Source: procps' vmstat(8); samples of procps-ng 4.0 in tests/samples/tools.jsonl.
 """
@@ -33,24 +33,20 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
     """
     if page := _MACH.search(text):
         return _of_macos(text, int(page["bytes"]), interval_s)
-    lines = text.splitlines()
-    header = next((line.split() for line in lines if _is_header(line)), None)
-    if header is None:
+    # A last line without its newline may have been cut in the middle of a number.
+    lines = text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+    samples = list(_samples(lines))
+    if not samples and not any(map(_is_header, lines)):
         raise UnreadableOutput(
             "not_vmstat_output",
             "No line names the columns of vmstat.",
             "Look at what vmstat printed.",
         )
-    # A last line without its newline may have been cut in the middle of a number.
-    whole = lines if text.endswith("\n") else lines[:-1]
-    rows = list(_rows(whole, len(header)))[1:]
-    seconds = tuple(interval_s * (position + 1) for position in range(len(rows)))
-    columns = {
-        name: tuple(_value(row, header, name, keys) for row in rows)
-        for name, keys in _COLUMNS.items()
-        if keys[0] in header
-    }
-    return HostReading(NAME, seconds, columns if rows else {})
+    found = [_values(cells) for cells in samples[1:]]
+    seconds = tuple(interval_s * (position + 1) for position in range(len(found)))
+    names = dict.fromkeys(name for row in found for name in row)
+    columns = {name: tuple(row.get(name) for row in found) for name in names}
+    return HostReading(NAME, seconds, columns)
 
 
 def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
@@ -84,18 +80,29 @@ def _pages(text: str) -> float:
 
 
 def _is_header(line: str) -> bool:
-    return {"r", "b", "us", "sy", "id"} <= set(line.split())
+    return {"r", "us", "sy", "id"} <= set(line.split())
 
 
-def _rows(lines: Sequence[str], width: int) -> Iterator[list[float]]:
+def _samples(lines: Sequence[str]) -> Iterator[dict[str, float]]:
+    """The numbers of each line by the last heading; times may stand before and behind them."""
+    header: list[str] = []
+    begin = 0
     for line in lines:
-        words = line.split()
-        numbers = [float(word) for word in words if word.isdigit()]
-        # A time stamp at the end is two words, neither of which is a number.
-        if len(numbers) >= width - 1 and words[0].isdigit():
+        if _is_header(line):
+            begin = line.split().index("r")
+            header = line.split()[begin:]
+            continue
+        # Of columns with one name the processors' are the last: `sy` is of system calls, too.
+        row = dict(zip(header, line.split()[begin:], strict=False))
+        numbers = {name: float(cell) for name, cell in row.items() if cell.isdigit()}
+        if header and {"r", "us", "sy", "id"} <= numbers.keys():
             yield numbers
 
 
-def _value(row: Sequence[float], header: Sequence[str], name: str, keys: Sequence[str]) -> float:
-    value = sum(row[header.index(key)] for key in keys if key in header)
-    return round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
+def _values(cells: dict[str, float]) -> dict[str, float]:
+    found = {}
+    for name, keys in _COLUMNS.items():
+        if keys[0] in cells:
+            value = sum(cells[key] for key in keys if key in cells)
+            found[name] = round(value / KIB_PER_MIB, 3) if name.startswith("memory_") else value
+    return found

@@ -1,4 +1,5 @@
 """Files of monitors beside an output become series of the machine."""
+# ruff: noqa: E501 - samples are wide.
 
 import pytest
 
@@ -46,7 +47,8 @@ def test_vmstat_and_sar_come_too_and_no_log_is_taken_for_one_of_pgbench():
 
 
 def test_a_monitor_that_cannot_be_read_costs_no_figure():
-    found, reading = series_of(vmstat="nothing", iostat="{", sar="{}")
+    words = sample("sar", "json_cpu_mem_disk.txt").replace(b": 0.00", b": null").decode()
+    found, reading = series_of(vmstat="nothing", iostat="{", sar="{}", sadf=words)
 
     assert reading.status == "finished"
     assert len(reading.notes) == 3
@@ -151,6 +153,70 @@ FORMS = [
             " 1425445568      4712   10.00    5.00    0.00   15.00     1  postgres\n"
         ),
         {"process_cpu_postgres": (55.0, 60.0)},
+    ),
+    (
+        "vmstat",  # FreeBSD, with times before each line
+        (
+            "10:00:00 procs    memory    page     disks     faults       cpu\n"
+            "10:00:00 r b w    avm  fre  flt  re ad0 ad1   in    sy    cs us sy id\n"
+            "10:00:00 0 0 0   502M 1.2G    80   0   5   0   10   200   300  1  1 98\n"
+            "10:00:01 3 0 0   502M 1.2G  8000   0  10   0  100  2000  3000 40 10 50\n"
+        ),
+        {"cpu_user": (40.0,), "cpu_system": (10.0,), "run_queue": (3.0,)},
+    ),
+    (
+        "vmstat",  # OpenBSD
+        (
+            " r   s   avm     fre  flt sd0  int   sys   cs us sy id\n"
+            " 1 60   150M   500M   123   1   12   345   67  1  1 98\n"
+            " 2 60   150M   500M  1230   1   12   345   67 40 10 50\n"
+        ),
+        {"cpu_user": (40.0,)},
+    ),
+    (
+        "iostat",  # 12 with -x of FreeBSD
+        2
+        * "   extended device statistics\ndevice r/s w/s kr/s kw/s ms/t qlen %b\nnda0 1 2 8.0 16.0 3 0 15\n",
+        {"disk_read_nda0": (8.0,), "disk_util_nda0": (15.0,), "disk_await_nda0": (3.0,)},
+    ),
+    (
+        "iostat",  # 12 with --human, and -s
+        2
+        * f"{CPU}40.0% 0.0% 10.0% 5.0% 0.0% 45.0%\n\n tps kB_read/s kB/s Device\n3.00 1.5M 80.0k sda\n\n",
+        {"cpu_user": (40.0,), "disk_read_sda": (1536.0,), "disk_transfer_sda": (80.0,)},
+    ),
+    (
+        "iostat",  # a German locale
+        2 * f"{CPU}40,00 0,00 10,00 5,00 0,00 45,00\n\nDevice rkB/s %util\nsda 800,00 15,00\n\n",
+        {"cpu_user": (40.0,), "disk_read_sda": (800.0,)},
+    ),
+    (
+        "sar",  # a German locale
+        "10:00:00 CPU %user %system %idle\n10:00:01 all 40,00 10,00 50,00\n",
+        {"cpu_user": (40.0,), "cpu_idle": (50.0,)},
+    ),
+    (
+        "sadf.csv",  # -d
+        (
+            "# hostname;interval;timestamp;CPU;%user;%idle\ndb1;1;2024-03-01 10:00:01 UTC;-1;40.00;45.00\n"
+            "# hostname;interval;timestamp;ldavg-1;ldavg-5\ndb1;1;2024-03-01 10:00:01 UTC;7.00;8.00\n"
+            "# hostname;interval;timestamp;DEV;rkB/s\ndb1;1;2024-03-01 10:00:01 UTC;sda;9.00\n"
+        ),
+        {"cpu_user": (40.0,), "cpu_idle": (45.0,), "disk_read_sda": (9.0,)},
+    ),
+    (
+        "sadf",  # -p
+        "".join(
+            f"db1\t1\t2024-03-01 10:00:0{at} UTC\t{row}\n"
+            for at in (1, 2)
+            for row in (
+                "all\t%user\t40.00",
+                "-\tkbmemfree\t1024",
+                "-\tkbdirty\t7",
+                "sda\trkB/s\t9.00",
+            )
+        ),
+        {"cpu_user": (40.0, 40.0), "memory_free": (1.0, 1.0), "disk_read_sda": (9.0, 9.0)},
     ),
     (
         "sar.txt",

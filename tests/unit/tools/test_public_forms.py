@@ -139,6 +139,13 @@ REFUSED = [
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nFATAL: The event queue is full.\n",
         "event queue",
     ),
+    (
+        "pgbench",
+        "YCSB",
+        "[OVERALL], RunTime(ms), 9\n[OVERALL], Throughput(ops/sec), 98.9\n",
+        "YCSB",
+    ),
+    ("sysbench", "go test -bench", "BenchmarkX-8   \t 500\t  1234 ns/op\nPASS\n", "go test"),
     ("fio", "fio issue 672: --status-interval", f"{json.dumps(FIO)}\n" * 3, "--status-interval"),
     ("fio", "--status-interval, cut", f"{on_its_way(FIO, 9)}\n" * 2, "--status-interval"),
     ("fio", "fio --output-format=terse", "3;fio-3.33;a;0;0;0;0;0;0;0;0;0\n", "terse"),
