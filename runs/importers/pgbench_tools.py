@@ -34,7 +34,6 @@ _FIGURES = (
     (quantities.LATENCY_MAXIMUM, "max_latency"),
     (quantities.latency_percentile("90"), "percentile_90_latency"),
     (quantities.WAL_WRITTEN, "wal_written"),
-    (quantities.DATABASE_SIZE, "dbsize"),
 )
 _COUNTERS = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean")
 _LEVELS = {
@@ -220,6 +219,8 @@ def _values(
 ) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
         yield from metric.of(_number(row.get(column)) or None)
+    size = _number(row.get("dbsize"))
+    yield from quantities.DATABASE_SIZE.of(size / 10**6 if size else None)
     for each in further["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
             yield from Metric(name, name, "", "neutral").of(_number(each.get(name)))

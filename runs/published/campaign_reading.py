@@ -158,7 +158,8 @@ def _grid(text: str, width: int, slug: str) -> tuple[tuple[str, ...], ...]:
 def _rule(value: Any, slug: str) -> Rule:
     fields = Fields(value, "a derived metric", campaign=slug)
     over = {name: tuple(levels) for name, levels in fields.levels("over").items()}
-    form: Any = fields.text("as", choices=("factor", "percent", "inverse", "loss")) or "factor"
+    forms = ("factor", "percent", "inverse", "loss", "less")
+    form: Any = fields.text("as", choices=forms) or "factor"
     to, same_as = fields.levels("to"), _same_as_list(fields.raw("same_as"), slug)
     operands = {kind: fields.text(kind) for kind in ("ratio", "median", "sum")}
     fields.close()

@@ -187,7 +187,7 @@ class Rule:
     kind: Literal["ratio", "median", "sum", "same_as"]
     operand: str = ""
     to: Levels = field(default_factory=dict)
-    form: Literal["factor", "percent", "inverse", "loss"] = "factor"
+    form: Literal["factor", "percent", "inverse", "loss", "less"] = "factor"
     over: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     same_as: SameAs | None = None
 

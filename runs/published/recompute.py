@@ -14,7 +14,7 @@ from typing import Any, Literal
 from runs.published.document import Rule
 from runs.published.figures import Number
 
-Form = Literal["factor", "percent", "inverse", "loss"]
+Form = Literal["factor", "percent", "inverse", "loss", "less"]
 
 # Relative: the error of binary fractions at the borders of intervals.
 TOLERANCE = 1e-9
@@ -81,7 +81,8 @@ def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
 def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) -> Recomputed | None:
     """`value` compared with `base`; None if the base may be zero.
 
-    `form`: factor, percent (of the base), inverse (base / value), loss (percent of change).
+    `form`: factor, percent (of the base), inverse (base / value), loss (percent of change), less
+    (the same without its sign).
     `texts` are both as printed, for the formula.
     """
     if form == "inverse":
@@ -91,13 +92,14 @@ def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) ->
     quotients = [
         top / bottom for top in (value.low, value.high) for bottom in (base.low, base.high)
     ]
-    scale = {"factor": 1, "inverse": 1, "percent": 100, "loss": 100}[form]
-    shift = 1 if form == "loss" else 0
+    scale = {"factor": 1, "inverse": 1, "percent": 100, "loss": 100, "less": -100}[form]
+    shift = 1 if form in {"loss", "less"} else 0
+    least, most = sorted((each - shift) * scale for each in (min(quotients), max(quotients)))
     formula = f"{texts[0]} ÷ {texts[1]}" + (" − 1" if shift else "")
     return Recomputed(
         value=(value.value / base.value - shift) * scale,
-        low=(min(quotients) - shift) * scale,
-        high=(max(quotients) - shift) * scale,
+        low=least,
+        high=most,
         formula=formula,
     )
 

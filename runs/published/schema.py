@@ -141,7 +141,9 @@ def _check_derived(campaign: CampaignEntry, _known: Known) -> None:
     metrics = {figure.metric for figure in figures.figures(campaign)}
     factors = {name for figure in figures.figures(campaign) for name in figure.levels}
     for metric, rule in campaign.derived.items():
-        for name in filter(None, (metric, rule.operand)):
+        # A publication may print only what it derived, and its operand in a picture.
+        may_be_elsewhere = metrics == {metric} and rule.operand in registry.metrics()
+        for name in filter(None, (metric, "" if may_be_elsewhere else rule.operand)):
             if name not in metrics:
                 message = f"“derived” names the metric {name}, which the table does not have"
                 raise _fault(campaign, _with_known(message, metrics), words=(f"{metric}:", name))

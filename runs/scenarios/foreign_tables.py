@@ -35,6 +35,7 @@ from runs.scenarios.definition import (
     Factor,
     FurtherCluster,
     Parameter,
+    Place,
     Quick,
     Requirement,
     Scenario,
@@ -321,4 +322,9 @@ SCENARIO = Scenario(
         parameters={"scale": 1, "duration": 6, "warm_up": 2},
         levels={"operation": ("select",), "pattern": (1, 2, 3, 4), "clients": (1, 8)},
     ),
+    # Only the loss is printed: of a foreign table against a local one.
+    places={
+        slug: Place(levels={"pattern": (1,), "table_location": ("local", "foreign")})
+        for slug in ("wg1-2017-9-4-2", "wg1-2017-9-4-3")
+    },
 )  # fmt: skip

@@ -210,7 +210,9 @@ SCENARIO = Scenario(
             levels={"operation": ("update",), "shared_buffers": (AS_CONFIGURED,)}
         ),
         "wg1-2017-5-3": Place(
-            levels={"operation": ("update",), "shared_buffers": (AS_CONFIGURED,)},
+            levels={
+                "operation": ("update",), "shared_buffers": (AS_CONFIGURED,), "clients": (1,),
+            },
             metric=FSYNC_OPERATIONS.name,
         ),
     },

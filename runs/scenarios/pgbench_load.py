@@ -19,12 +19,14 @@ from runs.scenarios.definition import (
     ClusterOptions,
     Factor,
     Parameter,
+    Place,
     Quick,
     Scenario,
     Sizes,
 )
 from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.tools import quantities
 from runs.tools.pgbench import command, versions
 from runs.wording import gettext_noop as _
 
@@ -88,7 +90,9 @@ class PgbenchLoad:
             await pgbench.prewarm(bench)
 
     async def measure(self, bench: Bench) -> None:
-        """The scripts by their weights, as the campaign says."""
+        """The scripts by their weights, as the campaign says, on data whose size is noted."""
+        size = await bench.sql("read-size", "SELECT pg_database_size(current_database());")
+        bench.findings.measurements[quantities.DATABASE_SIZE.name] = float(size) / 10**6
         await pgbench.measure(bench, scripts_of(bench), options_of(bench))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
@@ -246,7 +250,7 @@ SCENARIO = Scenario(
             help=_("How full the pages of pgbench's tables are loaded."),
         ),
     ),
-    metrics=(*PGBENCH, FAILED_TRANSACTIONS),
+    metrics=(*PGBENCH, FAILED_TRANSACTIONS, quantities.DATABASE_SIZE),
     primary_metric=TPS.name,
     writes=True,
     procedure=PgbenchLoad(),
@@ -254,4 +258,13 @@ SCENARIO = Scenario(
     cluster=cluster,
     only_reads=only_reads,
     quick=Quick({"duration": 6}, {"scale": (1,), "clients": (1, 2)}),
+    places={
+        "wg1-2017-4-1": Place(
+            levels={"script": ("select-only",), "clients": (1,)},
+            quick=Quick(
+                {"duration": 6}, {"scale": (1, 10, 100)}, on_one_machine=frozenset({"scale"})
+            ),
+            metric=quantities.DATABASE_SIZE.name,
+        ),
+    },
 )  # fmt: skip

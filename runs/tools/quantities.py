@@ -127,7 +127,7 @@ CALL_TIME = _metric("time", _("Time of a call"), "ms", "lower")
 
 # pgbench-tools
 WAL_WRITTEN = _other("wal_written", "B", "neutral", "WAL written")
-DATABASE_SIZE = _other("database_size", "B", "neutral", "Size of the database")
+DATABASE_SIZE = _other("database_size", "MB", "neutral", _("Size of the database"))
 
 # Machines, of vmstat, iostat, sar and BenchLab's own monitors; devices are families
 CPU_USER = _other("cpu_user", "%", "neutral", _("CPU user"))

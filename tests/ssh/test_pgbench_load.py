@@ -58,6 +58,8 @@ def test_a_run_has_the_mode_rate_tries_and_seed_that_were_asked_for(direct, load
     assert "-F 90" in argv(director, "load")
     assert "-T 1 " in argv(director, "warm-up")
     assert 10 < found.measurements["tps"] < 90
+    # The tables at this scale factor take about 30 MB, the empty database 7.
+    assert 20 < found.measurements["database_size"] < 60
     assert found.measurements["failed_transactions"] == 0
 
 

@@ -21,7 +21,7 @@ from runs.selectors.campaigns.metrics import summary_of
 from runs.templatetags.formats import change, factor, spoken
 
 VERSION = "version"
-UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%"}
+UNITS = {"factor": "", "inverse": "", "percent": "%", "loss": "%", "less": "%"}
 # Figures that keep their proportions within this are said to, else by how much they do not.
 ALIKE = 1.25
 # A constant that differs by this much is said beside the figures.

@@ -3,7 +3,7 @@
 A quick form keeps levels that are printed: the first, the last, and as many between as fit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -38,10 +38,13 @@ def parameter(choice: Choice, wanted: Parameter) -> int:
     if choice.quick and wanted.name in choice.quick.parameters:
         value, reason = choice.quick.parameters[wanted.name], _("the quick form")
     elif wanted.name == SCALE and (most := _largest_scale(choice.servers)) and value > most:
-        value = most
-        reason = _("so that the data fit into a quarter of the server's memory and free space")
+        value, reason = most, _of_size()
     choice.reasons[wanted.name] = reason
     return value
+
+
+def _of_size() -> str:
+    return _("so that the data fit into a quarter of the server's memory and free space")
 
 
 def _largest_scale(servers: Sequence[Server]) -> int:
@@ -104,16 +107,14 @@ def _sized(
         there = [level for level in levels if int(level) <= ours]
         if there != levels:
             return [*there, *([] if ours in there else [ours])], _("the server has no more cores")
-    if factor.name == BUFFERS and (room := _memory(choice.servers)):
-        there = [each for each in levels if _bytes(each) <= SHARE_OF_BUFFERS * room]
-        if len(there) == 1 < len(levels):
-            there += _largest(factor, SHARE_OF_BUFFERS * room, there)
+    if limit := _limit(choice, factor):
+        fits, why = limit
+        there = [each for each in levels if fits(each)]
+        if factor.name == BUFFERS and len(there) == 1 < len(levels):
+            # The largest of the scenario's sizes, so that the question keeps two levels.
+            there += [each for each in _values(factor) if fits(each) and each not in there][-1:]
         if there and there != levels:
-            return there, _("the memory of the server, of which shared_buffers get at most 40 %")
-    if factor.name == SYNC_METHOD and any(map(_is_linux, choice.servers)):
-        there = [each for each in levels if each not in NOT_ON_LINUX]
-        if there and there != levels:
-            return there, _("Linux does not have that method")
+            return there, why
     theirs = _printed_cores(choice)
     if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
         scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
@@ -123,11 +124,21 @@ def _sized(
     return levels, reason
 
 
-def _largest(factor: AnyFactor, room: float, known: Sequence[Level]) -> list[Level]:
-    """The largest of the scenario's sizes that fits, so that the question keeps two levels."""
-    choices = factor.choices if isinstance(factor, ChoiceFactor) else ()
-    sizes = [each.value for each in choices if 0 < _bytes(each.value) <= room]
-    return [each for each in sizes[-1:] if each not in known]
+def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], str] | None:
+    """Which levels these machines can do at all, and why not others; None if nothing limits."""
+    if factor.name == SCALE and (most := _largest_scale(choice.servers)):
+        return lambda each: int(each) <= most, _of_size()
+    if factor.name == BUFFERS and (room := _memory(choice.servers)):
+        why = _("the memory of the server, of which shared_buffers get at most 40 %")
+        return lambda each: _bytes(each) <= SHARE_OF_BUFFERS * room, why
+    if factor.name == SYNC_METHOD and any(map(_is_linux, choice.servers)):
+        return lambda each: each not in NOT_ON_LINUX, _("Linux does not have that method")
+    return None
+
+
+def _values(factor: AnyFactor) -> list[Level]:
+    """The levels that a scenario offers by name."""
+    return [each.value for each in factor.choices] if isinstance(factor, ChoiceFactor) else []
 
 
 def _is_linux(server: Server) -> bool:
