@@ -65,29 +65,28 @@ def _with_prefix(value: float) -> str:
 
 
 def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:
-    return "".join(
-        piece if isinstance(piece, str) else _value(piece, trace, index)
-        for piece in _pieces(template)
-    )
+    begin, fields = _parsed(template)
+    parts = [begin]
+    for name, position, form, text in fields:
+        values = trace.get(name)
+        value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
+        if position is not None and isinstance(value, list | tuple):
+            value = value[position]
+        if name == "fullData.name":
+            value = html.escape(str(trace.get("name", "")))
+        parts += [number(value, form), text]
+    return "".join(parts)
 
 
 @lru_cache(maxsize=256)
-def _pieces(template: str) -> tuple[str | re.Match[str], ...]:
-    """The texts of a template and the fields between them: each of its points fills them."""
-    pieces: list[str | re.Match[str]] = []
-    end = 0
-    for found in _FIELD.finditer(template):
-        pieces += [template[end : found.start()], found]
-        end = found.end()
-    return (*pieces, template[end:])
+def _parsed(template: str) -> tuple[str, tuple[tuple[str, int | None, str, str], ...]]:
+    """How a template begins; then (name, position, format, text behind it) of each field.
 
-
-def _value(field: re.Match[str], trace: Mapping[str, Any], index: int) -> str:
-    name, position, form = field.groups()
-    if name == "fullData.name":
-        return html.escape(str(trace.get("name", "")))
-    values = trace.get(name)
-    value = values[index] if isinstance(values, list | tuple) and len(values) > index else None
-    if position and isinstance(value, list | tuple):
-        value = value[int(position)]
-    return number(value, form or "")
+    Each point of a trace fills it: it is read once.
+    """
+    begin, *rest = _FIELD.split(template)
+    fields = zip(*(rest[each::4] for each in range(4)), strict=True)
+    return begin, tuple(
+        (name, int(position) if position else None, form or "", text)
+        for name, position, form, text in fields
+    )

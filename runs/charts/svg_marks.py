@@ -151,14 +151,14 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     style = trace.get("marker", {})
     symbol, colours = style.get("symbol", "circle"), style.get("color")
     size = style["size"] * OF_DIAMETER if style.get("size") else SIZE
-    marks, labels = [], []
+    marks, labels, has_labels = [], [], "text" in mode or "texttemplate" in trace
     for index, place in enumerate(places):
         if place:
             own = colours[index] if isinstance(colours, list | tuple) else colour
             shape = symbol if isinstance(symbol, str) else symbol[index]
             drawn = marker(shape, *place, own, plane.look.ground, size, of=colour)
             marks.append(_told(trace, index, drawn, plane))
-            if text := point_words.label(trace, index):
+            if has_labels and (text := point_words.label(trace, index)):
                 is_right = trace.get("textposition") == "middle right"
                 shift = (8, 4, "start") if is_right else (0, -8, "middle")
                 labels.append(_label(place[0] + shift[0], place[1] + shift[1], text, shift[2]))
@@ -299,14 +299,16 @@ def _whiskers(
         minus, plus = _errors(trace, letter)
         if not any(minus) and not any(plus):
             continue
+        # As Plotly has it, one without a width has no bars at its ends.
+        cap = 3 if trace[f"error_{letter}"].get("width", 3) else 0
         for place, value, less, more in zip(places, trace[letter], minus, plus, strict=False):
             if place is None or not (less or more):
                 continue
             ends = (scale.place(value - less), scale.place(value + more))
             if letter == "y":
-                path.append(_vertical(plane.box, place[0], ends))
+                path.append(_vertical(plane.box, place[0], ends, cap))
             else:
-                path.append(_horizontal(plane.box, place[1], ends))
+                path.append(_horizontal(plane.box, place[1], ends, cap))
     return [_stroke("".join(path), colour)] if any(path) else []
 
 
@@ -321,18 +323,20 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     return minus, plus
 
 
-def _vertical(box: Box, x: float, ends: tuple[float | None, float | None]) -> str:
+def _vertical(box: Box, x: float, ends: tuple[float | None, float | None], cap: float = 3) -> str:
     if ends[0] is None or ends[1] is None:
         return ""
     low, high = box.y(ends[0]), box.y(ends[1])
-    return f"M{x:.1f} {low:.1f}V{high:.1f}m-3 0h6M{x - 3:.1f} {low:.1f}h6"
+    line = f"M{x:.1f} {low:.1f}V{high:.1f}"
+    return f"{line}m-{cap} 0h{2 * cap}M{x - cap:.1f} {low:.1f}h{2 * cap}" if cap else line
 
 
-def _horizontal(box: Box, y: float, ends: tuple[float | None, float | None]) -> str:
+def _horizontal(box: Box, y: float, ends: tuple[float | None, float | None], cap: float) -> str:
     if ends[0] is None or ends[1] is None:
         return ""
     low, high = box.x(ends[0]), box.x(ends[1])
-    return f"M{low:.1f} {y:.1f}H{high:.1f}m0 -3v6M{low:.1f} {y - 3:.1f}v6"
+    line = f"M{low:.1f} {y:.1f}H{high:.1f}"
+    return f"{line}m0 -{cap}v{2 * cap}M{low:.1f} {y - cap:.1f}v{2 * cap}" if cap else line
 
 
 def rectangle(left: float, top: float, width: float, height: float, fill: str) -> str:

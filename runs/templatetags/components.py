@@ -112,6 +112,8 @@ def explored(figure: Figure) -> SafeString:
 def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, str | int | None):
+        return value
     if isinstance(value, dict):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
