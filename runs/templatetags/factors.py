@@ -8,7 +8,7 @@ from django import template
 from django.utils.translation import gettext
 
 from runs.scenarios import common_factors, registry
-from runs.selectors.campaigns.factor_names import own_titles
+from runs.selectors.campaigns.factor_names import choice_title, own_titles, says_itself
 from runs.templatetags.formats import as_read
 
 register = template.Library()
@@ -16,9 +16,16 @@ register = template.Library()
 
 @register.filter
 def level(value: Any, name: str) -> str:
-    """A factor and its level: "Clients 8", "Scale factor 10"."""
+    """A factor and its level: "Clients 8", "Scale factor 10", "one table"."""
     title = own_titles().get(name) or gettext(_titles().get(name, name))
-    return f"{title} {as_read(value)}"
+    told = choice_title(name, value) if isinstance(value, str) else ""
+    return told if says_itself(name, value) else f"{title} {told or as_read(value)}"
+
+
+@register.filter
+def choice(value: Any, name: str) -> str:
+    """A level that a scenario has a title for, as `level`; empty for all others."""
+    return level(value, name) if isinstance(value, str) and choice_title(name, value) else ""
 
 
 @cache

@@ -1,7 +1,9 @@
 """The readers' names of a campaign's factors, levels and parameters."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -9,11 +11,14 @@ from django.utils.translation import gettext as _
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import registry
 from runs.scenarios.definition import Parameter
+from runs.scenarios.operating_systems import AS_CONFIGURED
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, current, fitness
 from runs.templatetags.formats import as_read, quantity, term
 
 # The levels that say which PostgreSQL was measured; all others are conditions.
 SUBJECT = ("version", "build", "bindir")
+# The levels of these are words of pgbench's options, which have no other name.
+OF_TOOLS = frozenset({"script", "query_mode"})
 # Names of servers and configurations by (factor, level): their levels are slugs.
 Names = Mapping[tuple[str, Any], str]
 
@@ -46,12 +51,15 @@ class Words:
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
-        return self.names.get((name, level), level) if isinstance(level, str) else as_read(level)
+        if not isinstance(level, str):
+            return as_read(level)
+        return self.names.get((name, level)) or choice_title(name, level) or level
 
     def named(self, name: str, level: Any) -> str:
-        """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14"."""
+        """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14", "one table"."""
         title = "PostgreSQL" if name == "version" else self.title(name)
-        return f"{title} {self.level(name, level)}"
+        told = str(self.level(name, level))
+        return told if says_itself(name, level) else f"{title} {told}"
 
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
@@ -66,6 +74,33 @@ def constant(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The factors that have one level in all of these rows."""
     shared = [{(name, repr(level)) for name, level in levels.items()} for levels in rows]
     return frozenset(name for name, _level in set.intersection(*shared)) if shared else frozenset()
+
+
+@cache
+def _choices() -> Mapping[tuple[str, str], str]:
+    """The English titles of the named levels of all scenarios, where one name has one title."""
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for scenario in registry.every():
+        for factor in scenario.factors:
+            for choice in getattr(factor, "choices", ()) if factor.name not in OF_TOOLS else ():
+                found[factor.name, choice.value].add(choice.title)
+    return {key: title for key, (title, *more) in found.items() if not more and title != key[1]}
+
+
+def choice_title(name: str, level: str) -> str:
+    """What a scenario calls a level, in the reader's language; empty where it has no other name."""
+    title = _choices().get((name, level))
+    return _(title) if title else ""
+
+
+def choice_titles() -> dict[tuple[str, str], str]:
+    """The same of all levels."""
+    return {key: _(title) for key, title in _choices().items()}
+
+
+def says_itself(name: str, level: Any) -> bool:
+    """Whether a level needs no title before it: "one table", but not "as configured"."""
+    return level != AS_CONFIGURED and " " in _choices().get((name, level), "")
 
 
 def words(campaign: Campaign) -> Words:
@@ -170,4 +205,4 @@ def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
 def _parameter(known: Parameter, value: Any) -> tuple[str, Any, str]:
     if value == 0 and known.zero:
         return _(known.title), _(known.zero), ""
-    return _(known.title), value, known.unit
+    return _(known.title), value, _(known.unit) if known.unit else ""

@@ -28,7 +28,11 @@ def wording(slugs: Collection[str]) -> Factors:
     every = [factor for scenario in registry.every() for factor in scenario.factors]
     ours = {each.name: _(each.title) for each in (*common_factors.EVERY, *every)}
     titles = {**designs.own_titles(), **ours, **found.titles}
-    return replace(found, titles=titles, levels={**designs.names_of_levels(slugs), **found.levels})
+    return replace(
+        found,
+        titles=titles,
+        levels={**designs.choice_titles(), **designs.names_of_levels(slugs), **found.levels},
+    )
 
 
 LONGEST_TITLE = 40

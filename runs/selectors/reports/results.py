@@ -88,7 +88,8 @@ def _metrics(campaign: Campaign) -> list[Metric]:
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
     title = designs.factor_title(campaign, grid.factor)
-    heads = tuple(f"{title} {level}".strip() for level in grid.columns)
+    named = (designs.choice_title(grid.factor or "", str(each)) or each for each in grid.columns)
+    heads = tuple(f"{title} {each}".strip() for each in named)
     rows = tuple(
         (f"PostgreSQL {row.label}".strip(), *(_cell(cell) for cell in row.cells))
         for row in grid.rows

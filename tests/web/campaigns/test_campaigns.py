@@ -665,7 +665,7 @@ def test_what_a_pgbench_campaign_does_not_vary_stands_in_its_conditions_only(cli
     for title, value in (
         ("Scale factor", "1"),
         ("Script", "select-only"),
-        ("Connections", "kept"),
+        ("Connections", "kept for the whole run"),
         ("Rate", "as fast as it goes"),
         ("Tries per transaction", "one"),
     ):
