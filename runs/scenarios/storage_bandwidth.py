@@ -178,7 +178,7 @@ SCENARIO = Scenario(
             default=tuple(WAYS),
         ),
         ChoiceFactor(
-            "fsync_interval", _("Flush after"),
+            "fsync_interval", _("fsync after"),
             choices=(
                 Choice(DIRECT, _("direct I/O, without a flush")),
                 Choice("8kB", "8 kB"),

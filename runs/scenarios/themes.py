@@ -96,6 +96,6 @@ THEMES = (
     Theme(
         "storage-bandwidth",
         _("Storage bandwidth"),
-        _("What a storage device writes on its own, by the interval between flushes."),
+        _("What a storage device writes on its own, by the interval between two fsyncs."),
     ),
 )
