@@ -30,6 +30,7 @@ from runs.selectors.compare.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
 from runs.services.campaigns import repeats, wide
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
+from runs.services.campaigns.wide import Verdicts
 
 
 class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
@@ -121,7 +122,7 @@ class CampaignDetailSerializer(CampaignSerializer):
         Null while control makes those of a campaign of more than 10,000 runs.
         """
         if wide.is_wide(row.run_counts) and (latest := wide.latest(row.campaign.pk)):
-            return latest.value[1] if latest.is_current else None
+            return list(Verdicts(*latest.value).sentences) if latest.is_current else None
         return sentences.of_campaign(row.campaign)
 
     def get_configurations(self, row: CampaignRow) -> list[str]:

@@ -1,7 +1,8 @@
 """Verdicts of wide campaigns take seconds: control makes them, and pages show what is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from django.utils.translation import get_language
 
@@ -12,6 +13,20 @@ from runs.services.runs import transitions
 
 # A campaign of more runs is wide: the verdicts of fewer take less than a second.
 MOST_RUNS = 10_000
+
+
+class Verdicts(NamedTuple):
+    """What the page of a campaign says of verdicts, as it is kept.
+
+    Findings and the table of ratios are HTML; `more_rounds` may decide what is open.
+    """
+
+    findings: str = ""
+    sentences: Sequence[str] = ()
+    more_rounds: int | None = None
+    has_history: bool = False
+    table: str = ""
+
 
 # Those that have changed, until what is kept of them is of what they are now.
 _changed: set[int] = set()

@@ -31,6 +31,7 @@ from runs.selectors.operations.checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import builds
 from runs.services.campaigns import wide
+from runs.services.campaigns.wide import Verdicts
 from runs.templatetags.access import may_here
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, verdicts
@@ -190,9 +191,11 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide:
     latest = wide.latest(campaign.pk, query(table)) if is_wide else None
     if latest is None:
         asked = wide.key(campaign.pk, query(table))
-        answer = caching.answer(asked, versions.results, lambda: verdicts.judged(found, table)[0])
+        answer = Verdicts(
+            *caching.answer(asked, versions.results, lambda: verdicts.judged(found, table)[0])
+        )
     else:
-        answer = latest.value or verdicts.NOT_JUDGED
+        answer = Verdicts(*latest.value or ())
     findings, sentences, more, has_history, results = answer
 
     def progress() -> tuple[str, bool, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.conf import settings
 from django.core.paginator import Paginator
@@ -27,6 +27,7 @@ from runs.selectors.compare.ratio_pairs import STEPS
 from runs.selectors.compare.ratios import Tables
 from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.services.campaigns import wide
+from runs.services.campaigns.wide import Verdicts
 from runs.templatetags.components import without_indents
 from runs.web.campaigns import ratios
 from runs.web.campaigns.heat import MOST_CONDITIONS, HeatTable, heat_table
@@ -47,11 +48,6 @@ TITLES = {VERSION: gettext_lazy("Version"), STEPS: gettext_lazy("Version to vers
 MOST_OFFERED = 20
 # The pages of the table that control makes at once: the verdicts of all are made for one.
 PAGES_AT_ONCE = 20
-
-# What the table of verdicts says: findings, their sentences, rounds to offer, whether there is a
-# history, and the table.
-Verdicts: TypeAlias = tuple[str, list[str], int | None, bool, str]
-NOT_JUDGED: Verdicts = ("", [], None, False, "")
 
 
 class Found:
@@ -132,8 +128,10 @@ def written(part: str, context: dict[str, Any]) -> SafeString:
 def judged(found: Found, *tables: QueryDict) -> list[Verdicts]:
     """For each of these pages of the table."""
     conclusion = _conclusion(found)
-    results = (_results_of(found, each) for each in tables)
-    return [(*conclusion, written("campaigns/_kept.html#results", each)) for each in results]
+    written_tables = (
+        written("campaigns/_kept.html#results", _results_of(found, each)) for each in tables
+    )
+    return [Verdicts(*conclusion, each) for each in written_tables]
 
 
 def judge(campaign_id: int, asked: str) -> None:
