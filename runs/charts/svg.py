@@ -201,6 +201,8 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
         end = at + half
         turned = f' transform="rotate(-30 {at:.1f} {box.bottom + 16:.1f})"' if is_turned else ""
         anchor = "end" if is_turned else "middle"
+        # The words of a tick at the edge stay within the picture.
+        at = at if is_turned else min(max(at, half), look.width - half)
         for row, words in enumerate(_clipped(text, 22 if is_turned else 60).split("<br>")):
             parts.append(
                 f'<text x="{at:.1f}" y="{box.bottom + 18 + 14 * row:.1f}" '

@@ -479,7 +479,7 @@ def test_a_name_is_completed_checked_and_stored(page, live_server, known):
     page.keyboard.type("shared_buffers = 1GB")
     expect(page.locator("#check")).to_contain_text("These versions start with these settings.")
     page.get_by_label("Name", exact=True).fill("By hand")
-    page.get_by_role("button", name="Store").click()
+    page.get_by_role("button", name="Save").click()
     expect(page).to_have_url(re.compile("/configurations/by-hand/$"))
     assert Configuration.objects.get().settings == {"shared_buffers": "1GB"}
     assert not page.complaints

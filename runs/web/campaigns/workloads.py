@@ -73,6 +73,9 @@ class WorkloadForm(forms.Form):
     def __init__(self, *args: Any, user: User | None = None, **kwargs: Any) -> None:
         """`user` chooses the project of a new one; it stays that of one that is there."""
         super().__init__(*args, **kwargs)
+        ready = [each for each, _name in self.fields["server"].choices if each]  # type: ignore[attr-defined]
+        if len(ready) == 1:
+            self.fields["server"].initial = ready[0]
         if user is None:
             del self.fields["project"]
         else:
