@@ -47,6 +47,16 @@ class PartSerializer(Shape):
     moved = serializers.BooleanField()
 
 
+class SleptSerializer(Shape):
+    """Seconds per transaction that sessions slept for a wait event, on both sides."""
+
+    type = serializers.CharField()
+    event = serializers.CharField()
+    a = serializers.FloatField()
+    b = serializers.FloatField()
+    difference = EstimateSerializer()
+
+
 class RatioSerializer(Shape):
     """A ratio, or a share of the difference, with a 95 % interval."""
 
@@ -132,6 +142,7 @@ class WhySerializer(Shape):
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
     instructions = InstructionsSerializer(default=None)
+    waits = SleptSerializer(many=True)
     beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
@@ -225,7 +236,8 @@ class WhyDoor(QueryDoor):
     def post(self, request: Request) -> Response:
         """Queue the ablation: A, B, B again, B with each suspect put back, and with all.
 
-        With `count=instructions` a run of A and of B, after which callgrind counts.
+        With `count=instructions` a run of A and of B, whose waits are sampled and after which
+        callgrind counts.
         """
         found = self._found(request)
         counts = request.query_params.get("count") == "instructions"

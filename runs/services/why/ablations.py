@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
+from runs.execution.evidence import WAITS_SINCE
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.models import Ablation, Campaign, Cell, Project, Run
 from runs.selectors.access import permissions
@@ -90,15 +91,19 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
 
 @transaction.atomic
 def count_instructions(*, found: Explanation, by: User | None = None) -> Ablation:
-    """Queue one run of A and of B after which callgrind counts. Errors as of `start`."""
-    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
-    plan_of = {
-        key: (run, replace(plan, treatment=replace(plan.treatment, instructions=True)))
-        for key, (run, plan) in plan_of.items()
-    }
+    """Queue one run of A and of B after which callgrind counts. Errors as of `start`.
+
+    The runs are of their own, and so the waits of their sessions are sampled too.
+    """
+    plan_of = {}
+    for cell in (found.a, found.b):
+        run, plan = _plan(cell)
+        has_waits = plan.version_num >= WAITS_SINCE
+        treatment = replace(plan.treatment, instructions=True, waits=has_waits)
+        plan_of[cell.pk] = run, replace(plan, treatment=treatment)
     arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {})]
     campaign = _campaign(found, arms, by, rounds=1)
-    campaign.treatment = {**campaign.treatment, "instructions": True}
+    campaign.treatment = {**campaign.treatment, "instructions": True, "waits": True}
     campaign.wanted_half_width = campaign.most_repeats = None
     campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
     _queue(campaign, arms, plan_of)

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.analysis.why import parts, suspects
+from runs.analysis.why import parts, suspects, waits
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.proof import ALL, LOOKS, Proof
 from runs.analysis.why.suspects import Side, Suspect
+from runs.analysis.why.waits import Slept
 from runs.models import Ablation, Cell, Run
 from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
@@ -41,7 +42,7 @@ class Explanation:
     without evidence, `answers` before an ablation. `suspects` are those of the ablation as they
     were when it was queued, followed by what was left out. `length` is that of the ablation that
     could be queued; None if nothing can be tried. `counting` is the campaign that counted
-    `instructions`, if one was queued from here.
+    `instructions` and sampled `waits`, if one was queued from here.
     """
 
     a: Cell
@@ -56,6 +57,7 @@ class Explanation:
     length: Length | None
     counting: Ablation | None = None
     instructions: Instructions | None = None
+    waits: Sequence[Slept] = ()
 
     @property
     def proof(self) -> Proof | None:
@@ -83,7 +85,7 @@ class Explanation:
 def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     """Why cell `b` differs from cell `a`, by their keys. Raises Cell.DoesNotExist.
 
-    At most twelve queries, and a file for each of the newest runs.
+    At most thirteen queries, and a file for each of the newest runs.
     """
     cells = _cells(a, b, reader)
     obstacle = _obstacle(cells[a], cells[b])
@@ -103,6 +105,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     if ablation is not None:
         listed = _as_queued(ablation, listed)
     candidates = [each for each in listed if each.is_candidate]
+    arms = _arms(a, b, counting)
     return Explanation(
         a=cells[a],
         b=cells[b],
@@ -115,7 +118,8 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         answers=ablations.answers(ablation) if ablation else None,
         length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
         counting=counting,
-        instructions=_instructions(a, b, counting),
+        instructions=sides.instructions(*arms),
+        waits=_waits(difference, arms),
     )
 
 
@@ -128,12 +132,20 @@ def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     return [each for each in found if each.proof is not None]
 
 
-def _instructions(a: int, b: int, counting: Ablation | None) -> Instructions | None:
+def _arms(a: int, b: int, counting: Ablation | None) -> tuple[set[int], set[int]]:
+    """The cells of both sides, with those of the campaign that counted from here."""
     arms = {"A": {a}, "B": {b}}
     if counting is not None:
         for key, arm in counting.campaign.cells.values_list("pk", f"levels__{ablations.ARM}"):
             arms[str(arm)].add(key)
-    return sides.instructions(arms["A"], arms["B"])
+    return arms["A"], arms["B"]
+
+
+def _waits(difference: Difference | None, arms: tuple[set[int], set[int]]) -> Sequence[Slept]:
+    found = sides.waits(*arms) if difference else None
+    if difference is None or found is None:
+        return ()
+    return waits.split(*found, (difference.a.seconds, difference.b.seconds))
 
 
 def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:

@@ -11,8 +11,10 @@ from django.db.models import Q
 from benchlab.bucket import StoreError
 from runs import foreign_json
 from runs.analysis.why import account
+from runs.analysis.why import waits as waits_of
 from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
+from runs.analysis.why.waits import Sampled
 from runs.execution import instructions as instructions_of
 from runs.execution.accounting import FILE
 from runs.execution.nodes import DATABASE_NODE
@@ -28,6 +30,7 @@ MOST_FUNCTIONS = 15
 MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 # Units of metrics that are the time of what is measured, which then is one transaction.
 SECONDS = {"s": 1.0, "ms": 1e-3}
+WAITS_FILE = "evidence-waits.json"
 MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -56,13 +59,10 @@ class Instructions:
 
 def instructions(a: Collection[int], b: Collection[int]) -> Instructions | None:
     """What callgrind counted in the newest runs of these cells. A query and two files."""
-    kept = Artifact.objects.filter(run__cell__in=[*a, *b], name=instructions_of.FILE)
-    newest: dict[bool, Artifact] = {}
-    for each in kept.select_related("run").order_by("pk"):
-        newest[each.run.cell_id in a] = each
-    if len(newest) < 2:
+    documents = _newest(a, b, instructions_of.FILE)
+    if documents is None:
         return None
-    of_a, of_b = (_counted(newest[is_a]) for is_a in (True, False))
+    of_a, of_b = map(_counted, documents)
     if not (of_a.get("") and of_b.get("")):
         return None
     names = (of_a.keys() | of_b.keys()) - {""}
@@ -71,9 +71,32 @@ def instructions(a: Collection[int], b: Collection[int]) -> Instructions | None:
     return Instructions(of_a[""], of_b[""], {name: found[name] for name in most[:MOST_FUNCTIONS]})
 
 
-def _counted(artifact: Artifact) -> dict[str, int]:
+def waits(a: Collection[int], b: Collection[int]) -> tuple[Sampled, Sampled] | None:
+    """What sessions of the newest runs of these cells waited for. A query and two files."""
+    documents = _newest(a, b, WAITS_FILE)
+    if documents is None:
+        return None
     try:
-        return {str(name): int(number) for name, number in _document(artifact)["rows"]}
+        of_a, of_b = (waits_of.sampled(each["rows"]) for each in documents)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return of_a, of_b
+
+
+def _newest(
+    a: Collection[int], b: Collection[int], name: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The newest file of that name on both sides; None where one has none."""
+    kept = Artifact.objects.filter(run__cell__in=[*a, *b], name=name)
+    newest: dict[bool, Artifact] = {}
+    for each in kept.select_related("run").order_by("pk"):
+        newest[each.run.cell_id in a] = each
+    return (_document(newest[True]), _document(newest[False])) if len(newest) == 2 else None
+
+
+def _counted(document: Mapping[str, Any]) -> dict[str, int]:
+    try:
+        return {str(name): int(number) for name, number in document["rows"]}
     except (KeyError, TypeError, ValueError):
         return {}
 

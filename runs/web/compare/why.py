@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.suspects import Suspect
+from runs.analysis.why.waits import NO_EVENT, Slept
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
@@ -89,6 +90,7 @@ def context(found: Explanation) -> dict[str, Any]:
         "sentence": words.sentence(found),
         "figure": _figure(found) if found.difference else None,
         "parts": _parts(found.difference) if found.difference else [],
+        "waits": [_slept(each) for each in found.waits],
         "limits": [words.LIMITS[code] for code in _limits(found)],
         "tried": [row for row in rows if row.suspect.is_candidate],
         "left_out": [row for row in rows if not row.suspect.is_candidate],
@@ -157,6 +159,18 @@ def _parts(difference: Difference) -> list[PartRow]:
         if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
     ]
     return rows
+
+
+def _slept(each: Slept) -> PartRow:
+    bounds = (each.difference.low or 0.0, each.difference.high or 0.0)
+    return PartRow(
+        title=f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
+        a=words.amount(each.a),
+        b=words.amount(each.b),
+        difference=_signed(each.difference.value),
+        interval=" … ".join(map(_signed, bounds)),
+        moved=each.difference.is_apart,
+    )
 
 
 def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> PartRow:

@@ -343,3 +343,43 @@ def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
     assert arms[DECOY].plan["settings"][DECOY] == "4"
     for page in ("", "report/?format=html"):
         assert member.get(f"/campaigns/{made.campaign.slug}/{page}").status_code == 200, page
+
+
+def keep_waits(run, rows):
+    columns = ("type", "event", "asleep", "runnable")
+    document = {"columns": columns, "rows": [list(map(str, row)) for row in rows]}
+    name = "evidence-waits.json"
+    artifacts.store(run=run, data=ArtifactData(name, json.dumps(document).encode()))
+
+
+def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, address):
+    api = address.replace("/compare/", "/api/v1/compare/")
+    assert member.get(api).json()["waits"] == []
+    assert member.post(address, {"count": "instructions"}).status_code == 302
+    made = Ablation.objects.get()
+    runs = {run.cell.levels["arm"]: run for run in made.campaign.runs.select_related("cell")}
+    treatments = [run.plan["treatment"] for run in runs.values()]
+    assert [(each["instructions"], each["waits"]) for each in treatments] == [(True, True)] * 2
+    # Of 100 samples those that sleep count, and what the client takes is its own.
+    keep_waits(runs[A], [("Lock", "tuple", 50, 20), ("Client", "ClientRead", 30, 0)])
+    keep_waits(runs[B], [("Lock", "tuple", 10, 80), ("none", "none", 10, 0)])
+    [lock, none] = member.get(api).json()["waits"]
+    assert (lock["type"], lock["event"]) == ("Lock", "tuple")
+    # Half of 100 ms, and a tenth of 50 ms.
+    assert lock["a"] == pytest.approx(0.05, rel=0.01)
+    assert lock["b"] == pytest.approx(0.005, rel=0.01)
+    assert lock["difference"]["high"] < 0
+    assert none["event"] == "none"
+    text = member.get(address).content.decode()
+    assert "Lock: tuple" in text
+    assert "no event" in text
+    assert "ClientRead" not in text
+
+
+@pytest.mark.parametrize("rows", [[["Lock"]], [["Lock", "tuple", "x", "1"]], None])
+def test_waits_in_another_form_are_none(member, measured, address, rows):
+    for cell in measured.cells.all():
+        run = cell.runs.first()
+        data = json.dumps({"rows": rows}).encode()
+        artifacts.store(run=run, data=ArtifactData("evidence-waits.json", data))
+    assert member.get(address.replace("/compare/", "/api/v1/compare/")).json()["waits"] == []

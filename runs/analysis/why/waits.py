@@ -1,0 +1,67 @@
+"""What blocked sessions sleep for: the time that is blocked, split by wait events.
+
+Only samples of sleeping sessions count: one that was woken keeps its event until it runs again, and
+then waits for a processor.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from runs.analysis.why.parts import Estimate
+
+# What the server waits for of its client is the client's time, or the wire.
+OF_CLIENT = "Client"
+NO_EVENT = "none"
+MOST_EVENTS = 8
+# Of a normal distribution, for 95 %.
+QUANTILE = 1.96
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Samples of all sessions of a run by (type, event): asleep, and `total` of any state."""
+
+    asleep: dict[tuple[str, str], int]
+    total: int
+
+
+@dataclass(frozen=True)
+class Slept:
+    """Seconds per transaction that sessions slept for an event, on both sides; `b` less `a`.
+
+    `type` and `event` are PostgreSQL's; `none` where it names none.
+    """
+
+    type: str
+    event: str
+    a: float
+    b: float
+    difference: Estimate
+
+
+def sampled(rows: Sequence[Sequence[str]]) -> Sampled:
+    """Of the rows (type, event, asleep, runnable) that a run keeps. Raises ValueError."""
+    asleep = {(kind, event): int(slept) for kind, event, slept, _runnable in rows}
+    return Sampled(asleep, sum(int(slept) + int(ran) for _kind, _event, slept, ran in rows))
+
+
+def split(a: Sampled, b: Sampled, seconds: tuple[float, float]) -> list[Slept]:
+    """By event, the greatest difference first. `seconds` of a transaction are those of a and b.
+
+    The interval is that of two shares of independent samples.
+    """
+    found = []
+    for kind, event in a.asleep.keys() | b.asleep.keys():
+        if kind == OF_CLIENT or not (a.total and b.total):
+            continue
+        sides = [
+            (each.asleep.get((kind, event), 0) / each.total, each.total, whole)
+            for each, whole in zip((a, b), seconds, strict=True)
+        ]
+        of_a, of_b = (share * whole for share, _number, whole in sides)
+        error = sqrt(sum(share * (1 - share) / n * whole**2 for share, n, whole in sides))
+        value, width = of_b - of_a, QUANTILE * error
+        found.append(Slept(kind, event, of_a, of_b, Estimate(value, value - width, value + width)))
+    found = [each for each in found if each.a or each.b]
+    return sorted(found, key=lambda each: -abs(each.difference.value))[:MOST_EVENTS]
