@@ -35,7 +35,7 @@ _PLAIN = re.compile(r"\[(?P<when>Current|Summary)\] (?P<operation>[A-Z_]{1,40}) 
 _COLUMN = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<name>[A-Za-z0-9.]{{1,12}}(?:\(m?s\))?): (?P<value>{_NUMBER}|[0-9]+)"
 )
-# To 2021 there were these alone, of whole milliseconds.
+# To November 2020 there were these alone, of whole milliseconds.
 _FIRST_COLUMNS = frozenset(
     {"takes(s)", "count", "tpm", "sum(ms)", "avg(ms)", "90th(ms)", "99th(ms)"}
 )
@@ -52,9 +52,12 @@ _SILENT = re.compile(
     r"|\[[-0-9]{10} [0-9:]{8}\] .*"  # workers that stop, often with the statement that they were in
     r"|goroutine [0-9]+ .*"
     r"|[A-Z_]{1,40} - Takes\(s\): .*"  # of the first versions, which print no tpmC
-    r"|Finished: [0-9]+ OLAP.*"
+    r"|Finished: [0-9]+ OL[AT]P .*"
 )
-_QUERY = re.compile(r"\[(?:Current|Summary)\] Q[0-9]{1,2}(?: *-|:) .*")
+_QUERY = re.compile(
+    r"\[(?P<when>Current|Summary)\] (?P<query>Q[0-9]{1,2})(?P<failed>_ERR)?(?: *-|:)"
+    r" (?P<columns>.*)"
+)
 _QPHH = re.compile(rf"QphH: (?P<qphh>{_NUMBER})")
 
 
@@ -79,6 +82,8 @@ class Report:
     header: tuple[str, ...] = ()
     repeated: bool = False
     of_queries: bool = False
+    queries: dict[str, float] = field(default_factory=dict)  # of CH-benCHmark: milliseconds of each
+    failed_queries: float = 0.0
     qphh: float | None = None
 
 
@@ -109,8 +114,8 @@ def _take(line: str, report: Report) -> None:
         report.results.append(_finite(result.groupdict()))
     elif _ERROR.fullmatch(line):
         report.errors.append(line)
-    elif _QUERY.fullmatch(line):
-        report.of_queries = True
+    elif query := _QUERY.fullmatch(line):
+        _take_query(query, report)
     elif rate := _QPHH.fullmatch(line):
         report.qphh = float(rate["qphh"])
     elif not (_RULE.fullmatch(line) or _SILENT.fullmatch(line)):
@@ -129,6 +134,19 @@ def _take_plain(match: re.Match[str], report: Report) -> None:
         _keep(match["when"], match["operation"], columns, report)
     else:
         _refuse(match[0], report)
+
+
+def _take_query(match: re.Match[str], report: Report) -> None:
+    report.of_queries = True
+    columns = {
+        cell["name"].lower(): float(cell["value"]) for cell in _COLUMN.finditer(match["columns"])
+    }
+    if match["when"] == "Current" or not {"count", "avg(ms)"} <= columns.keys():
+        return
+    if match["failed"]:
+        report.failed_queries += columns["count"]
+    else:
+        report.queries[match["query"]] = columns["avg(ms)"]
 
 
 def _take_row(line: str, report: Report) -> None:
@@ -248,7 +266,9 @@ def _measurements(report: Report) -> Iterator[MetricValue]:
     yield from quantities.TPM.of(result.get("tpmtotal"))
     yield from quantities.EFFICIENCY.of(result.get("efficiency"))
     yield from quantities.QPHH.of(report.qphh)
-    errors = 0.0
+    for query, average in report.queries.items():
+        yield from quantities.LATENCY_AVERAGE.part(query).of(average)
+    errors = report.failed_queries
     for operation in report.summary.values():
         if operation.name.endswith(_ERROR_SUFFIX):
             errors += operation.values["count"]
