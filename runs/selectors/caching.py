@@ -115,9 +115,9 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     if of == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return
     try:
-        began = time.thread_time()
+        began = time.monotonic()
         found = make()
-        told = (version, time.time(), time.thread_time() - began)
+        told = (version, time.time(), time.monotonic() - began)
         named = {_name(each, LATEST, ""): (value, *told) for each, value in found.items()}
         cache.set_many(named, KEEP_LATEST_SECONDS)
     finally:

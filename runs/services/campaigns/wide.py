@@ -1,8 +1,8 @@
 """Verdicts of wide campaigns take seconds: control makes them, and pages show what is kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.utils.translation import get_language
 
@@ -52,6 +52,13 @@ def latest(campaign_id: int, asked: str = "") -> Latest | None:
         return None
     ask = partial(dispatch.judge_campaign, campaign_id, asked)
     return caching.latest(key(campaign_id, asked), version, ask)
+
+
+def keep(campaign_id: int, asked: str, make: Callable[[], Mapping[Any, object]]) -> None:
+    """Keep what is made of a campaign as it is now, unless that was done, or a moment ago."""
+    version = caching.versions([campaign_id]).results
+    if version is not None:
+        caching.make_latest(key(campaign_id, asked), version, make)
 
 
 def waits() -> bool:

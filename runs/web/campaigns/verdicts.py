@@ -16,7 +16,6 @@ from django.utils.translation import gettext_lazy, override
 
 from runs.models import Campaign, Metric
 from runs.models.campaigns import Origin
-from runs.selectors import caching
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
@@ -134,15 +133,14 @@ def judged(found: Found, *tables: QueryDict) -> list[Verdicts]:
     return [Verdicts(*conclusion, each) for each in written_tables]
 
 
-def judge(campaign_id: int, asked: str) -> None:
-    """Make and keep the verdicts of a wide campaign, in each language; `asked` is of its address.
+def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
+    """The verdicts of a wide campaign by their keys, in each language; `asked` is of its address.
 
     For control: it takes seconds. The next pages of the table come with the one asked for.
     """
-    version = caching.versions([campaign_id]).results
     campaign = campaign_selectors.listed().filter(pk=campaign_id).first()
-    if version is None or campaign is None:
-        return
+    if campaign is None:
+        return {}
     every = Found(campaign, QueryDict(asked.removeprefix("?")))
 
     def pages() -> Iterator[tuple[object, Verdicts]]:
@@ -157,14 +155,11 @@ def judge(campaign_id: int, asked: str) -> None:
         for address, each in zip(addresses, judged(found, *tables), strict=True):
             yield wide.key(campaign_id, address), each
 
-    def in_each_language() -> dict[object, Verdicts]:
-        made: dict[object, Verdicts] = {}
-        for language, _name in settings.LANGUAGES:
-            with override(language):
-                made |= pages()
-        return made
-
-    caching.make_latest(wide.key(campaign_id, asked), version, in_each_language)
+    made: dict[object, Verdicts] = {}
+    for language, _name in settings.LANGUAGES:
+        with override(language):
+            made |= pages()
+    return made
 
 
 def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
