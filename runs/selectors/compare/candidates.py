@@ -38,6 +38,7 @@ MOST_CELLS = 500
 MOST_WORDS = 6
 # More machines than these are not named one by one to PostgreSQL.
 MOST_MACHINES = 100
+MOST_RUNS = 200
 
 
 @dataclass(frozen=True)
@@ -164,13 +165,16 @@ def _named(word: str) -> QuerySet[HardwareProfile]:
 
 
 def _on_machines(word: str) -> Q:
-    """As _on_hardware, by the keys of the machines: of these PostgreSQL knows how many runs they
-    have, and does not look up the machine of every run for one that has few. One query.
+    """As _on_hardware, by the keys of the machines, and where these have few runs by the campaigns
+    of those: else one is looked for in every campaign. Two queries.
     """
     keys = list(_named(word).values_list("pk", flat=True)[: MOST_MACHINES + 1])
     if len(keys) > MOST_MACHINES:
         return _on_hardware(word)
-    return _with_runs(hardware__in=keys)
+    runs = Run.objects.filter(hardware__in=keys).order_by()
+    found = runs.values_list("campaign", flat=True)[: MOST_RUNS + 1]
+    few = set(found) if len(found) <= MOST_RUNS else None
+    return _with_runs(hardware__in=keys) if few is None else Q(pk__in=few)
 
 
 def _in_environment(word: str) -> Q:
