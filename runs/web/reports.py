@@ -1,6 +1,7 @@
 """What can be taken along from campaigns and runs: reports, shell scripts, figures as files."""
 
 import io
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -25,6 +26,7 @@ from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
 from runs.reports import formats
 from runs.reports.shell_script import RecordedRun, shell_script
+from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.campaigns import campaigns, cells_export
 from runs.selectors.campaigns import factor_names as designs
@@ -47,15 +49,19 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponseBadRequest(
             message % {"format": wanted, "known": known}, content_type="text/plain; charset=utf-8"
         )
-    campaign = _campaign(request, slug)
-    report = reports.of_campaign(
-        campaign,
-        language=language(request.GET.get("lang", "")),
-        address=request.build_absolute_uri(f"/campaigns/{slug}/"),
-        today=timezone.localdate(),
-    )
-    made = formats.FORMATS[wanted]
-    return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
+    key, made = _campaign(request, slug).pk, formats.FORMATS[wanted]
+    into, today = language(request.GET.get("lang", "")), timezone.localdate()
+    address = request.build_absolute_uri(f"/campaigns/{slug}/")
+
+    def make() -> str:
+        # Read after the version: what is kept under it must not be older.
+        campaign = _campaign(request, slug)
+        report = reports.of_campaign(campaign, language=into, address=address, today=today)
+        return b64encode(made.write(report)).decode()
+
+    asked = ("report", key, wanted, into, address, str(today))
+    content = caching.answer(asked, caching.versions([key]).whole, make)
+    return file(b64decode(content), f"{slug}-{into}.{made.ending}", made.media_type)
 
 
 @require_safe

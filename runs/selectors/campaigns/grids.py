@@ -129,10 +129,11 @@ class Row:
         return {name: level for name, level in self.levels.items() if name not in designs.SUBJECT}
 
 
-def measured(campaign: Campaign, metric: Metric | None) -> Measured:
-    """What the grid, the chart and the ratios of a campaign are made of. Two queries."""
+def measured(campaign: Campaign, metric: Metric | None, *, cells: Sequence[Cell] = ()) -> Measured:
+    """What the grid, the chart and the ratios of a campaign are made of. Two queries, one with the
+    `cells` of another metric."""
     summaries = metrics.summaries(campaign, metric.name) if metric else {}
-    return Measured(tuple(series_cells.current(campaign)), summaries)
+    return Measured(cells or tuple(series_cells.current(campaign)), summaries)
 
 
 def grid(
