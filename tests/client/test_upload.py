@@ -382,6 +382,14 @@ WOODPECKER = {
         (
             GITLAB
             | {
+                "CI_MERGE_REQUEST_SOURCE_PROJECT_PATH": "eve/tools/p",
+                "CI_MERGE_REQUEST_PROJECT_PATH": "o/tools/p",
+            },
+            "eve/tools/p:main",
+        ),
+        (
+            GITLAB
+            | {
                 "CI_MERGE_REQUEST_SOURCE_PROJECT_PATH": "o/p",
                 "CI_MERGE_REQUEST_PROJECT_PATH": "o/p",
             },
