@@ -190,4 +190,6 @@ def widened(values: Sequence[float], *, from_zero: bool) -> tuple[float, float]:
 
 def number(value: float) -> str:
     """12,000 and 0.25: as many digits as a tick needs."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:g}"
+    if abs(value) < 1000:
+        return f"{value:g}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}".rstrip("0")

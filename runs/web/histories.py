@@ -149,6 +149,8 @@ def shown_histories(
 
 def _headline(parts: Sequence[SeriesPart]) -> str:
     changed = sum(each.standing is not None for each in parts)
+    if not changed:
+        return _("No change of level in %(total)d series") % {"total": len(parts)}
     text = ngettext(
         "%(number)d of %(total)d series has a change of level",
         "%(number)d of %(total)d series have a change of level",
