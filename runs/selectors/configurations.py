@@ -3,11 +3,12 @@
 A side is named as in an address: `run:12`, `cell:7`, `campaign:slug`, `configuration:slug`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import BigIntegerField, Count, Exists, OuterRef, Q, QuerySet
+from django.utils.translation import get_language
 
 from runs.models import (
     Campaign,
@@ -19,6 +20,7 @@ from runs.models import (
     PublishedNode,
     Run,
     SettingsSnapshot,
+    Source,
 )
 from runs.models.postgres import major_version
 from runs.postgresql_settings.catalogue import known_major
@@ -28,7 +30,7 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignLine
 from runs.selectors.compare.series_cells import CONFIGURATION
-from runs.templatetags.formats import named
+from runs.templatetags.formats import named, translated
 
 MOST_WORDS = 8
 
@@ -41,6 +43,21 @@ def listed(*, to: Reader, words: str = "", origin: str = "") -> QuerySet[Configu
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_mentions(word))
     return found
+
+
+def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
+    """What each is, in the reader's language: a published one ends with its publication's title.
+
+    In Japanese one query.
+    """
+    is_japanese = (get_language() or "").startswith("ja")
+    titles = dict(Source.objects.values_list("title", "title_ja")) if is_japanese else {}
+    told = {}
+    for each in found:
+        title = next((title for title in titles if each.description.endswith(title)), "")
+        start = each.description.removesuffix(title)
+        told[each.pk] = start + (titles[title] or title) if title else translated(start)
+    return told
 
 
 def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:

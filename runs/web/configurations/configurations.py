@@ -33,6 +33,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     listed = selectors.listed(to=request.user, words=words, origin=chosen)
     page = pages.page(listed, request.GET, size=PAGE_SIZE, by="name")
     found = page.rows
+    told = selectors.descriptions(found)
     uses = selectors.uses([each.pk for each in found], to=request.user)
     context = {
         "section": "configurations",
@@ -41,7 +42,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
         "origins": Origin.choices,
         "page": page,
         "query": f"{urlencode({'q': words, 'origin': chosen})}&",
-        "rows": [(each, uses[each.pk]) for each in found],
+        "rows": [(each, uses[each.pk], told[each.pk]) for each in found],
     }
     return render(request, "configurations/list.html", context)
 
@@ -56,6 +57,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "section": "configurations",
         "configuration": configuration,
+        "description": selectors.descriptions([configuration])[configuration.pk],
         "own_major": own,
         "majors": OFFERED_MAJORS,
         "meanings": configuration_page.meanings(configuration),

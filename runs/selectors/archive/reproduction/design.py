@@ -32,6 +32,7 @@ from runs.selectors.archive.reproduction.levels import (
     levels,
     parameter,
 )
+from runs.templatetags.formats import told
 
 # Some of max_connections stay reserved.
 SPARE_CONNECTIONS = 4
@@ -65,7 +66,8 @@ class Reproduction:
     @property
     def title(self) -> str:
         """The title that the campaign would get; it never names a version that is not measured."""
-        names = {"title": self.campaign.title, "server": ", ".join(s.name for s in self.servers)}
+        servers = ", ".join(each.name for each in self.servers)
+        names = {"title": told(self.campaign, "title"), "server": servers}
         if not (self._measures_others and NAMED_VERSION.search(self.campaign.title)):
             return (_("%(title)s, reproduced on %(server)s") % names)[:200]
         names |= {"slug": self.campaign.slug, "scenario": _(self.scenario.title)}
