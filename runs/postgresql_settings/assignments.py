@@ -56,7 +56,8 @@ def _is_other_language(lines: Sequence[str], faulty: Sequence[int], has_sections
     """Whether the faults are of another language: most settings end as none in a file does."""
     own = [number for number, line in enumerate(lines, start=1) if _begins_with_setting(line)]
     wrong = [number for number in faulty if number in own]
-    matches = [(lines[n - 1].strip(), _ASSIGNED.match(lines[n - 1].strip())) for n in wrong]
+    written = [lines[n - 1].strip().lstrip("'\"") for n in wrong]
+    matches = [(line, _ASSIGNED.match(line)) for line in written]
     if not all(
         found and (has_sections or _ENDS.fullmatch(line, found.end("value")))
         for line, found in matches

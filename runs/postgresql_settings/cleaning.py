@@ -8,8 +8,15 @@ import re
 from runs import enclosed
 from runs.postgresql_settings.catalogue import existence
 
+_WORD = re.compile(r"(?<![\w.-])[a-z]+(?:_[a-z]+)+(?!\w)")
 _FENCE = re.compile(r"\A\s*+(?:```|~~~)[\w-]*+\s*+\Z")
 _SECTION = re.compile(r"\A\s*+\[[\w. -]{1,60}+\]\s*+\Z")
+# Names of files, as head prints them, and what a shell was asked for.
+_SHELL = re.compile(
+    r"==> \S{1,200}+ <==|(?:[\w.-]{1,40}+@[\w.-]{1,60}+[:~/\w \]-]{0,80}+[#$]|\$)"
+    r"(?: (?:[\w/.-]{1,40}+ ){0,9}?(?:cat|e?grep|head|tail|less) [^=]{0,300}+)?"
+    r"|(?:sudo )?(?:cat|tee) [^=<]{0,200}+<<-? ?['\"]?\w{1,20}+['\"]?[^=]{0,80}+|EO[FT]"
+)
 _MAIL = re.compile(r"\A> ?")
 _BLOCK = re.compile(r"\A( *+)[\w.-]++: [|>][-+]?\s*+\Z")
 _HUNK = re.compile(r"\A@@ -\d++(?:,\d++)? \+\d++(?:,\d++)? @@")
@@ -32,16 +39,33 @@ def plain(text: str) -> str:
     """The text with its settings alone, as far as that is known."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if _HTML.search(text):
-        text = enclosed.without_marks(_ROW.sub("\n", _CELL.sub(" ", text)))
+        text = enclosed.without_marks(_ROW.sub("\n", _CELL.sub("\t", text)))
     lines = _ALTER.sub(r"\n\1 ", text).split("\n")
-    lines = ["" if _FENCE.match(line) or _SECTION.match(line) else line for line in lines]
+    lines = [
+        "" if _SECTION.match(line) or _SHELL.fullmatch(line.strip()) else line for line in lines
+    ]
+    lines = ["" if _FENCE.match(line) else line for line in _of_fence(lines)]
     if _HEADING.match(text):
         lines = ["", *(_DASHED.sub(_underscored, line) for line in lines[1:])]
     lines = [line.replace("`", "") if _CODE.match(line) else line for line in lines]
+    # A heading of Jira.
+    lines = [line.replace("||", "|") if line.startswith("||") else line for line in lines]
     written = [line for line in lines if line.strip()]
     if written and sum(bool(_MAIL.match(line)) for line in written) > 0.8 * len(written):
         lines = [_MAIL.sub("", line) for line in lines]
     return "\n".join(_of_block(_of_difference(lines)))
+
+
+def _of_fence(lines: list[str]) -> list[str]:
+    """The lines of the only fence, the others empty where they name no setting."""
+    fences = [at for at, line in enumerate(lines) if _FENCE.match(line)]
+    if len(fences) != 2:
+        return lines
+    begin, end = fences
+    around = " ".join(lines[:begin] + lines[end + 1 :])
+    if any(existence(word) for word in _WORD.findall(around)):
+        return lines
+    return [line if begin < at < end else "" for at, line in enumerate(lines)]
 
 
 def _underscored(found: re.Match[str]) -> str:

@@ -24,20 +24,25 @@ _HAS_OPTIONS = re.compile(
     re.MULTILINE,
 )
 _OF_PROVIDERS = (
-    re.compile(r"ParameterName=(?P<name>[\w.]++),\s*+ParameterValue=(?P<value>[^,\s\"']++)"),
-    re.compile(r"--name[ =](?P<name>[\w.]++)\s++--value[ =][\"']?(?P<value>[^\s\"']++)"),
+    re.compile(
+        r"ParameterName=(?P<name>[\w.]++),\s*+ParameterValue=(?P<value>'[^'\n]*+'|[^,\s\"']++)"
+    ),
+    re.compile(
+        r"(?:--name|-n)[ =](?P<name>[\w.]++)\s++(?:--value|-v)[ =][\"']?(?P<value>[^\s\"']++)"
+    ),
     # Pulumi and XML.
     re.compile(r"""\bname\s*+=\s*+"(?P<name>\w++)",?\s*+value\s*+=\s*+"(?P<value>[^"]*+)\""""),
     re.compile(
         r"""config_entry\s*+\{\s*+["'](?P<name>\w++)["']\s*+:"""
         rf"""(?:\s*+ensure\s*+=>\s*+\w++,)?\s*+value\s*+=>\s*+(?P<value>{_VALUE}|[^\s,}}]++)"""
     ),
-    re.compile(r"set_config\(\s*+'(?P<name>[\w.]++)'\s*+,\s*+(?P<value>(?:'[^']*+')++)"),
     re.compile(r"\bpg_conftool\b[^\n]{0,80}? set (?P<name>[\w.]++) (?P<value>'[^'\n]*+'|\S++)"),
     re.compile(r'parameter "(?P<name>[\w.]++)" changed to "(?P<value>[^"]*+)"'),
     # pg_controldata.
     re.compile(r"^(?P<name>\w++) setting: {1,40}+(?P<value>\S++)", re.MULTILINE),
 )
+# A function's two strings: set_config, and those of programs.
+_CALL = re.compile(rf"""\w\(\s*+["'](?P<name>[\w.]++)["']\s*+,\s*+(?P<value>{_VALUE})""")
 _OF_CONTROLDATA = {"max_prepared_xacts": "max_prepared_transactions",
                    "max_locks_per_xact": "max_locks_per_transaction"}  # fmt: skip
 _FLAGS = re.compile(r"--database-flags[ =][\"']?(?:\^(?P<mark>[^\s^])\^)?(?P<flags>[^\s\"']++)")
@@ -66,10 +71,11 @@ def _of_options(text: str) -> Iterator[Pasted]:
 
 
 def _of_providers(text: str) -> Iterator[Pasted]:
-    for form in _OF_PROVIDERS:
+    for form in (*_OF_PROVIDERS, _CALL):
         for each in form.finditer(text):
             name = _OF_CONTROLDATA.get(each["name"], each["name"])
-            yield _line(text, each), name, each["value"].strip("\"'")
+            if form is not _CALL or existence(name):
+                yield _line(text, each), name, each["value"].strip("\"'")
     for flags in _FLAGS.finditer(text):
         for flag in flags["flags"].split(flags["mark"] or ","):
             name, equals, value = flag.partition("=")

@@ -36,6 +36,16 @@ FORMS = {
     "aws": "aws rds modify-db-parameter-group --parameters " + " ".join(
         f'"ParameterName={name},ParameterValue={value},ApplyMethod=immediate"' for name, value in WANTED.items()
     ),
+    "az, short": "".join(f"az postgres flexible-server parameter set -g r -n {name} -v {value}\n" for name, value in WANTED.items()),
+    "a hash of Ruby": "settings = {\n" + "".join(f"  '{name}' => '{value}',\n" for name, value in WANTED.items()) + "}\n",
+    "calls of Java": "".join(f'.setServerConfig("{name}", "{value}")' for name, value in WANTED.items()),
+    "a table of Jira": "||name||setting||\n" + "".join(f"|{name}|{value}|\n" for name, value in WANTED.items()),
+    "psql's HTML": "<table>\n<tr>\n<th>name</th>\n<th>setting</th>\n</tr>\n" + "".join(
+        f"<tr>\n  <td>{name}</td>\n  <td>{value}</td>\n</tr>\n" for name, value in WANTED.items()) + "</table>\n<p>(4 rows)</p>\n",
+    "an issue": "My settings:\n\n```\n" + "".join(f"{name} = {value}\n" for name, value in WANTED.items()) + "```\nWhy?\n",
+    "files in a shell": "root@db:~# head /etc/pg/conf.d/*.conf\n==> /etc/pg/conf.d/a.conf <==\nshared_buffers = 2GB\nwork_mem = 8MB\n"
+    "==> /etc/pg/conf.d/b.conf <==\nrandom_page_cost = 1.1\njit = off\nroot@db:~# \n",
+    "a here-document": "cat >> $PGDATA/postgresql.conf <<'EOF'\n" + "".join(f"{name} = {value}\n" for name, value in WANTED.items()) + "EOF\n",
     "gcloud, marks of its own": "gcloud sql instances patch i --database-flags=^:^" + ":".join(f"{name}={value}" for name, value in WANTED.items()),
     "set_config": "".join(f"SELECT set_config('{name}', '{value}', false);\n" for name, value in WANTED.items()),
     "a log": "".join(f'2026-03-04 05:06:07 UTC [1] LOG:  parameter "{name}" changed to "{value}"\n' for name, value in WANTED.items()),
