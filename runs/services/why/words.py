@@ -141,6 +141,8 @@ def _sentences(found: Explanation) -> Iterator[str]:
                 "waiting for a processor, so processor time is compared."
             ) % {"share": percent(share)}
         yield _difference(found, difference)
+        if difference.rounds < 2:
+            yield _("That is of one run a side, and may be chance.")
     if found.instructions is not None:
         a, b = found.instructions.a, found.instructions.b
         words = {"b": found.labels[1], "change": f"{abs(100 * (b / a - 1)):.1f} %"}

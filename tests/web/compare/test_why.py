@@ -101,6 +101,13 @@ def test_the_page_says_the_answer_the_parts_and_the_suspects(client, address):
     assert "caused" not in text
 
 
+def test_a_single_run_a_side_is_said_to_be_one(client, measured, address):
+    sentence = "That is of one run a side, and may be chance."
+    assert sentence not in client.get(address).context["sentence"]
+    Run.objects.filter(repeat__gt=1).delete()
+    assert sentence in client.get(address).context["sentence"]
+
+
 def test_page_api_and_markdown_say_the_same_sentence(client, address):
     sentence = client.get(address).context["sentence"]
     api = address.replace("/compare/", "/api/v1/compare/")
