@@ -36,15 +36,19 @@ _TIMES = {
     "planning time": "planning_ms",
     "execution time": "execution_ms",
     "total runtime": "execution_ms",
+    # Of postgres.ai.
+    "- planning": "planning_ms",
+    "- execution": "execution_ms",
 }
 _TIME = re.compile(
-    r"\A(planning time|execution time|total runtime)\s*:(?:\s*(\d++(?:[.,]\d++)?) ms)?",
+    r"\A(planning time|execution time|total runtime|- planning|- execution)\s*:"
+    r"(?:\s*(\d++(?:[.,]\d++)?) (ms|s)\b)?",
     re.IGNORECASE,
 )
-_GROUP = re.compile(r"\A(Planning|JIT|(?:Generated|Supplied) Plan Advice):\Z")
+_GROUP = re.compile(r"\A(Planning|JIT|Shared buffers|(?:Generated|Supplied) Plan Advice):\Z")
 _FOOTER = re.compile(
     r"\A(?:Settings|Query Identifier|Query Text|Query Parameters|Serialization|Time): ?\S"
-    r"|\ATrigger\b[^:]*+(?:: time=|: calls=)"
+    r"|\ATrigger\b[^:]*+(?:: time=|: calls=)|\A- I/O (?:read|write): \S"
 )
 _DETAIL = re.compile(
     r"\A[A-Z][A-Za-z/-]*+(?: [A-Za-z/-]++)*(?: \d++)?:(?=\s|\Z)"
@@ -112,7 +116,8 @@ class _Reader:
             if time[2] is None:
                 self.marked.append((number, text))
             else:
-                self.times[_TIMES[time[1].lower()]] = float(time[2].replace(",", "."))
+                factor = 1000 if time[3] == "s" else 1
+                self.times[_TIMES[time[1].lower()]] = float(time[2].replace(",", ".")) * factor
             self.group = ""
         elif _FOOTER.match(text):
             self.footer.append(text)

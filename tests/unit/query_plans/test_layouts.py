@@ -199,6 +199,8 @@ LAYOUTS = {
     "the JSON of Python": repr([(DOCUMENT,)]),
     "rows of Python": repr([(line,) for line in LINES]),
     "rows of JavaScript": "[\n" + "".join(f"  {{ 'QUERY PLAN': {line!r} }},\n" for line in LINES) + "]",
+    "postgres.ai": "\n".join(LINES[:-2]) + "\n\nTime: 25.339 ms\n  - planning: 0.739 ms\n  - execution: 24.600 ms\n"
+    "    - I/O read: 0.000 ms\n    - I/O write: N/A\n\nShared buffers:\n  - hits: 5 (~40.00 KiB) from the buffer pool\n  - writes: 0\n",
     "a chat's marks": f"```{PLAN}```",
     "an issue": f"### Query 1\n\n```sql\nSELECT 1;\n```\nIts plan:\n```\n{PLAN}\n```\n",
     "the source of a mail": PLAN.replace("=", "=3D"),
