@@ -91,7 +91,6 @@ class ServerLine:
     state: str
     queued: int
     versions: tuple[str, ...]
-    version_numbers: tuple[int, ...]
 
     def get_state_display(self) -> str:
         """In the reader's language."""
@@ -101,12 +100,10 @@ class ServerLine:
 def at_a_glance() -> list[ServerLine]:
     """All servers by name with what waits for them, not with what holds them. One query."""
     own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
-    present = own.order_by("version_num", "bindir")
-    names, numbers = (ArraySubquery(present.values(each)) for each in ("version", "version_num"))
-    servers = Server.objects.annotate(waiting=_waiting(), names=names, numbers=numbers)
-    listed = servers.order_by("name", "pk")
-    found = listed.values_list("slug", "name", "state", "waiting", "names", "numbers")
-    return [ServerLine(*row[:4], *map(tuple, row[4:])) for row in found]
+    names = ArraySubquery(own.order_by("version_num", "bindir").values("version"))
+    servers = Server.objects.annotate(waiting=_waiting(), names=names).order_by("name", "pk")
+    found = servers.values_list("slug", "name", "state", "waiting", "names")
+    return [ServerLine(*row[:4], tuple(row[4])) for row in found]
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
