@@ -7,6 +7,7 @@ second: higher is better); for others it is unknown.
 import re
 from dataclasses import dataclass
 
+from runs.tools import units
 from runs.tools.adapter import (
     Direction,
     Files,
@@ -22,12 +23,13 @@ from runs.wording import gettext_noop as _
 
 _LARGEST = 1e18
 _LINE = re.compile(
-    r"\A(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79})=(?P<value>[-+0-9.eE]{1,40})"
+    r"\A(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79}) {0,3}= {0,3}(?P<value>[-+0-9.eE]{1,40})"
     r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
 )
 # A figure that was meant: a name, and what begins as a number or is one of floating point's words.
-_MEANT = re.compile(r"\A[A-Za-z][A-Za-z0-9_.-]{0,79}=(?:[-+]?[0-9]|[-+]?(?i:nan|inf)|\s{0,9}$)")
-_TIMES = frozenset({"ns", "us", "µs", "ms", "s", "min", "h"})
+_MEANT = re.compile(
+    r"\A[A-Za-z][A-Za-z0-9_.-]{0,79} {0,3}= {0,3}(?:[-+]?[0-9]|[-+]?(?i:nan|inf)|\s{0,9}$)"
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class LinesAdapter:
         lines = lines_of(output_of(files))
         found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
         matches = [match for _line, match in found if match]
+        if not matches and _LINE.fullmatch(lines.cut.strip()):
+            raise UnreadableOutput(
+                "cut",
+                _("The only line with a figure has no end, and may be cut."),
+                _("Print a line break behind it: echo, and not echo -n or printf without \\n."),
+            )
         if not matches:
             raise UnreadableOutput(
                 "no_figures",
@@ -53,7 +61,7 @@ class LinesAdapter:
             )
         values, reasons = _values(matches)
         reasons += [
-            Reason("not_a_number", f"No number: {line.strip()[:100]} (write 1203.5, no comma)")
+            Reason("not_a_number", f"No number: {line.strip()[:100]} (write 1203.5 ms, no comma)")
             for line, match in found
             if match is None and _MEANT.match(line.strip())
         ][:5]
@@ -88,9 +96,9 @@ def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reaso
 
 
 def _direction(unit: str) -> Direction | None:
-    if unit in _TIMES:
+    if units.seconds(unit) is not None:
         return "lower"
-    return "higher" if unit == "tps" or unit.endswith("/s") else None
+    return "higher" if units.is_measured(unit) and not unit.startswith("error") else None
 
 
 ADAPTER = LinesAdapter()

@@ -117,6 +117,13 @@ READ = [
         {},
     ),
     (
+        "lines",
+        "blanks around the sign, and units of other spellings",
+        "a = 5 msec\nb =6 qps\nc=7 μs\nd= 8 NOPM\n",
+        {"a": 5.0, "b": 6.0, "c": 7.0, "d": 8.0},
+        {},
+    ),
+    (
         "benchbase",
         "OLTP-Bench: no goodput yet",
         json.dumps(
@@ -133,6 +140,8 @@ READ = [
 ]
 # Of each form: what the answer says.
 REFUSED = [
+    ("lines", "printf without a line break", "tps=14203.5 tps", "no end"),
+    ("lines", "a unit that says nothing of better", "e=5 errors/s\n", "add higher, lower"),
     (
         "sysbench",
         "sysbench issue 483: the rate is too high",
