@@ -202,6 +202,10 @@ def best_axis(factors: Mapping[str, int]) -> str | None:
     return max(offered, key=lambda name: fitness(name, factors[name]), default=None)
 
 
-def fitness(name: str, levels: int) -> tuple[bool, bool, int, str]:
-    """How well a factor with this many levels serves as an x axis: higher is better."""
-    return name == "clients", name != SERVER, levels, name
+def fitness(name: str, levels: int) -> tuple[bool, bool, bool, bool, int, str]:
+    """How well a factor with this many levels serves as an x axis: higher is better.
+
+    Clients do best where their number varies, and servers where nothing else does.
+    """
+    varies, is_clients, is_server = levels > 1, name == "clients", name == SERVER
+    return varies and is_clients, varies and not is_server, is_clients, not is_server, levels, name
