@@ -199,6 +199,7 @@ def _loaded(target: ast.expr) -> str:
     return ast.dump(target).replace("Store()", "Load()")
 
 
+@cache
 def of_source() -> tuple[list[Found], list[str]]:
     """Each pattern of modules and programs once; and the calls whose pattern is a variable."""
     found: dict[tuple[str | bytes, int], Found] = {}
