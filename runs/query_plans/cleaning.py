@@ -16,13 +16,16 @@ Line = tuple[int, str]
 
 _TAG = re.compile(r"<[A-Za-z/!][^<>]{0,300}+>")
 _IS_HTML = re.compile(r"<(?:t[dr]|pre|br)\b", re.IGNORECASE)
+_BEFORE_CELL = re.compile(r"^[ \t]++(?=<t[dhr]\b)", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}+[A-Za-z]")
 _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""})
 # A log's entry of auto_explain, of stderr, csvlog and jsonlog.
 LOGGED = re.compile(r"duration: (\d{1,15}\.\d{1,9}) ms  plan:(\\n|[ \t]*+\n|[ \t]*+)")
 _CSV_REST = re.compile(r'[^"]*+(?:""[^"]*+)*')
 _JSON_REST = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*')
-_CSV_CELL = re.compile(r'^"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULTILINE)
+_CSV_CELL = re.compile(
+    r'^(?:QUERY PLAN,)?"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULTILINE
+)
 
 # What logs, containers and mails put in front of each line.
 _PREFIXES = (
@@ -38,7 +41,7 @@ _BORDERS = "|│║┃"
 _RULE = re.compile(
     r"\A\s*+[-+=|:_*│─┼┌┐└┘├┤┬┴═║╔╗╚╝╟╢╠╣╤╧╪╞╡╥╨╬╦╩]{3,}+\s*+\Z"
     r"|\A[-+═─╔╠╟├┌*\s]{0,20}+\[? ?\w{1,20}+ \d{1,9}+ ?\]?[-+═─╗╢╣┐┤╪╤┼]{3,}+\s*+\Z"
-    r"|\A\* \w{1,20}+ \d{1,9}+\s*+\Z"
+    r"|\A(?:\* \w{1,20}+|\s*+Record) \d{1,9}+\s*+\Z"
 )
 _FENCE = re.compile(
     r"\A\s*+(?:`{3,9}+|~{3,9}+|/\*{1,9}+|\*{1,9}+/|\[/?code\]|\{(?:code|noformat)[^{}]{0,40}+\})"
@@ -51,8 +54,9 @@ _GLUED = re.compile(
 _OF_PLAN = re.compile(r"\((?:cost=|actual )|Node[ -]Type")
 # A client's, with its column's type below.
 _HEADING = re.compile(r"""\A[\s"'`|]*+(?:QUERY PLAN|text|json)[\s"'`|]*+\Z""", re.IGNORECASE)
-_EXPANDED = re.compile(r"\A\s*+(?:QUERY PLAN(?:\s*+[|│║])? ?|[|│║] ?)")
-_IS_EXPANDED = re.compile(r"\A\s*+QUERY PLAN\s*+[|│║] ?\S")
+# The column's name that psql's \x puts in front, and the marks of lines that go on (old-ascii).
+_COLUMN = re.compile(r"\A(\s*+[|│║]?\s*+)QUERY PLAN(?=\s*+\S)")
+_GOES_ON = re.compile(r"\A([|│║]? {10,12}):(?= |\Z)")
 _COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}(?: [^\W\d]{1,20})?[)）]\s*+\Z")
 # What psql answers to other statements.
 _ANSWER = re.compile(
@@ -75,8 +79,7 @@ def lines_of(text: str) -> list[Line]:
     """The lines of the plan and of what is written beside it, without what frames them."""
     lines = list(enumerate(_plain(text).split("\n"), start=1))
     lines = _fenced([(number, line.expandtabs(8)) for number, line in lines])
-    if "QUERY PLAN" in text and any(_IS_EXPANDED.match(line) for _number, line in lines):
-        lines = [(number, _EXPANDED.sub("", line)) for number, line in lines]
+    lines = _without_column(lines)
     for _round in range(6):
         before = lines
         for pattern in _PREFIXES:
@@ -85,8 +88,7 @@ def lines_of(text: str) -> list[Line]:
         lines = _without_quotes(lines)
         if lines == before:
             break
-    lines = _without_expanded([each for each in lines if not _is_frame(each[1])])
-    return _unmarked(_unwrapped(lines))
+    return _unmarked(_unwrapped([each for each in lines if not _is_frame(each[1])]))
 
 
 def _plain(text: str) -> str:
@@ -96,6 +98,7 @@ def _plain(text: str) -> str:
     if "=3D" in text:  # the source of a mail
         text = quopri.decodestring(text.encode()).decode(errors="replace")
     if _IS_HTML.search(text):
+        text = _BEFORE_CELL.sub("", text)
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
     elif "-&gt;" in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
@@ -205,11 +208,18 @@ def _is_frame(line: str) -> bool:
     )
 
 
-def _without_expanded(lines: list[Line]) -> list[Line]:
-    """Without the column's name that psql's \\x puts in front of each line."""
-    if not any(line.lstrip().startswith("QUERY PLAN") for _number, line in lines):
+def _without_column(lines: list[Line]) -> list[Line]:
+    """With blanks for the column's name."""
+    named = [
+        (number, _COLUMN.sub(_blank, line.removeprefix("QUERY PLAN|"))) for number, line in lines
+    ]
+    if named == lines:
         return lines
-    return [(number, _EXPANDED.sub("", line)) for number, line in lines]
+    return [(number, _GOES_ON.sub(r"\1|", line)) for number, line in named]
+
+
+def _blank(found: re.Match[str]) -> str:
+    return f"{found[1]:{len(found[0])}}"
 
 
 def _unwrapped(lines: list[Line]) -> list[Line]:

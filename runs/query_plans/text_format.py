@@ -207,6 +207,8 @@ def read_text(lines: list[Line]) -> Plan:
     for product, pattern in _OTHERS:
         if any(pattern.match(line) for _number, line in lines):
             raise PlanUnreadableError(f"This is a plan of {product}, and not of PostgreSQL.")
+    if any(line.lstrip().startswith("\\begin{") for _number, line in lines):
+        raise PlanUnreadableError("This is psql's LaTeX. Print it with \\pset format aligned.")
     reader = _Reader()
     for number, line in _whole_lines(lines):
         reader.take(number, line)

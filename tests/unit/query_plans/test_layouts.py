@@ -199,6 +199,9 @@ LAYOUTS = {
     "the JSON of Python": repr([(DOCUMENT,)]),
     "rows of Python": repr([(line,) for line in LINES]),
     "rows of JavaScript": "[\n" + "".join(f"  {{ 'QUERY PLAN': {line!r} }},\n" for line in LINES) + "]",
+    "JSON, expanded CSV": 'QUERY PLAN,"' + JSON.replace('"', '""') + '"\n',
+    "HTML, expanded": "<table>" + "".join(f'<tr><td colspan="2">Record {n}</td></tr>\n    <tr><th>QUERY PLAN</th>\n'
+                                          f"    <td>{html.escape(line)}</td></tr>\n" for n, line in enumerate(LINES, 1)) + "</table>",
     "postgres.ai": "\n".join(LINES[:-2]) + "\n\nTime: 25.339 ms\n  - planning: 0.739 ms\n  - execution: 24.600 ms\n"
     "    - I/O read: 0.000 ms\n    - I/O write: N/A\n\nShared buffers:\n  - hits: 5 (~40.00 KiB) from the buffer pool\n  - writes: 0\n",
     "a chat's marks": f"```{PLAN}```",
@@ -255,6 +258,37 @@ def test_a_plan_without_costs_has_its_first_node():
 )
 def test_a_plan_that_ends_after_whole_nodes_says_that_it_may_be_cut(text, may_be):
     assert read(text).may_be_cut is may_be
+
+
+YAML = [
+    "- Plan: ",
+    '    Node Type: "Seq Scan"',
+    "    Startup Cost: 0.0",
+    "    Total Cost: 1.0",
+    "  Execution Time: 0.5",
+]
+NAMES = ["QUERY PLAN", *[" " * 10] * 4]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"│ {name} │ {line:40}↵│" for name, line in zip(NAMES, YAML, strict=True)],
+        [f"{name} {':|'[name != ' ' * 10]} {line}" for name, line in zip(NAMES, YAML, strict=True)],
+        ["* Record 1", *(f"{name} {line:40}+" for name, line in zip(NAMES, YAML, strict=True))],
+        ["QUERY PLAN|" + YAML[0], *YAML[1:]],
+        [
+            "<table>",
+            f"    <td>{YAML[0]}<br />",
+            *(f"{line}<br />" for line in YAML[1:]),
+            "</td></table>",
+        ],
+    ],
+)
+def test_a_plan_of_yaml_keeps_its_columns_in_frames_of_psql(lines):
+    plan = read("\n".join(lines))
+
+    assert (plan.root.kind, plan.root.total_cost, plan.execution_ms) == ("Seq Scan", 1.0, 0.5)
 
 
 @pytest.mark.parametrize(
