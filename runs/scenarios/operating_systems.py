@@ -13,7 +13,7 @@ pg_test_fsync measures on the same disk how long one write with that method take
 from collections.abc import Mapping
 from typing import Any
 
-from runs.execution.bench import Bench
+from runs.execution.bench import NOT_A_PROGRAM, Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import fixed_point_read, fixed_point_update, notes
@@ -79,7 +79,10 @@ class OperatingSystems(pgbench.PrewarmedTables):
         text = told.stdout + told.stderr
         bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
         rate = adapter.one_write(told.stdout).get(method)
-        if rate is None:
+        if told.exit_status in NOT_A_PROGRAM:
+            message = _("pg_test_fsync is not installed beside this PostgreSQL.")
+            bench.note("fsync_not_tested", message, level="info")
+        elif rate is None:
             message = f"pg_test_fsync does not report how long a write by {method} takes here."
             bench.note("fsync_not_tested", message, level="info")
         else:
