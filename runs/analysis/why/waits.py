@@ -46,20 +46,23 @@ def sampled(rows: Sequence[Sequence[str]]) -> Sampled:
     return Sampled(asleep, sum(int(slept) + int(ran) for _kind, _event, slept, ran in rows))
 
 
-def split(a: Sampled, b: Sampled, seconds: tuple[float, float]) -> list[Slept]:
+def split(
+    a: Sampled, b: Sampled, seconds: tuple[float, float], clients: tuple[int, int]
+) -> list[Slept]:
     """By event, the greatest difference first. `seconds` of a transaction are those of a and b.
 
-    The interval is that of two shares of independent samples.
+    The interval is that of two shares, as if all `clients` were one: those who wait for one lock
+    sleep at the same time.
     """
     found = []
     for kind, event in a.asleep.keys() | b.asleep.keys():
         if kind == OF_CLIENT or not (a.total and b.total):
             continue
         sides = [
-            (each.asleep.get((kind, event), 0) / each.total, each.total, whole)
-            for each, whole in zip((a, b), seconds, strict=True)
+            (each.asleep.get((kind, event), 0) / each.total, each.total / sessions, whole)
+            for each, whole, sessions in zip((a, b), seconds, clients, strict=True)
         ]
-        of_a, of_b = (share * whole for share, _number, whole in sides)
+        of_a, of_b = (share * whole for share, _moments, whole in sides)
         error = sqrt(sum(share * (1 - share) / n * whole**2 for share, n, whole in sides))
         value, width = of_b - of_a, QUANTILE * error
         found.append(Slept(kind, event, of_a, of_b, Estimate(value, value - width, value + width)))

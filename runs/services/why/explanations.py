@@ -119,7 +119,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
         counting=counting,
         instructions=sides.instructions(*arms),
-        waits=_waits(difference, arms),
+        waits=_waits((cells[a], cells[b]), difference, arms),
     )
 
 
@@ -141,11 +141,15 @@ def _arms(a: int, b: int, counting: Ablation | None) -> tuple[set[int], set[int]
     return arms["A"], arms["B"]
 
 
-def _waits(difference: Difference | None, arms: tuple[set[int], set[int]]) -> Sequence[Slept]:
+def _waits(
+    cells: tuple[Cell, Cell], difference: Difference | None, arms: tuple[set[int], set[int]]
+) -> Sequence[Slept]:
     found = sides.waits(*arms) if difference else None
     if difference is None or found is None:
         return ()
-    return waits.split(*found, (difference.a.seconds, difference.b.seconds))
+    seconds = difference.a.seconds, difference.b.seconds
+    clients = sides.clients_of(cells[0]), sides.clients_of(cells[1])
+    return waits.split(*found, seconds, clients)
 
 
 def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:

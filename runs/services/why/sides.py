@@ -83,6 +83,11 @@ def waits(a: Collection[int], b: Collection[int]) -> tuple[Sampled, Sampled] | N
     return of_a, of_b
 
 
+def clients_of(cell: Cell) -> int:
+    """How many clients its load has."""
+    return int(cell.levels.get("clients") or cell.campaign.parameters.get("clients") or 1)
+
+
 def _newest(
     a: Collection[int], b: Collection[int], name: str
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
@@ -155,7 +160,7 @@ def _account(
     parameters = cell.campaign.parameters
     levels = cell.levels
     load = Load(
-        clients=int(levels.get("clients") or parameters.get("clients") or 1),
+        clients=clients_of(cell),
         tps=value if is_rate else 1 / (value * SECONDS[metric.unit]),
         transactions=values.get(TRANSACTIONS.name) if is_rate else 1,
         reconnects=levels.get("connection") == pgbench_load.RECONNECTING,
