@@ -138,7 +138,7 @@ def _known(text: str) -> Token:
     token = None
     if mark == MARK and secret and len(text) < 200:
         related = Token.objects.select_related("project", "created_by")
-        token = related.filter(prefix=prefix).first()
+        token = next(iter(related.filter(prefix=prefix).order_by()), None)
     # Always compare once, in constant time.
     expected = token.secret_hash if token else _hash("")
     if not hmac.compare_digest(expected, _hash(secret)) or token is None:
