@@ -44,7 +44,9 @@ _SHELL = re.compile(  # what stands before a string of several lines
     r"(?:\w{1,80}=)?([\"'])"
 )
 _ESCAPED_IN_SHELL = re.compile(r"\\([\\\"$`])")
-_MESSAGES = ("log", "msg", "message", "MESSAGE", "textPayload", "line", "text", "@message")
+_MESSAGES = (
+    *("log", "msg", "message", "MESSAGE", "textPayload", "line", "text", "@message", "QUERY PLAN"),
+)
 
 
 def whole(text: str) -> Iterator[tuple[str, str]]:
@@ -107,6 +109,8 @@ def _within(value: Any) -> Iterator[str]:
 def _message(value: Any) -> str | None:
     if isinstance(value, dict):
         value = next((value[key] for key in _MESSAGES if key in value), None)
+    elif isinstance(value, list) and len(value) == 1:  # a row of one column
+        value = value[0]
     return value if isinstance(value, str) else None
 
 

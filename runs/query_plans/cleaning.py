@@ -8,9 +8,6 @@ import html
 import quopri
 import re
 from collections.abc import Callable
-from typing import Any
-
-from runs import foreign_json
 
 Line = tuple[int, str]
 
@@ -22,7 +19,6 @@ _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufef
 # A log's entry of auto_explain, of stderr, csvlog and jsonlog.
 LOGGED = re.compile(r"duration: (\d{1,15}\.\d{1,9}) ms  plan:(\\n|[ \t]*+\n|[ \t]*+)")
 _CSV_REST = re.compile(r'[^"]*+(?:""[^"]*+)*')
-_JSON_REST = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*')
 _CSV_CELL = re.compile(
     r'^(?:QUERY PLAN,)?"(?=(?:[\[{]\s*+){1,3}+""|- Plan:|<explain )', re.MULTILINE
 )
@@ -104,7 +100,6 @@ def _plain(text: str) -> str:
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
     text = _ARROWS.sub(lambda found: f"{'->':>{len(found[0])}}", _DOTS.sub("..", text))
-    text = _of_rows(text)
     if (logged := LOGGED.search(text)) is not None:
         text = _message(text, logged)
     elif (cell := _CSV_CELL.search(text)) is not None:
@@ -112,28 +107,8 @@ def _plain(text: str) -> str:
     return text
 
 
-def _of_rows(text: str) -> str:
-    """The lines that a client has written as JSON: strings, or rows of one column."""
-    if not text.lstrip().startswith("["):
-        return text
-    try:
-        rows = foreign_json.loads(text)
-    except ValueError:
-        return text
-    lines = [_only_value(row) for row in rows]
-    found = [line for line in lines if isinstance(line, str)]
-    return "\n".join(found) if found and len(found) == len(lines) else text
-
-
-def _only_value(row: Any) -> Any:
-    values = list(row.values()) if isinstance(row, dict) else row
-    return values[0] if isinstance(values, list) and len(values) == 1 else values
-
-
 def _message(text: str, logged: re.Match[str]) -> str:
     """What auto_explain has written, as its line breaks and quotes were."""
-    if logged[2] == "\\n":
-        return _json_text(text, logged.end())
     if text[logged.start() - 1 : logged.start()] == '"':
         return _csv(text, logged.end())
     begin = text.rfind("\n", 0, logged.start()) + 1
@@ -145,16 +120,6 @@ def _message(text: str, logged: re.Match[str]) -> str:
 def _csv(text: str, begin: int) -> str:
     found = _CSV_REST.match(text, begin)
     return found[0].replace('""', '"') if found else ""
-
-
-def _json_text(text: str, begin: int) -> str:
-    """The rest of a string of JSON; as it is where it is none."""
-    found = _JSON_REST.match(text, begin)
-    rest = found[0] if found else ""
-    try:
-        return str(foreign_json.loads(f'"{rest}"', strict=False))
-    except ValueError:
-        return rest
 
 
 def _fenced(lines: list[Line]) -> list[Line]:

@@ -59,7 +59,10 @@ def read_structured(whole: Any) -> Plan:
     """The plan in what EXPLAIN has printed. Raises PlanUnreadableError for anything else."""
     if isinstance(whole, list) and sum(isinstance(e, dict) and "Plan" in e for e in whole) > 1:
         raise PlanUnreadableError("More than one plan is in this text. Paste one plan at a time.")
-    first = _document(whole)
+    try:
+        first = _document(whole)
+    except ValueError:
+        first = None
     if not isinstance(first, dict) or not isinstance(first.get("Plan"), dict):
         raise PlanUnreadableError("This is no plan: it has no object “Plan”.")
     execution = first.get("Execution Time", first.get("Total Runtime"))
@@ -81,6 +84,8 @@ def _document(whole: Any) -> Any:
             whole = whole[0]
         elif isinstance(whole, dict) and len(whole) == 1 and "Plan" not in whole:
             whole = next(iter(whole.values()))
+        elif isinstance(whole, str):
+            whole = foreign_json.loads(whole)
     return {"Plan": whole} if isinstance(whole, dict) and "Node Type" in whole else whole
 
 

@@ -45,19 +45,18 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
 
 def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     """The same of a line that sar prints."""
+    plain = {_plain(name): value.replace(",", ".") for name, value in cells.items()}
     if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
-        plain = {name.strip("%"): value.replace(",", ".") for name, value in cells.items()}
         yield from _processor(plain)
-    for name, key in (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")):
-        if (value := sysstat_tables.number(cells, key)) is not None:
-            yield name, value / KIB_PER_MIB
-    if (queue := sysstat_tables.number(cells, "runq-sz")) is not None:
-        yield "run_queue", queue
-    for name, kind, columns in _OF_DEVICES:
-        for key, factor in columns:
-            value = sysstat_tables.number(cells, key)
-            if kind in cells and value is not None:
-                yield device_column(name, cells[kind]), value * factor
+    yield from _named(
+        plain, (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")), KIB_PER_MIB
+    )
+    yield from _named(plain, (("run_queue", "runq-sz"),))
+    yield from _of_device(plain)
+
+
+def _plain(column: str) -> str:
+    return column.removesuffix("/s").strip("%")
 
 
 def _of_sadf(text: str) -> str:
@@ -71,7 +70,8 @@ def _of_sadf(text: str) -> str:
             found += _row(line.split(";")[2], names, line.split(";")[3:])
         elif line.count("\t") == 5:
             _host, _interval, at, item, name, value = line.split("\t")
-            kind = next((kind for _n, kind, keys in _OF_DEVICES if name in dict(keys)), "CPU")
+            kinds = (kind[0] for _n, kind, keys in _OF_DEVICES if _plain(name) in dict(keys))
+            kind = next(kinds, "CPU")
             found += _row(at, [kind, name], [item, value])
         else:
             found.append(line)
@@ -84,14 +84,26 @@ def _row(at: str, names: Sequence[str], cells: Sequence[str]) -> list[str]:
     return [f"{at} % {' '.join(names)}", f"{at} 0 {' '.join(cells)}"]
 
 
+_DISK, _CARD = ("DEV", "disk-device"), ("IFACE", "iface")
+# Up to sysstat 11.6 sectors of 512 bytes are reported.
 _OF_DEVICES = (
-    ("disk_read", "DEV", (("rkB/s", 1.0), ("rd_sec/s", 0.5))),
-    ("disk_write", "DEV", (("wkB/s", 1.0), ("wr_sec/s", 0.5))),
-    ("disk_util", "DEV", (("%util", 1.0),)),
-    ("disk_await", "DEV", (("await", 1.0),)),
-    ("network_receive", "IFACE", (("rxkB/s", 1.0),)),
-    ("network_send", "IFACE", (("txkB/s", 1.0),)),
+    ("disk_read", _DISK, (("rkB", 1.0), ("rd_sec", 0.5))),
+    ("disk_write", _DISK, (("wkB", 1.0), ("wr_sec", 0.5))),
+    ("disk_util", _DISK, (("util", 1.0), ("util-percent", 1.0))),
+    ("disk_await", _DISK, (("await", 1.0),)),
+    ("network_receive", _CARD, (("rxkB", 1.0),)),
+    ("network_send", _CARD, (("txkB", 1.0),)),
 )
+
+
+def _of_device(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """What a device did, by the first of its columns that is there."""
+    for name, kind, columns in _OF_DEVICES:
+        device = next((str(given[key]) for key in kind if key in given), None)
+        values = ((number(given.get(key)), factor) for key, factor in columns)
+        found = next((value * factor for value, factor in values if value is not None), None)
+        if device is not None and found is not None:
+            yield device_column(name, device), found
 
 
 def _statistics(text: str) -> Sequence[Any]:
@@ -133,10 +145,8 @@ def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[
         memory, (("memory_free", "memfree"), ("memory_cached", "cached")), KIB_PER_MIB
     )
     yield from _named(part(sample, "queue"), (("run_queue", "runq-sz"),))
-    for disk in rows(sample, "disk"):
-        yield from _disk(disk)
-    for card in rows(part(sample, "network"), "net-dev"):
-        yield from _card(card)
+    for device in (*rows(sample, "disk"), *rows(part(sample, "network"), "net-dev")):
+        yield from _of_device(device)
 
 
 def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -166,20 +176,3 @@ def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
     for name in loads[0] if loads else ():
         told = [each[name] for each in loads if name in each]
         yield name, round(sum(told) / len(told), 2)
-
-
-def _disk(disk: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Up to sysstat 11.6 only sectors of 512 bytes are reported."""
-    device = str(disk.get("disk-device", ""))
-    sectors = "rkB" not in disk
-    keys = ("rd_sec", "wr_sec") if sectors else ("rkB", "wkB")
-    names = [device_column(name, device) for name in ("disk_read", "disk_write")]
-    yield from _named(disk, zip(names, keys, strict=True), 2.0 if sectors else 1.0)
-    for name, key in (("disk_util", "util-percent"), ("disk_await", "await")):
-        yield from _named(disk, [(device_column(name, device), key)])
-
-
-def _card(card: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    device = str(card.get("iface", ""))
-    for name, key in (("network_receive", "rxkB"), ("network_send", "txkB")):
-        yield from _named(card, [(device_column(name, device), key)])
