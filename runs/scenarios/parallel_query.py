@@ -117,6 +117,9 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
     figures[PLANNED.name] = float(sum(each.planned for each in found))
     figures[LAUNCHED.name] = float(sum(each.launched for each in found))
     if not found:
+        if int(bench.levels["workers"]):
+            message = _("The planner chose no parallel plan: the number of workers did nothing.")
+            bench.note("not_parallel", message, level="info")
         return
     figures[GATHERED.name] = sum(each.seconds for each in found)
     in_subplans = bench.levels["query"] == "Q10"

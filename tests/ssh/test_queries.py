@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from runs.execution.errors import TargetProblem
-from runs.scenarios import registry
+from runs.scenarios import parallel_query, registry
 from runs.scenarios.datasets import tpcds
 from tests.ssh.arranging import NOTHING, arranged, nothing_is_left, with_contrib
 from tests.ssh.directing import execute, names
@@ -43,7 +43,9 @@ def artifact(found, name):
     return next(each.content.decode() for each in found.artifacts if each.name == name)
 
 
-def test_the_time_of_the_parallel_part_is_found_and_its_plan_kept(direct, parallel_plan, base_dir):
+def test_the_time_of_the_parallel_part_is_found_and_its_plan_kept(
+    direct, parallel_plan, base_dir, monkeypatch
+):
     first = direct(parallel_plan)
     found = execute(first)
     figures = found.measurements
@@ -58,6 +60,13 @@ def test_the_time_of_the_parallel_part_is_found_and_its_plan_kept(direct, parall
     assert "create-tables" not in second.reporter.steps
     assert found.measurements["workers_planned"] == 0
     assert "parallel_part_elapsed" not in found.measurements
+    assert "not_parallel" not in [note.code for note in found.notes]
+
+    session = parallel_query.session
+    costly = "SET parallel_setup_cost = 1e9"
+    monkeypatch.setattr(parallel_query, "session", lambda bench: [*session(bench), costly])
+    found = execute(direct(replace(parallel_plan, run_id=10)))
+    assert "not_parallel" in [note.code for note in found.notes]
 
     cut = direct(
         replace(

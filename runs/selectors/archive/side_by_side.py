@@ -101,6 +101,11 @@ class SideBySide:
         return [each for each in self.differences if each.ratio >= FAR_APART]
 
     @property
+    def has_runs(self) -> bool:
+        """Whether runs count, although they may have measured none of the printed figures."""
+        return sum(self.judged.counts.values()) > self.judged.left_out
+
+    @property
     def missing(self) -> int:
         """How many printed figures were not measured here."""
         return self.printed - len(self.lines)

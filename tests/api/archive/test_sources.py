@@ -353,6 +353,9 @@ def test_a_reproduction_of_invalid_runs_says_that_the_machine_was_taken(
     page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
     assert "Not measured: others used the machine, and most runs are invalid." in page
     assert "Nothing in this table has been measured yet" not in page
+    campaign.runs.update(state="finished", code="", validity="valid")
+    page = client.get(f"/campaigns/{campaign.slug}/").content.decode()
+    assert "measured none of these figures" in page
 
 
 @pytest.mark.usefixtures("whole_archive")
