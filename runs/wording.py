@@ -1,7 +1,11 @@
 """Words in Django-free modules: marked for translation, kept with their values, put when shown."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
+
+_PLACE = re.compile(r"%%|%\((\w+)\)s")
+DEEPEST = 5
 
 # {"text": "Cannot write to %(path)s: %(found)s", "values": {"path": ..., "found": ...}}, where a
 # value is a text or a wording itself.
@@ -16,6 +20,23 @@ def gettext_noop(text: str) -> str:
 def in_english(text: str) -> str:
     """The text itself."""
     return text
+
+
+def is_wording(told: Any, depth: int = DEEPEST) -> bool:
+    """Whether foreign data can be put: with a value for each place, which is there once.
+
+    So a sentence is no longer than its parts together.
+    """
+    if not isinstance(told, Mapping) or not depth:
+        return False
+    text, values = told.get("text"), told.get("values", {})
+    if not isinstance(text, str) or not isinstance(values, Mapping):
+        return False
+    places = [place for place in _PLACE.findall(text) if place]
+    is_complete = len(set(places)) == len(places) and values.keys() >= set(places)
+    return (not values or (is_complete and "%" not in _PLACE.sub("", text))) and all(
+        isinstance(each, str) or is_wording(each, depth - 1) for each in values.values()
+    )
 
 
 def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:

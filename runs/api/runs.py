@@ -88,6 +88,20 @@ class Worded(serializers.CharField):
         return of_stored(value.wording, value.message, gettext)
 
 
+class Notes(serializers.ListField):
+    """What a reader of the result should know, each message in the reader's language."""
+
+    child = serializers.DictField()
+
+    def to_representation(self, value: Any) -> list[dict[str, Any]]:
+        """Without what the messages are made of."""
+        return [
+            {name: kept for name, kept in each.items() if name != "wording"}
+            | {"message": of_stored(each.get("wording", {}), each.get("message", ""), gettext)}
+            for each in value
+        ]
+
+
 class RunSerializer(serializers.Serializer[Run]):
     """A run in a list. For one that did not finish, `code`, `message` and `remedy` say why.
 
@@ -298,7 +312,7 @@ class RunDetailSerializer(RunSerializer):
     revision = RevisionSerializer(source="cell.revision", allow_null=True, default=None)
     external_id = serializers.CharField()
     labels = serializers.DictField(child=serializers.CharField())
-    quality = serializers.ListField(child=serializers.DictField())
+    quality = Notes()
     settings = serializers.DictField(source="settings.settings", allow_null=True, default=None)
     measurements = RunMeasurementSerializer(many=True)
     series = SeriesSerializer(many=True)

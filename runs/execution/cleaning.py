@@ -13,6 +13,7 @@ from runs.execution.nodes import PLACED, Node, folder_of
 from runs.execution.postgres import Cluster
 from runs.execution.preparing import Preparing
 from runs.execution.steps import stop_all
+from runs.wording import gettext_noop as _
 
 INCOMPLETE = "cleanup_incomplete"
 SECONDS_TO_ANSWER = 30
@@ -48,8 +49,11 @@ class Cleaning:
                     await node.on_host(_is_there)
             except (TargetProblem, TimeoutError):
                 self.left_out.append(node)
-                message = f"{node.address} does not answer: what the run left there is removed "
-                await self.bench.reporter.event(INCOMPLETE, f"{message}when it does.")
+                text = _(
+                    "%(address)s does not answer: what the run left there is removed when it does."
+                )
+                silent = TargetProblem(text, address=node.address)
+                await self.bench.reporter.event(INCOMPLETE, silent)
 
     async def clean_up(self, *, keeps_folders: bool = False) -> None:
         """End every step in progress, restore the machines, stop the cluster, remove what is left.
@@ -101,7 +105,7 @@ class Cleaning:
         except OUT_OF_REACH:
             raise
         except TargetProblem as problem:
-            await self.bench.reporter.event(told, problem.message)
+            await self.bench.reporter.event(told, problem)
             return False
         return True
 

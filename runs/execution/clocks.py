@@ -15,7 +15,6 @@ from runs.wording import gettext_noop as _
 
 # A larger difference is reported: logs of two such machines cannot be read side by side.
 SKEW_LIMIT_SECONDS = 1.0
-AGAINST_WORKER = _("Clock against BenchLab's worker: %(clocks)s.")
 
 
 async def compare(bench: Bench) -> None:
@@ -29,12 +28,14 @@ async def compare(bench: Bench) -> None:
         for name, skew in bench.skews.items()
     )
     if bench.skews:
-        bench.note("clock_skew", AGAINST_WORKER % {"clocks": message}, level="info")
+        text = _("Clock against BenchLab's worker: %(clocks)s.")
+        bench.note("clock_skew", text, level="info", clocks=message)
     if is_off(list(bench.skews.values())):
         bench.note(
             "clocks_differ",
-            f"A clock is off by more than {SKEW_LIMIT_SECONDS:g} s ({message}): let chrony or ntpd "
-            "set it.",
+            _("A clock is off by more than %(seconds)s s (%(clocks)s): let chrony or ntpd set it."),
+            seconds=f"{SKEW_LIMIT_SECONDS:g}",
+            clocks=message,
         )
 
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from runs.execution.errors import ConnectionLost, HostUnreachable, TooFewSessions
+from runs.execution.errors import ConnectionLost, HostUnreachable, TargetProblem, TooFewSessions
 from runs.execution.hosts import Host
 
 T = TypeVar("T")
 Connect = Callable[[], Awaitable[Host]]
-Tell = Callable[[str, str], Awaitable[None]]
+Tell = Callable[[str, TargetProblem], Awaitable[None]]
 
 WAITS_SECONDS = (1, 2, 4, 8, 15, 30, 60, 60, 60, 60)
 # A connection that lasted this long is not one that breaks again and again.
@@ -49,7 +49,7 @@ class Line:
                 return await act(host)
             except ConnectionLost as lost:
                 if await self._drop(host):
-                    await tell(lost.code, lost.message)
+                    await tell(lost.code, lost)
             except TooFewSessions:
                 # The abandoned session may still be counted there, and be in the way of the
                 # clean-up.

@@ -118,16 +118,21 @@ def choose(wanted: int, allowed: frozenset[int], threads: Sequence[Thread]) -> C
 
 def _note(bench: Bench, used: Sequence[int], threads: Sequence[Thread]) -> None:
     choice = choose(len(used), frozenset(used), threads)
-    message = (
-        f"PostgreSQL ran on the CPUs {cpus.spelled(used)} of {choice.sockets} socket(s); "
-        "the load's share of them is in it where pgbench ran on the same machine."
+    text = _(
+        "PostgreSQL ran on the CPUs %(cpus)s of %(sockets)s socket(s); the load's share of them "
+        "is in it where pgbench ran on the same machine."
     )
-    bench.note("cores_used", message, level="info")
+    numbers = cpus.spelled(used)
+    bench.note("cores_used", text, level="info", cpus=numbers, sockets=choice.sockets)
     if choice.second_threads:
         bench.note(
             "second_threads",
-            f"{choice.second_threads} of the {len(used)} CPUs are second threads of a core that "
-            "is used already: this is not the same experiment as with so many cores.",
+            _(
+                "%(number)s of the %(all)s CPUs are second threads of a core that is used "
+                "already: this is not the same experiment as with so many cores."
+            ),
+            number=choice.second_threads,
+            all=len(used),
         )
 
 

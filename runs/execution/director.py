@@ -255,9 +255,8 @@ class Director:
         changed = differing(self.bench.findings.settings, read_settings(printed))
         changed += await self.arrangement.changed_settings()
         if changed:
-            self.bench.note(
-                "settings_changed", f"Settings changed in the load: {', '.join(changed)}."
-            )
+            text = _("Settings changed in the load: %(names)s.")
+            self.bench.note("settings_changed", text, names=", ".join(changed))
         return printed
 
     async def _read_settings(self) -> None:

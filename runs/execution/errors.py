@@ -1,5 +1,7 @@
 """Errors on a target, each with a stable code, what was found and what to do."""
 
+from collections.abc import Mapping
+
 from runs.execution.control_characters import neutralised
 from runs.wording import Wording, put
 from runs.wording import gettext_noop as _
@@ -19,16 +21,23 @@ class TargetProblem(Exception):
     server_id: int | None = None
 
     def __init__(self, text: str, *, code: str = "", remedy: str = "", **values: object) -> None:
-        quoted = {name: _quoted(value) for name, value in values.items()}
-        self.wording: Wording = {"text": text if quoted else neutralised(text), "values": quoted}
+        self.wording = wording_of(text, values)
         self.message = put(self.wording)
         super().__init__(self.message)
         self.code = code or self.code
         self.remedy = remedy or self.remedy
 
 
+def wording_of(text: str, values: Mapping[str, object]) -> Wording:
+    """A text with what it quotes of the target, without control characters, or of problems."""
+    quoted = {name: _quoted(value) for name, value in values.items()}
+    return {"text": text if quoted else neutralised(text), "values": quoted}
+
+
 def _quoted(value: object) -> str | Wording:
-    return value.wording if isinstance(value, TargetProblem) else neutralised(str(value))
+    if isinstance(value, TargetProblem):
+        return value.wording
+    return value if isinstance(value, Mapping) else neutralised(str(value))
 
 
 class ServerFault(TargetProblem):

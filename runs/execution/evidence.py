@@ -126,7 +126,7 @@ class Evidence:
         try:
             result = await beside.finish()
         except (TargetProblem, TimeoutError) as problem:
-            self._missing(name, str(problem))
+            self._missing(name, problem)
             return None
         # What waits printed is a table by then; its lines are not kept twice.
         await self._bench.reporter.command(self._bench.database.address, result)
@@ -143,7 +143,8 @@ class Evidence:
             said = await self._bench.run(
                 "tail", "-n", "3", f"{self._bench.steps_directory}/{name}/err"
             )
-            self._missing(name, said.stdout.decode(errors="replace").strip() or "nothing was seen")
+            told = said.stdout.decode(errors="replace").strip()[-300:]
+            self._missing(name, told or _("nothing was seen"))
             return
         self._keep(name, columns, rows)
         self._bench.findings.artifacts.append(
@@ -186,8 +187,8 @@ class Evidence:
         kept = ArtifactData(f"evidence-{name}.json", text.encode(), "application/json")
         self._bench.findings.artifacts.append(kept)
 
-    def _missing(self, name: str, said: str) -> None:
-        self._bench.note("evidence_missing", f"No {name}: {said[-300:]}")
+    def _missing(self, name: str, said: object) -> None:
+        self._bench.note("evidence_missing", _("No %(name)s: %(said)s"), name=name, said=said)
 
     def _statements_sql(self) -> str:
         newer = self._bench.plan.version_num >= EXEC_TIME_SINCE

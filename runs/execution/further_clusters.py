@@ -351,8 +351,9 @@ class Arrangement:
             on[member.node.address].append(member.name)
         for address, names in on.items():
             if len(names) > 1:
-                message = (
-                    f"{len(names)} clusters share the machine {address}: {', '.join(names)}. They "
-                    "compete for processors, memory and disk, and no network is between them."
+                text = _(
+                    "%(number)s clusters share the machine %(address)s: %(names)s. They compete "
+                    "for processors, memory and disk, and no network is between them."
                 )
-                self.bench.note("clusters_share_machine", message, level="info")
+                told = {"number": len(names), "address": address, "names": ", ".join(names)}
+                self.bench.note("clusters_share_machine", text, level="info", **told)

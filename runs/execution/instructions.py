@@ -51,7 +51,7 @@ async def count(bench: Bench) -> None:
     try:
         counted = [await _counted(bench, lines, times) for times in (FEW, MANY)]
     except TargetProblem as problem:
-        bench.note("evidence_missing", f"No instructions: {problem}"[:400])
+        bench.note("evidence_missing", _("No instructions: %(problem)s"), problem=problem)
         return
     rows = difference(*counted)
     text = json.dumps({"columns": COLUMNS, "rows": [[name, str(n)] for name, n in rows]})
@@ -74,10 +74,10 @@ async def _counted(bench: Bench, lines: list[str], times: int) -> dict[str, int]
         limit_s=LIMIT_SECONDS,
     )
     if step.exit_status == 127:
-        raise TargetProblem("valgrind is not installed there.", code="missing_program")
+        raise TargetProblem(_("valgrind is not installed there."), code="missing_program")
     found = functions(step.stdout)
     if step.exit_status != 0 or not found:
-        raise TargetProblem(step.stderr.strip()[-300:] or "callgrind counted nothing.")
+        raise TargetProblem(step.stderr.strip()[-300:] or _("callgrind counted nothing."))
     return found
 
 

@@ -23,6 +23,7 @@ from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
 from runs.tools.sar import reader as sar
 from runs.tools.vmstat import reader as vmstat
+from runs.wording import gettext_noop as _
 
 # In a run of days a sample covers this many seconds, which limits their number.
 MOST_SAMPLES = 7200
@@ -134,8 +135,12 @@ def _note_steal(bench: Bench, each: Watched, span: tuple[float, float]) -> None:
     if mean > STOLEN:
         bench.note(
             "steal_time",
-            f"{each.node}: other machines on the same host took {mean:.1f} % of the processor "
-            "time while the load was on.",
+            _(
+                "%(name)s: other machines on the same host took %(percent)s %% of the processor "
+                "time while the load was on."
+            ),
+            name=each.node,
+            percent=f"{mean:.1f}",
         )
 
 
@@ -146,8 +151,13 @@ def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
         if name != DATABASE_NODE and mean < SATURATED_IDLE and database > IDLING_DATABASE:
             bench.note(
                 "generator_saturated",
-                f"{name} had {mean:.0f} % of its processors idle and the database {database:.0f} "
-                "%: the load generator was the bottleneck. Use more or stronger ones.",
+                _(
+                    "%(name)s had %(own)s %% of its processors idle and the database %(idle)s %%: "
+                    "the load generator was the bottleneck. Use more or stronger ones."
+                ),
+                name=name,
+                own=f"{mean:.0f}",
+                idle=f"{database:.0f}",
             )
 
 
@@ -223,7 +233,9 @@ class Monitors:
         try:
             recorded = await monitor.finish()
             if recorded.exit_status == NO_SUCH_PROGRAM:
-                raise TargetProblem("Neither sysstat nor vmstat is there.", code="missing_program")
+                raise TargetProblem(
+                    _("Neither sysstat nor vmstat is there."), code="missing_program"
+                )
         except (TargetProblem, TimeoutError) as problem:
             self._note_missing(monitor, problem)
             return
@@ -240,9 +252,12 @@ class Monitors:
 
     def _note_missing(self, monitor: Background, problem: Exception) -> None:
         logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
-        said = str(problem) or f"The monitor did not end within {SECONDS_FOR_ITS_END} s."
-        message = f"There is no record of what {monitor.node.address} did under load. {said}"
-        self._bench.note("monitor_missing", message, level="info")
+        if not str(problem):
+            late = _("The monitor did not end within %(seconds)s s.")
+            problem = TargetProblem(late, seconds=SECONDS_FOR_ITS_END)
+        text = _("There is no record of what %(address)s did under load. %(said)s")
+        address = monitor.node.address
+        self._bench.note("monitor_missing", text, level="info", address=address, said=problem)
 
     async def _read(self, monitor: Background, recorded: StepResult) -> HostReading:
         """The output of vmstat, or the records in sadc's file.
@@ -278,8 +293,11 @@ class Monitors:
         """vmstat only shows all CPUs together, which would include the idle time of unused ones."""
         if name != DATABASE_NODE or not self._bench.cluster.cpus:
             return reading
-        message = "The idle time of the CPUs that PostgreSQL ran on is not known: sysstat is not "
-        self._bench.note("cpu_idle_unknown", f"{message}installed.", level="info")
+        text = _(
+            "The idle time of the CPUs that PostgreSQL ran on is not known: sysstat is not "
+            "installed."
+        )
+        self._bench.note("cpu_idle_unknown", text, level="info")
         columns = {key: each for key, each in reading.columns.items() if key[:4] != "cpu_"}
         return replace(reading, columns=columns)
 

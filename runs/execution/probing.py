@@ -13,6 +13,7 @@ from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.hosts import Host
 from runs.execution.nodes import Node
 from runs.execution.steps import StepResult, perform
+from runs.wording import gettext_noop as _
 
 STEP = "what-it-is"
 # It takes some hundredths of a second; a hanging mount must not hold up the run.
@@ -50,9 +51,12 @@ class Probing:
         except OUT_OF_REACH:
             raise
         except (TargetProblem, TimeoutError) as problem:
-            reason = str(problem) or f"no answer within {LIMIT_SECONDS} s"
-            message = f"{node.address} does not report its hardware: {reason}"
-            await self._bench.reporter.event(UNKNOWN, message)
+            reason = problem
+            if not str(problem):
+                reason = TargetProblem(_("no answer within %(seconds)s s"), seconds=LIMIT_SECONDS)
+            text = _("%(address)s does not report its hardware: %(reason)s")
+            unknown = TargetProblem(text, address=node.address, reason=reason)
+            await self._bench.reporter.event(UNKNOWN, unknown)
             found = None
         await self._bench.reporter.machine(node.name, found)
 

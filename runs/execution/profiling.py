@@ -15,6 +15,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps import RECORD, StepResult
+from runs.wording import gettext_noop as _
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
@@ -23,9 +24,9 @@ MOST_REPORT_BYTES = 256 * 1024
 MOST_STACKS = 20_000
 # By exit status of the recording.
 NEVER_BEGAN: dict[int | None, str] = {
-    127: "perf is not installed",
-    77: "the kernel does not let this user sample",
-    78: "this perf cannot limit its recording",
+    127: _("perf is not installed"),
+    77: _("the kernel does not let this user sample"),
+    78: _("this perf cannot limit its recording"),
 }
 
 _RECORD = (Path(__file__).parent / "profile_record.sh").read_text()
@@ -69,7 +70,7 @@ class Profile:
         argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
         argv += [] if sees_all else [self._bench.cluster.data]
         self._recording = Background(node, STEP, argv)
-        self._what = "the whole machine" if sees_all else "PostgreSQL's processes"
+        self._what = _("the whole machine") if sees_all else _("PostgreSQL's processes")
         self._nameless = "[unknown]" if sees_all else "postgres"
         await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
 
@@ -80,15 +81,15 @@ class Profile:
         try:
             self._recorded = await self._recording.finish()
         except (TargetProblem, TimeoutError) as problem:
-            self._note_missing(str(problem) or "perf did not end")
+            self._note_missing(problem if str(problem) else _("perf did not end"))
             return
         await self._bench.reporter.command(self._bench.database.address, self._recorded)
         if self._recorded.exit_status not in NEVER_BEGAN:
-            message = (
-                f"perf sampled {self._what} 99 times a second on each processor while the load was "
-                "on, which costs some of the performance: compare with runs that were profiled."
+            text = _(
+                "perf sampled %(what)s 99 times a second on each processor while the load was on, "
+                "which costs some of the performance: compare with runs that were profiled."
             )
-            self._bench.note("profiled", message)
+            self._bench.note("profiled", text, what=self._what)
 
     async def read(self) -> None:
         """Add the report and the folded stacks to the findings."""
@@ -101,7 +102,8 @@ class Profile:
         argv = ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS), self._nameless]
         folded = await self._text("profile-stacks", argv)
         if not folded:
-            self._note_missing("\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]))
+            said = "\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]).strip()
+            self._note_missing(said or _("perf recorded nothing"))
             return
         self._bench.findings.artifacts += [
             ArtifactData(REPORT, report.encode()),
@@ -121,7 +123,7 @@ class Profile:
                 raise
             return ""
 
-    def _note_missing(self, said: str) -> None:
+    def _note_missing(self, said: object) -> None:
         status = self._recorded.exit_status if self._recorded else None
-        told = NEVER_BEGAN.get(status, said.strip() or "perf recorded nothing")
-        self._bench.note("profile_missing", f"No profile: {told}.")
+        told = NEVER_BEGAN.get(status, said)
+        self._bench.note("profile_missing", _("No profile: %(said)s."), said=told)

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+from runs.execution.errors import TargetProblem
 from runs.execution.steps import StepResult
 from runs.execution.target_facts import Facts
+from runs.wording import Wording
 
 Phase = Literal["preparing", "measuring", "collecting"]
 
@@ -37,6 +39,14 @@ class Note:
     code: str
     message: str
     level: Literal["info", "warning"] = "warning"
+    # What the message is made of, if it has values (`runs.wording`).
+    wording: Wording = field(default_factory=dict)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """As runs keep it: with a wording only where there is one."""
+        kept = {"code": self.code, "message": self.message, "level": self.level}
+        return {**kept, "wording": self.wording} if self.wording else kept
 
 
 @dataclass
@@ -74,8 +84,8 @@ class Reporter(Protocol):
         reports them again.
         """
 
-    async def event(self, code: str, message: str) -> None:
-        """Something noteworthy happened."""
+    async def event(self, code: str, problem: TargetProblem) -> None:
+        """Something noteworthy happened, and the run goes on."""
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """The run uses the shared cluster in `directory`; and whether it has just made it."""

@@ -162,7 +162,7 @@ async def set_back_now(bench: Bench) -> None:
         done = await bench.step(step, argv, check=False, limit_s=limit, floor_bytes=0, on=node)
         if done.exit_status != 0:
             problem = not_set_back(node.address, done.stderr)
-            await bench.reporter.event("cleanup_incomplete", problem.message)
+            await bench.reporter.event("cleanup_incomplete", problem)
 
 
 async def set_back_whatever_was(bench: Bench, node: Node) -> None:
@@ -197,8 +197,9 @@ async def _set_governor(bench: Bench, governor: str) -> None:
     chosen += [node for node in bench.nodes[1:] if "governor" in node.privileges]
     for node in chosen:
         was = await change(bench, node, "governor", GOVERNOR_FILES, governor)
-        message = f"{node.address}: CPU governor {governor} during the run, {was} before."
-        bench.note("governor_set", message, level="info")
+        text = _("%(address)s: CPU governor %(governor)s during the run, %(was)s before.")
+        told = {"address": node.address, "governor": governor, "was": was}
+        bench.note("governor_set", text, level="info", **told)
 
 
 async def _as_root(
@@ -229,16 +230,14 @@ async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
 
 
 def _note_cpus(bench: Bench) -> None:
-    treatment = bench.plan.treatment
-    parts = [
-        f"{what} on CPUs {numbers}"
-        for what, numbers in (
-            ("PostgreSQL", treatment.server_cpus),
-            ("pgbench", treatment.pgbench_cpus),
-        )
-        if numbers
-    ]
-    bench.note("cpus_pinned", f"Pinned: {', '.join(parts)}.", level="info")
+    server, pgbench = bench.plan.treatment.server_cpus, bench.plan.treatment.pgbench_cpus
+    if server and pgbench:
+        text = _("Pinned: PostgreSQL on CPUs %(server)s, pgbench on CPUs %(pgbench)s.")
+    elif server:
+        text = _("Pinned: PostgreSQL on CPUs %(server)s.")
+    else:
+        text = _("Pinned: pgbench on CPUs %(pgbench)s.")
+    bench.note("cpus_pinned", text, level="info", server=server, pgbench=pgbench)
 
 
 def _cannot_be_set_back(node: Node, name: str, kept: StepResult) -> TargetProblem:

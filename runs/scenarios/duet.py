@@ -178,8 +178,8 @@ def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> No
         SeriesData(RATIO.name, RATIO.unit, ratios, start=length, interval=length)
     )
     partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
-    message = f"Measured at the same time as {partner.bindir}: only the ratio says something."
-    bench.note("duet", message, level="info")
+    text = _("Measured at the same time as %(partner)s: only the ratio says something.")
+    bench.note("duet", text, level="info", partner=partner.bindir)
 
 
 async def _unseen(_output: str) -> None:

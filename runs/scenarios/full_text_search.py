@@ -155,8 +155,12 @@ class Search(Data):
         if rate < bench.parameters["insert_rate"] * 0.9:
             bench.note(
                 "background_too_slow",
-                f"There were {rate:.0f} inserts a second during the searches, of the "
-                f"{bench.parameters['insert_rate']} that were requested.",
+                _(
+                    "There were %(rate)s inserts a second during the searches, of the %(wanted)s "
+                    "that were requested."
+                ),
+                rate=f"{rate:.0f}",
+                wanted=bench.parameters["insert_rate"],
             )
 
 

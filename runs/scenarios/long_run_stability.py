@@ -244,7 +244,8 @@ def _check_vacuums(bench: Bench, count: float) -> None:
     if is_on and not count:
         bench.note("no_autovacuum", _("Autovacuum was on and no table was vacuumed: a longer run."))
     elif not is_on and count:
-        bench.note("autovacuum_came", f"Autovacuum was off, and {count:.0f} came all the same.")
+        text = _("Autovacuum was off, and %(number)s came all the same.")
+        bench.note("autovacuum_came", text, number=f"{count:.0f}")
 
 
 def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]]) -> None:
@@ -256,21 +257,30 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
     figures[TREND.name], figures[DIP.name] = verdict.trend, verdict.dip
     figures[VARIATION.name] = verdict.variation
     if verdict.trend < DRIFTING:
-        message = f"Throughput ended at {verdict.trend:.0f} % of what it was at the beginning."
-        bench.note("throughput_drifts", message, level="info")
+        text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
+        bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")
     if verdict.dip < DIPPING:
-        bench.note("throughput_dips", _told_dip(verdict, found), level="info")
+        _note_dip(bench, verdict, found)
 
 
-def _told_dip(verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+def _note_dip(
+    bench: Bench, verdict: Verdict, found: Mapping[str, Sequence[tuple[float, float]]]
+) -> None:
     """A dip is attributed to vacuum only if a vacuum ended at that time."""
     begun, ended = verdict.dip_at_s, verdict.dip_at_s + verdict.interval_s
     counts = [count for at, count in found.get("autovacuums", ()) if begun - 2 <= at <= ended + 2]
-    beside = "while autovacuum worked" if counts and counts[-1] > counts[0] else "without a vacuum"
-    return (
-        f"Throughput fell to {verdict.dip:.0f} % of its median in the {verdict.interval_s} s from "
-        f"second {begun} on, {beside}."
-    )
+    if counts and counts[-1] > counts[0]:
+        text = _(
+            "Throughput fell to %(percent)s %% of its median in the %(length)s s from second "
+            "%(begun)s on, while autovacuum worked."
+        )
+    else:
+        text = _(
+            "Throughput fell to %(percent)s %% of its median in the %(length)s s from second "
+            "%(begun)s on, without a vacuum."
+        )
+    told = {"percent": f"{verdict.dip:.0f}", "length": verdict.interval_s, "begun": begun}
+    bench.note("throughput_dips", text, level="info", **told)
 
 
 _ON_OFF = (Choice("off", _("off")), Choice("on", _("on")))

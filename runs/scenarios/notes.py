@@ -8,6 +8,7 @@ from runs.execution.bench import Bench
 from runs.execution.steps import StepResult
 from runs.scenarios.metrics import GENERATOR_CPU
 from runs.tools.pgbench import ProgressPoint
+from runs.wording import gettext_noop as _
 
 # Since PostgreSQL 17 these counters have a view of their own.
 OWN_VIEW_SINCE = 170000
@@ -26,8 +27,11 @@ def note_checkpoints(bench: Bench, before: int, after: int) -> None:
     if after > before:
         bench.note(
             "checkpoint_during_run",
-            f"{after - before} checkpoint(s) came while the load was on: give the configuration "
-            "more room for WAL, or measure for a shorter time.",
+            _(
+                "%(number)s checkpoint(s) came while the load was on: give the configuration more "
+                "room for WAL, or measure for a shorter time."
+            ),
+            number=after - before,
         )
 
 
@@ -71,8 +75,12 @@ def note_stalls(bench: Bench, points: Sequence[ProgressPoint]) -> None:
     if stall := longest(points):
         bench.note(
             "load_stalled",
-            f"No transaction ended for {stall.seconds:.0f} s, from second {stall.begun:.0f} on: "
-            "the server, its disk or the network stood still. Look at the series of that time.",
+            _(
+                "No transaction ended for %(seconds)s s, from second %(begun)s on: the server, "
+                "its disk or the network stood still. Look at the series of that time."
+            ),
+            seconds=f"{stall.seconds:.0f}",
+            begun=f"{stall.begun:.0f}",
         )
 
 
@@ -97,6 +105,11 @@ def note_generator_cpu(
         if own and used > SATURATED_THREADS * own:
             bench.note(
                 "generator_saturated",
-                f"{step.name} kept {used:.1f} processors busy with {own} thread(s): the load "
-                "generator is what was measured. Use more threads or further machines for it.",
+                _(
+                    "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
+                    "generator is what was measured. Use more threads or further machines for it."
+                ),
+                name=step.name,
+                used=f"{used:.1f}",
+                threads=own,
             )

@@ -83,8 +83,8 @@ class OperatingSystems(pgbench.PrewarmedTables):
             message = _("pg_test_fsync is not installed beside this PostgreSQL.")
             bench.note("fsync_not_tested", message, level="info")
         elif rate is None:
-            message = f"pg_test_fsync does not report how long a write by {method} takes here."
-            bench.note("fsync_not_tested", message, level="info")
+            text = _("pg_test_fsync does not report how long a write by %(method)s takes here.")
+            bench.note("fsync_not_tested", text, level="info", method=method)
         else:
             bench.findings.measurements[FSYNC_OPERATIONS.name] = rate
 

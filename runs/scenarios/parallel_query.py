@@ -71,7 +71,8 @@ class ParallelQuery:
             rows = done.output.splitlines()
             figures[ROWS_RETURNED.name] = float(len(rows))
             digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
-            bench.note("rows_digest", f"{len(rows)} rows, SHA-256 {digest}.", level="info")
+            text = _("%(number)s rows, SHA-256 %(digest)s.")
+            bench.note("rows_digest", text, level="info", number=len(rows), digest=digest)
         plan = await explained(bench, "query", query, before=before, timeout_s=limit)
         if plan is not None:
             _note_parallel(bench, plan)
@@ -132,8 +133,9 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
     if short:
         bench.note(
             "fewer_workers",
-            f"{len(short)} of {len(found)} Gathers got fewer workers than planned: no process was "
-            "free.",
+            _("%(number)s of %(all)s Gathers got fewer workers than planned: no process was free."),
+            number=len(short),
+            all=len(found),
         )
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
+from runs.execution.errors import wording_of
 from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData
 from runs.scenarios.metrics import LATENCY_PERCENTILES
 from runs.tools import pgbench
 from runs.tools.pgbench import histogram, versions
 from runs.tools.pgbench.histogram import Histogram
+from runs.wording import gettext_noop as _
 
 # The maximum number of logged lines of all machines: counted in about half a second, 90 MB.
 MOST_LINES = 2_000_000
@@ -62,7 +64,7 @@ def log(directory: str, share_logged: float, version_num: int) -> pgbench.Log | 
 async def add(bench: Bench, logs: Sequence[Logged]) -> None:
     """Count the logs of all machines and add the percentiles; the figures do not need them."""
     if any(each.log is None for each in logs):
-        _missing(bench, "pgbench 9.2 cannot log a sample of its transactions")
+        _missing(bench, _("pgbench 9.2 cannot log a sample of its transactions"))
         return
     found = await together(_counted(bench, each) for each in logs)
     whole = [each for each in found if each is not None]
@@ -94,12 +96,15 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
     expected = logged.transactions * logged.log.share
     if step.exit_status != 0:
         said = step.stderr.strip()[-300:]
-        _missing(bench, f"{name} ended with exit status {step.exit_status}: {said}")
+        text = _("%(name)s ended with exit status %(exit_status)s: %(said)s")
+        _missing(bench, text, name=name, exit_status=step.exit_status, said=said)
     elif counted.transactions < expected - _by_chance(logged.transactions, logged.log.share):
         _missing(
             bench,
-            f"the log{logged.suffix} holds {counted.transactions} of about {expected:.0f} "
-            "transactions",
+            _("the log%(suffix)s holds %(found)s of about %(expected)s transactions"),
+            suffix=logged.suffix,
+            found=counted.transactions,
+            expected=f"{expected:.0f}",
         )
     else:
         return counted
@@ -111,9 +116,9 @@ def _by_chance(transactions: int, share_logged: float) -> float:
     return STANDARD_DEVIATIONS * math.sqrt(transactions * share_logged * (1 - share_logged))
 
 
-def _missing(bench: Bench, reason: str) -> None:
-    message = f"There are no percentiles of latency: {reason}."
-    bench.note("percentiles_missing", message, level="info")
+def _missing(bench: Bench, reason: str, **values: object) -> None:
+    text = _("There are no percentiles of latency: %(reason)s.")
+    bench.note("percentiles_missing", text, level="info", reason=wording_of(reason, values))
 
 
 def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> None:
@@ -121,7 +126,11 @@ def _note_sample(bench: Bench, latencies: Histogram, logs: Sequence[Logged]) -> 
     if any(each.log and each.log.share < 1 for each in logs):
         bench.note(
             "latencies_sampled",
-            f"Percentiles of latency are those of {latencies.transactions} transactions, "
-            f"drawn by chance from {transactions}.",
+            _(
+                "Percentiles of latency are those of %(number)s transactions, drawn by chance "
+                "from %(all)s."
+            ),
             level="info",
+            number=latencies.transactions,
+            all=transactions,
         )

@@ -342,11 +342,11 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
         findings.measurements[FAILED_TRANSACTIONS.name] = float(whole.failed_transactions)
     notes.note_generator_cpu(bench, steps, [result.threads for result in results])
     if len(results) > 1:
-        message = (
-            f"The load came from {len(results)} machines: tps are added up, latencies are "
-            "weighted by transactions."
+        text = _(
+            "The load came from %(number)s machines: tps are added up, latencies are weighted by "
+            "transactions."
         )
-        bench.note("generators_combined", message, level="info")
+        bench.note("generators_combined", text, level="info", number=len(results))
     return [result.transactions_processed or 0 for result in results]
 
 

@@ -62,13 +62,17 @@ async def through(bench: Bench, measure: Callable[[], Awaitable[None]]) -> None:
     await bench.reporter.command(place.node.address, result)
     said = f"{result.stdout}{result.stderr}"
     bench.findings.artifacts.append(ArtifactData("pgbouncer.log", said.encode()))
-    where = "on a machine of its own" if place.address else "on the same machine"
-    bench.note(
-        "pooled",
-        f"The load went through PgBouncer {where}: transaction pooling, {POOL_SIZE} connections to "
-        "the server at most.",
-        level="info",
-    )
+    if place.address:
+        text = _(
+            "The load went through PgBouncer on a machine of its own: transaction pooling, "
+            "%(number)s connections to the server at most."
+        )
+    else:
+        text = _(
+            "The load went through PgBouncer on the same machine: transaction pooling, "
+            "%(number)s connections to the server at most."
+        )
+    bench.note("pooled", text, level="info", number=POOL_SIZE)
 
 
 class _Place:

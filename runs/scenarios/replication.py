@@ -89,7 +89,8 @@ class Lag:
         try:
             told = await self._asking.finish()
         except (TargetProblem, TimeoutError) as problem:
-            self._bench.note("lag_missing", f"The lag of the standbys is not known: {problem}")
+            text = _("The lag of the standbys is not known: %(problem)s")
+            self._bench.note("lag_missing", text, problem=problem)
             return
         await self._bench.reporter.command(self._bench.database.address, told)
         span = self._bench.span_on(self._bench.database.name)

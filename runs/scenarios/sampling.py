@@ -12,6 +12,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.monitors import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
 from runs.tools.metrics import Metric, regular
+from runs.wording import gettext_noop as _
 
 STEP = "database-samples"
 # At most this many, even in a run of days.
@@ -57,7 +58,8 @@ class Samples:
         try:
             result = await self._beside.finish()
         except (TargetProblem, TimeoutError) as problem:
-            self._bench.note("no_samples", f"No statistics of the server: {problem}", level="info")
+            text = _("No statistics of the server: %(problem)s")
+            self._bench.note("no_samples", text, level="info", problem=problem)
             return {}
         await self._bench.reporter.command(self._bench.database.address, result)
         rows = [line.split("\t") for line in result.stdout.splitlines()]

@@ -147,8 +147,11 @@ class ScaleOut:
         if len(set(sums)) > 1:
             bench.note(
                 "balances_differ",
-                "The sums of accounts, tellers, branches and history differ after the load: "
-                f"{', '.join(sums)}. A transaction was committed on some nodes only.",
+                _(
+                    "The sums of accounts, tellers, branches and history differ after the load: "
+                    "%(sums)s. A transaction was committed on some nodes only."
+                ),
+                sums=", ".join(sums),
             )
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:

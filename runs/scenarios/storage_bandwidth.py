@@ -120,8 +120,11 @@ class StorageBandwidth:
         if told.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
                 "too_short",
-                f"The size was done after {told.seconds:.1f} s: give a larger one, as caches of "
-                "the device may have taken it all.",
+                _(
+                    "The size was done after %(seconds)s s: give a larger one, as caches of the "
+                    "device may have taken it all."
+                ),
+                seconds=f"{told.seconds:.1f}",
             )
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:

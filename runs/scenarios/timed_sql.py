@@ -11,6 +11,7 @@ from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps import StepResult
 from runs.query_plans import Plan, read
+from runs.wording import gettext_noop as _
 
 _TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
 # psql prints the time first, and both if the server ended the statement.
@@ -58,9 +59,13 @@ async def repeated(
         raise failed(result, bench.database.base.path)
     bench.note(
         "statement_repeated",
-        f"{name} took less than a second, and was executed {times} times more: its time is the "
-        "median.",
+        _(
+            "%(name)s took less than a second, and was executed %(times)s times more: its time is "
+            "the median."
+        ),
         level="info",
+        name=name,
+        times=times,
     )
     return replace(first, seconds=median([first.seconds, *found]))
 
@@ -99,8 +104,8 @@ async def timed(
     output = result.stdout[: result.stdout.rindex("Time: ")]
     seconds = sum(map(float, times)) / 1000
     if seconds < FULL_SECONDS and not is_repeated:
-        message = f"{name} took {1000 * seconds:.3g} ms, and was executed once."
-        bench.note(ALONE, message, level="info")
+        text = _("%(name)s took %(time)s ms, and was executed once.")
+        bench.note(ALONE, text, level="info", name=name, time=f"{1000 * seconds:.3g}")
     return Timed(seconds, output)
 
 
@@ -137,8 +142,12 @@ def note_cut(bench: Bench, name: str, timeout_s: int) -> None:
     """Note that a statement exceeded its time limit: its time is a lower bound."""
     bench.note(
         "statement_timeout",
-        f"{name} took more than {timeout_s} s and was ended by statement_timeout: its time is "
-        "the limit, not a measurement.",
+        _(
+            "%(name)s took more than %(seconds)s s and was ended by statement_timeout: its time "
+            "is the limit, not a measurement."
+        ),
+        name=name,
+        seconds=timeout_s,
     )
 
 

@@ -11,7 +11,6 @@ from django import template
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
-from runs.execution.clocks import AGAINST_WORKER
 from runs.models import Build, Installation, Run, Token
 from runs.selectors import validity
 from runs.selectors.compare.verdict_words import (
@@ -229,20 +228,10 @@ def worded(stored: Any) -> str:
     return of_stored(stored.wording, message, gettext)
 
 
-# Of notes with numbers in them: what they are made of.
-NOTES = {"clock_skew": (AGAINST_WORKER, "clocks")}
-
-
 @register.filter
-def noted(message: str, code: str) -> str:
-    """The message of an engine's note in the reader's language."""
-    if code in NOTES:
-        text, name = NOTES[code]
-        begin, end = text.split(f"%({name})s")
-        if message.startswith(begin) and message.endswith(end):
-            told = message.removeprefix(begin).removesuffix(end)
-            return gettext(text) % {name: told}
-    return translated(message)
+def noted(note: Mapping[str, Any]) -> str:
+    """The message of a run's note in the reader's language."""
+    return of_stored(note.get("wording", {}), note.get("message", ""), gettext)
 
 
 @register.filter

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from runs.execution.errors import TargetProblem
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.execution.target_facts import Facts
@@ -29,8 +30,8 @@ class RecordingReporter:
     async def machine(self, name: str, facts: Facts | None) -> None:
         self.machines[name] = facts
 
-    async def event(self, code: str, message: str) -> None:
-        self.events.append((code, message))
+    async def event(self, code: str, problem: TargetProblem) -> None:
+        self.events.append((code, problem.message))
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         self.clusters.append((directory, prepared_now))

@@ -254,7 +254,7 @@ def test_a_hop_that_forwards_nothing_is_told(logins, chain):
 def test_a_hop_that_breaks_is_a_lost_connection_and_the_line_comes_back(logins, chain):
     told: list[str] = []
 
-    async def tell(code: str, _message: str) -> None:
+    async def tell(code: str, _problem: TargetProblem) -> None:
         told.append(code)
 
     async def act(host: Host) -> bytes:

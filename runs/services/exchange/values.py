@@ -38,6 +38,7 @@ from runs.models import (
     Topology,
 )
 from runs.models.runs import CONTROL, DIGEST, MEDIA_TYPE
+from runs.wording import is_wording
 
 MODELS: Mapping[str, type[models.Model]] = {
     "project": Project,
@@ -220,7 +221,16 @@ def _is_factors(value: Any) -> bool:
 
 
 def _is_notes(value: Any) -> bool:
-    return _is_list(value) and all(isinstance(each, dict) for each in value)
+    return _is_list(value) and all(
+        isinstance(each, dict)
+        and isinstance(each.get("message", ""), str)
+        and _is_wording(each.get("wording", {}))
+        for each in value
+    )
+
+
+def _is_wording(value: Any) -> bool:
+    return _is_object(value) and (not value or is_wording(value))
 
 
 def _is_digest(value: Any) -> bool:
@@ -334,6 +344,8 @@ SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("cell", "levels"): (_("one value by name"), _is_scalars),
     ("run", "labels"): (_("texts by name"), _is_named_texts),
     ("run", "quality"): (_("a list of objects"), _is_notes),
+    ("run", "wording"): (_("an object"), _is_wording),
+    ("event", "wording"): (_("an object"), _is_wording),
     ("run", "plan"): (_("the plan of a run"), _is_plan),
     ("series", "interval"): (_("a number of seconds"), _is_interval),
     ("command", "argv"): (_("a list of texts"), _is_strings),

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from runs.execution.control_characters import neutralised
-from runs.execution.errors import Detached
+from runs.execution.errors import Detached, TargetProblem
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult
 from runs.execution.target_facts import Facts
@@ -87,9 +87,9 @@ class DatabaseReporter:
 
         await self._write_as_holder(keep)
 
-    async def event(self, code: str, message: str) -> None:
+    async def event(self, code: str, problem: TargetProblem) -> None:
         """Add a line to the run's history."""
-        await self._write_as_holder(lambda: self._keep_event(code, message))
+        await self._write_as_holder(lambda: self._keep_event(code, problem))
 
     async def cluster(self, directory: str, *, prepared_now: bool) -> None:
         """Record which shared cluster the run uses, and which run made it."""
@@ -111,9 +111,13 @@ class DatabaseReporter:
             lambda: finding_service.store_series(run_id=self.run.pk, series=series)
         )
 
-    def _keep_event(self, code: str, message: str) -> None:
+    def _keep_event(self, code: str, problem: TargetProblem) -> None:
         transitions.record_event(
-            run_id=self.run.pk, code=code, message=message, attempt=self.run.attempt
+            run_id=self.run.pk,
+            code=code,
+            message=problem.message,
+            wording=problem.wording,
+            attempt=self.run.attempt,
         )
         if code == "cleanup_incomplete":
             transitions.sweep_later(self.run)

@@ -78,7 +78,7 @@ def store_series(*, run_id: int, series: Iterable[SeriesData]) -> None:
 def _store(run: Run, findings: Findings) -> None:
     # The files of the old rows are removed by pruning.
     run.artifacts.all().delete()
-    notes = [vars(note) for note in findings.notes]
+    notes = [note.stored for note in findings.notes]
     pictures = artifacts.drawn_flame_graph(run, findings.artifacts)
     kept = [(run.pk, data) for data in (*findings.artifacts, *pictures)]
     for data, error in artifacts.store_all(kept):

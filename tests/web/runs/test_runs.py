@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from runs.execution.clocks import AGAINST_WORKER
+from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
 from runs.models import Command, Metric, Run, RunEvent, Seal
 from runs.services import seals
@@ -13,6 +13,7 @@ from runs.services.access import projects
 from runs.services.runs import artifacts
 from runs.web.runs import page as run_page
 from tests import factories
+from tests.unit.benches import bench_of
 
 pytestmark = pytest.mark.django_db
 
@@ -37,20 +38,31 @@ def test_a_figure_without_a_better_direction_has_no_note(client, finished_run):
 
 
 def test_notes_of_engines_are_read_in_japanese(client, finished_run):
-    notes = {
-        "clock_skew": AGAINST_WORKER % {"clocks": "database +0.0012 s (± 0.0003)"},
-        "prewarm_sequential": "Warmed up by a sequential read of the tables: "
-        "pg_prewarm is not installed.",
-    }
-    quality = [{"code": code, "message": text, "level": "info"} for code, text in notes.items()]
+    bench = bench_of()
+    text = "Throughput ended at %(percent)s %% of what it was at the beginning."
+    bench.note("throughput_drifts", text, level="info", percent=7)
+    bench.note("prewarm_extension", "Warmed up by pg_prewarm.")
+    late = TargetProblem("The monitor did not end within %(seconds)s s.", seconds=20)
+    bench.note("lag_missing", "The lag of the standbys is not known: %(problem)s", problem=late)
+    # As runs of before have it.
+    bench.note("autovacuum_came", "Autovacuum was off, and 3 came all the same.")
+    quality = [note.stored for note in bench.findings.notes]
     Run.objects.filter(pk=finished_run.pk).update(quality=quality)
-    page = client.get(f"/runs/{finished_run.pk}/").content.decode()
-    assert all(text.replace("'", "&#x27;") in page for text in notes.values())
-    page = client.get(f"/runs/{finished_run.pk}/", headers={"Accept-Language": "ja"})
-    page = page.content.decode()
-    assert "時計のずれ: database +0.0012 s (± 0.0003)。" in page
-    assert "Warmed up" not in page
-    assert "Clock against" not in page
+    japanese = [
+        "スループットは、最後には最初の 7 % になりました。",
+        "pg_prewarm でウォームアップしました。",
+        "スタンバイの遅延は分かりません: モニタが 20 秒以内に終わりませんでした。",
+        "Autovacuum was off, and 3 came all the same.",
+    ]
+    english = [note["message"] for note in quality]
+    assert english[0] == "Throughput ended at 7 % of what it was at the beginning."
+    for language, expected in (("en", english), ("ja", japanese)):
+        asked = {"headers": {"Accept-Language": language}}
+        page = client.get(f"/runs/{finished_run.pk}/", **asked).content.decode()
+        assert [text for text in expected if text not in page] == []
+        notes = client.get(f"/api/v1/runs/{finished_run.pk}/", **asked).json()["quality"]
+        assert [note["message"] for note in notes] == expected
+        assert {*notes[0]} == {"code", "message", "level"}
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,15 @@ TIMES = ("0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "2026-01-31",
 CODES = {"invalid", "not_json", "not_a_time", "fields_differ", "file_differs"}
 
 
+WORDINGS = (
+    {"text": 1},
+    {"text": "%(a)s", "values": {"b": ""}},
+    {"text": "%(a)99999999s", "values": {"a": ""}},
+    {"text": "%(a)s%(a)s", "values": {"a": ""}},
+    {"text": "%(a)s", "values": {"a": {"text": "%s", "values": {"b": ""}}}},
+)
+
+
 def hostile_values():
     """Kind of line, field within it (or within its nested rows), and a value for it."""
     for field, values in {
@@ -60,7 +69,9 @@ def hostile_values():
         "run.repeat": (-1, 2**31, 1.5, True, "1", None),
         "run.attempt": (-1, 2**15),
         "run.labels": ({"a": 1}, {"a\0": "b"}, [], None),
-        "run.quality": ("x", ["x"], {"a": 1}),
+        "run.quality": ("x", ["x"], {"a": 1}, [{"message": 1}], [{"wording": WORDINGS[0]}]),
+        "run.wording": WORDINGS,
+        "run.events.wording": WORDINGS,
         "run.plan": ("x", [], {"generators": ["x"]}, {"translated": [{}]}, {"bindir": 1}),
         "run.external_id": (*CONTROLS, "x" * 201),
         "run.measurements": ("x", {"a": 1}, [1], None),

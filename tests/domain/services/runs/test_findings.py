@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.utils import timezone
 
+from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
 from runs.execution.steps import StepResult
 from runs.management.commands.judge_runs import Command
@@ -50,12 +51,15 @@ def collecting(server) -> leases.Claim:
     return claim
 
 
+WORDING = {"text": "%(seconds)s s", "values": {"seconds": "2"}}
+
+
 def found(tps: float = 1000.0) -> Findings:
     return Findings(
         measurements={"tps": tps, "latency_average": 2.0},
         series=[SeriesData("tps", "tps", (990.0, None, 1010.0), start=1.0)],
         artifacts=[ArtifactData("pgbench.out", b"tps = 1000\n" * 1000)],
-        notes=[Note("prewarm_sequential", "read")],
+        notes=[Note("prewarm_sequential", "read"), Note("x", "2 s", "info", WORDING)],
         settings={"work_mem": {"setting": "4096", "unit": "kB", "source": "default"}},
         server_version="16.14",
         tool_name="pgbench",
@@ -81,7 +85,10 @@ def test_a_finished_run_has_all_that_was_found(claim):
     assert run.series.get().values == [990.0, None, 1010.0]
     assert (run.server_version, run.tool_name, run.tool_version) == ("16.14", "pgbench", "18.4")
     assert run.settings.settings["work_mem"]["setting"] == "4096"
-    assert run.quality == [{"code": "prewarm_sequential", "message": "read", "level": "warning"}]
+    assert run.quality == [
+        {"code": "prewarm_sequential", "message": "read", "level": "warning"},
+        {"code": "x", "message": "2 s", "level": "info", "wording": WORDING},
+    ]
 
 
 def test_an_artifact_comes_back_as_it_was_and_lies_compressed(claim, settings):
@@ -174,7 +181,7 @@ def report(reporter: DatabaseReporter, what: str) -> None:
     arguments = {
         "live_series": ([SeriesData("tps", "tps", (1.0,))],),
         "command": ("db", step),
-        "event": ("cleanup_incomplete", "late"),
+        "event": ("cleanup_incomplete", TargetProblem("late")),
         "cluster": ("/srv/benchlab/clusters/late",),
     }
     options = {"prepared_now": True} if what == "cluster" else {}
