@@ -11,6 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import TruncDate
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import ngettext
 
 from runs.analysis.inference.verdicts import Direction
 from runs.models import Campaign, CellSummary, Change
@@ -22,6 +23,8 @@ from runs.selectors.histories import histories
 
 # Of one page. A commit that changes more has the rest in its histories.
 MOST_CHANGES = 200
+# Of more metrics than the first the second many have a line of their own.
+MOST_LINES, SHOWN_LINES = 6, 4
 UNKNOWN = _lazy(
     "Most series moved together, and nothing known of the machine changed: the machine, or this "
     "commit. Measure its parent again here: %(command)s"
@@ -120,7 +123,10 @@ class Cause:
         found: dict[tuple[int, str], list[Change]] = defaultdict(list)
         for change in self.changes:
             found[change.metric_id, change.verdict].append(change)
-        return [self._line(own) for own in found.values()]
+        # The greatest come first; a commit that moves a whole suite is no list of its metrics.
+        groups = list(found.values())
+        shown = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
+        return [*map(self._line, shown), *_of_others(groups[len(shown) :])]
 
     def _line(self, own: Sequence[Change]) -> str:
         metric = own[0].metric
@@ -133,6 +139,25 @@ class Cause:
         if words["number"] == 1:
             return _("%(metric)s: %(size)s") % words
         return _("%(metric)s: %(number)d of %(of)d conditions %(size)s") % words
+
+
+def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
+    """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
+    found: dict[tuple[str, str], list[Sequence[Change]]] = defaultdict(list)
+    for own in groups:
+        found[own[0].verdict, own[0].metric.direction].append(own)
+    return [
+        ngettext(
+            "and %(number)d more metric: %(size)s", "and %(number)d more metrics: %(size)s", len(of)
+        )
+        % {
+            "number": len(of),
+            "size": printed_size(
+                [each.ratio for own in of for each in own], cast(Direction, direction)
+            ),
+        }
+        for (_verdict, direction), of in found.items()
+    ]
 
 
 @dataclass(frozen=True)

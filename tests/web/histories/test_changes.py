@@ -162,6 +162,24 @@ def test_the_banner_counts_all_conditions_of_a_commit(client, db):
     assert "25 of 25 conditions 10 % slower" in client.get("/campaigns/nightly/").content.decode()
 
 
+def test_of_many_metrics_the_largest_have_lines_and_the_rest_is_one(client, some):
+    """As after an import of years: a commit moves the whole suite."""
+    first = some[0]
+    for number in range(8):
+        metric = Metric.objects.create(
+            name=f"m{number}", direction="lower", unit="s", project=first.metric.project
+        )
+        Change.objects.create(
+            cell=first.cell, run=first.run, metric=metric, kind="step",
+            ratio=1.5 + number / 10, before=1, after=2,
+        )  # fmt: skip
+    page = client.get("/changes/").content.decode()
+    assert "m7: " in page
+    assert "<p>m3: " not in page
+    assert "and 4 more metrics: " in page
+    assert "<p>and 1 more metric: " in page
+
+
 def test_one_decision_is_for_all_of_a_commit_and_no_other(admin_client, six_of_twelve):
     other = change(20)
     sent = {"decision": "dismissed", "note": "A new disk.", "from": "inbox", "of": "cause"}
