@@ -223,10 +223,10 @@ def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
         )
     parts.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
     if panel.axis.title:
-        middle = (box.top + box.bottom) / 2
+        middle, told = (box.top + box.bottom) / 2, _tail(panel.axis.title, box.bottom - box.top)
         parts.append(
             f'<text x="12" y="{middle:.1f}" text-anchor="middle" fill={quoteattr(look.ink)} '
-            f'transform="rotate(-90 12 {middle:.1f})">{escape(panel.axis.title)}</text>'
+            f'transform="rotate(-90 12 {middle:.1f})">{escape(told)}</text>'
         )
     return parts
 
@@ -336,6 +336,12 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
 
 def _clipped(text: str, most: int = MOST_OF_LABEL) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _tail(text: str, room: float) -> str:
+    """As much of the end as has room: what tells the names of benchmarks apart, and the unit."""
+    whole = _width(text)
+    return text if whole <= room else f"…{text[-int(len(text) * room / whole) + 1 :]}"
 
 
 def _width(text: str) -> float:

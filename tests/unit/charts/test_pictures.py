@@ -91,6 +91,14 @@ def test_twelve_versions_have_a_legend_within_the_picture():
     assert right < svg.PAPER.width
 
 
+def test_a_long_title_of_the_y_axis_keeps_its_end():
+    title = f"{'suite.' * 20}time_of_a_query (s)"
+    figure = scaling([line("16", 1, 2)], x_title="Clients", y_title=title)
+    (shown,) = (each for each in texts(drawn(figure)) if "…" in each)
+    assert shown.endswith("time_of_a_query (s)")
+    assert len(shown) < 60
+
+
 def test_a_line_is_named_at_its_end_once():
     picture = drawn(lines(line("16", 1, 2), line("17", 1, 3)))
     assert texts(picture).count("PostgreSQL 16") == 1
