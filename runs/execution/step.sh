@@ -65,7 +65,7 @@ perform() {
         execute env -i "PATH=$PATH" "HOME=${HOME:-/}" "USER=${USER:-}" "LOGNAME=${LOGNAME:-}" \
             "SHELL=/bin/sh" "LC_ALL=C" "BENCHLAB_STEP=$dir" "$@"
         # What fails on a full disk cannot say so there, and a moment later it may have room.
-        [ "$status" = 0 ] || left=$(free "$dir")
+        [ "$status" = 0 ] || [ -s "$dir/err" ] || left=$(free "$dir")
         [ "${left:-64}" -ge 64 ] || true >"$dir/full"
         # With `command`, a disk that is full ends neither the shell nor the record.
         command times >"$dir/times"
