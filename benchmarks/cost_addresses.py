@@ -244,14 +244,7 @@ OF_SHAPES: Mapping[str, str] = {
         ("/campaigns/repeats-00000/", "/campaigns/repeats-00001/"),
         "repeats",
     ),
-    **dict.fromkeys(
-        (
-            *("/campaigns/commits-00000/", "/campaigns/commits-00000/history/"),
-            "/campaigns/commits-00000/history/?level=clients=1",
-            "/api/v1/history/?campaign=commits-00000&level=clients=1",
-        ),
-        "commits",
-    ),
+    "/campaigns/commits-00000/": "commits",
     **dict.fromkeys(
         (
             *("/campaigns/series-00000/", "/campaigns/series-00000/history/"),
@@ -268,6 +261,10 @@ OF_SHAPES: Mapping[str, str] = {
             *("/compare/?q=commits", "/compare/?q=series", "/campaigns/failed-00000/"),
             *("/api/v1/runs/?campaign=repeats-00001", "/api/v1/runs/?campaign=failed-00000"),
             "/api/v1/measurements/?campaign=repeats-00001&metric=tps",
+            # A history shows its newest commits.
+            "/campaigns/commits-00000/history/",
+            "/campaigns/commits-00000/history/?level=clients=1",
+            "/api/v1/history/?campaign=commits-00000&level=clients=1",
         ),
         "",
     ),
