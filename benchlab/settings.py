@@ -119,7 +119,7 @@ TEMPLATES = [
 ]
 
 # The most connections to the database of one process, whose threads share them; 0: one a thread.
-DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=12)
+DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=6)
 # PgBouncer lends a connection for one transaction: nothing may be kept in a session, as limits of
 # statements or open cursors.
 PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
