@@ -191,9 +191,11 @@ PROVABLE = {
     PARALLEL: ("count", "simple", ("0", "2")),
     "work_mem": ("sort", "simple", ("64MB", "64kB")),
     "plan_cache_mode": ("select-only", "prepared", ("auto", "force_custom_plan")),
-    "track_io_timing": ("range", "simple", ("off", "on")),
+    "enable_indexonlyscan": ("keys", "simple", ("on", "off")),
 }
 SCRIPTS |= {
+    "keys": "\\set aid random(1, 90000)\nSELECT count(*) FROM pgbench_accounts"
+    " WHERE aid BETWEEN :aid AND :aid + 2000;",
     "group": "SELECT count(*) FROM (SELECT aid % 5000, sum(abalance) FROM pgbench_accounts"
     " GROUP BY 1) s;",
     "join": "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_tellers t ON a.aid % 40 = t.tid;",
