@@ -29,6 +29,9 @@ async def begin(
     for wait in (*WAITS_SECONDS, None):
         try:
             return await connection.create_process(line, encoding=None, **streams)
+        except AssertionError as gone:
+            # So asyncssh says that the connection ended while the session began.
+            raise asyncssh.ConnectionLost("it ended as a session began") from gone
         except asyncssh.ChannelOpenError as error:
             # The news that a connection has broken arrives a moment later.
             await asyncio.sleep(wait or 0)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+import asyncssh
 import pytest
 
 from runs.execution import hosts, preflight, sessions, ssh
@@ -127,6 +128,19 @@ def test_no_answer_waits_for_a_delayed_acknowledgement(on_host):
 
     # The kernel delays each by 40 ms at least; other work does not slow down all of them.
     assert any(on_host(seconds) < 0.038 for _attempt in range(20))
+
+
+@pytest.mark.openssh
+def test_a_connection_that_ends_as_a_session_begins_is_lost(on_host, monkeypatch):
+    def ended(_channel):
+        raise AssertionError
+
+    async def act(host):
+        monkeypatch.setattr(asyncssh.channel.SSHClientChannel, "get_connection", ended)
+        await host.run(["true"])
+
+    with pytest.raises(ConnectionLost, match="as a session began"):
+        on_host(act)
 
 
 def test_a_dropped_connection_is_told_as_lost(on_host, openssh: OpenSSH):
