@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -142,7 +141,7 @@ class SideBySide:
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:
-    """What a campaign reproduces, next to its results; None if nothing. Five queries, or six.
+    """What a campaign reproduces, next to its results; None if nothing. Six queries, or seven.
 
     If versions differ from the printed ones, the oldest stands for the oldest, and so on.
     """
@@ -161,7 +160,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         _single(campaign) if any("repeat" in column for column in table.columns) else {},
         stand_for,
     )
-    judged = validity.of_cells(ours.cells())
+    judged = validity.of_cells(campaign.cells.values_list("pk", flat=True))
     of_figures = {figure.column for figure in figures}
     words = [at for at in range(len(table.columns)) if at not in of_figures]
     lines = (_line(table, figure, words, ours, judged) for figure in figures)
@@ -174,7 +173,7 @@ def side_by_side(campaign: Campaign) -> SideBySide | None:
         len(figures),
         of_campaign(campaign),
         others,
-        Judged.total(validity.of_cells(campaign.cells.values_list("pk", flat=True)).values()),
+        Judged.total(judged.values()),
     )
 
 
@@ -193,10 +192,6 @@ class _Ours:
     measured: Measured
     single: Single
     stand_for: Mapping[str, str]
-
-    def cells(self) -> set[int]:
-        """Their keys."""
-        return {each.cell_id for _levels, each in chain.from_iterable(self.measured.values())}
 
     def translated(self, levels: Mapping[str, Any]) -> dict[str, Any]:
         """Printed levels as stored here, without factors that the campaign did not vary."""
