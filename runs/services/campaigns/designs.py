@@ -6,7 +6,7 @@ Estimate, checks, preflight, plans and pages read the design and do not query th
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice, product
+from itertools import filterfalse, islice, product
 from math import prod
 from typing import Any
 
@@ -277,17 +277,12 @@ def _parted(
     able = [each for each in cells if each.refusal is None]
     versions = {each.installation.pk for each in able}
     levels = {pair for each in able for pair in each.levels.items()}
-    left_out = {
-        id(each)
-        for each in cells
-        if each.refusal is not None
-        and each.installation.pk in versions
-        and (each.refusal.factor, each.levels.get(each.refusal.factor)) in levels
-    }
-    return (
-        tuple(each for each in cells if id(each) not in left_out),
-        tuple(each for each in cells if id(each) in left_out),
-    )
+
+    def goes(each: DesignCell) -> bool:
+        refused = each.refusal and (each.refusal.factor, each.levels.get(each.refusal.factor))
+        return each.installation.pk in versions and refused in levels
+
+    return tuple(filterfalse(goes, cells)), tuple(filter(goes, cells))
 
 
 def _fits(

@@ -164,8 +164,9 @@ def _runnable(
     able = [level for level in levels if not any(refused[level])]
     why = next((each for level in reversed(levels) for each in refused[level] if each), "")
     if able:
-        newer = [level for level in levels if _by_newer(scenario, factor, level, installations)]
-        return [level for level in levels if level in able or level in newer], why
+        newer = (each for each in levels if _by_newer(scenario, factor, each, installations))
+        kept = {*able, *newer}
+        return [each for each in levels if each in kept], why
     if not levels:
         return able, why
     return [level for level in factor.default if not any(why_not(level))] or levels, why
