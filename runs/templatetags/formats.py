@@ -15,6 +15,7 @@ from runs.models import Build, Installation, Run, Token
 from runs.selectors import validity
 from runs.selectors.compare.verdict_words import (
     VERDICTS,
+    fraction,
     lacks_print,
     missing,
     sentence,
@@ -130,7 +131,7 @@ def factor(value: float | None) -> str:
     if value is None or not isfinite(value):
         return "–"
     if 0 < value < 0.01:
-        return f"1/{factor(1 / value)}"
+        return fraction(value)
     if abs(value) < 0.1:
         return f"{value:.3g}"
     return ratio(value) if value < 10 else quantity(float(f"{value:.3g}"))

@@ -189,10 +189,15 @@ def _percent(part: float) -> str:
     return f"{number:.1f}" if number >= 0.05 or number == 0 else f"{number:.1g}"
 
 
+def fraction(ratio: float) -> str:
+    """A small ratio by what it is a part of, with three digits: 1/68,000."""
+    return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"
+
+
 def _times(ratio: float) -> str:
     """Three digits, and no exponent from a millionth to a million: 0.169, 12,300, 1/68,000."""
     if 1e-6 < ratio < 0.001:
-        return f"1/{float(f'{1 / ratio:.3g}'):,.0f}"
+        return fraction(ratio)
     rounded = float(f"{ratio:.3g}")
     return f"{rounded:,.0f}" if 1000 <= rounded < 1e6 else f"{rounded:.3g}"
 
