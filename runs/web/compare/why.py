@@ -162,13 +162,12 @@ def _parts(difference: Difference) -> list[PartRow]:
 
 
 def _slept(each: Slept) -> PartRow:
-    bounds = (each.difference.low or 0.0, each.difference.high or 0.0)
     return PartRow(
         title=f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
         a=words.amount(each.a),
         b=words.amount(each.b),
         difference=_signed(each.difference.value),
-        interval=" … ".join(map(_signed, bounds)),
+        interval=_interval(each.difference),
         moved=each.difference.is_apart,
     )
 
@@ -176,15 +175,19 @@ def _slept(each: Slept) -> PartRow:
 def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> PartRow:
     estimate: Estimate = difference.by_part.get(name) or getattr(difference, name)
     a, b = (words.amount(getattr(side, name) or 0.0) for side in (difference.a, difference.b))
-    bounds = [each for each in (estimate.low, estimate.high) if each is not None]
     return PartRow(
         title=title,
         a=a,
         b=b,
         difference=_signed(estimate.value),
-        interval=" … ".join(_signed(each) for each in bounds),
+        interval=_interval(estimate),
         moved=is_moved,
     )
+
+
+def _interval(estimate: Estimate) -> str:
+    bounds = (estimate.low, estimate.high)
+    return " … ".join(_signed(each) for each in bounds if each is not None)
 
 
 def _signed(seconds: float) -> str:
