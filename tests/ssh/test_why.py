@@ -10,6 +10,7 @@ from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
 from runs.services.why import ablations, words
 from runs.services.why.explanations import explain
+from runs.web.compare.recordings import SYSTEM_V
 from tests import factories
 from tests.ssh.initialised import quick_bindir
 from tests.started import wait_for_lab
@@ -43,8 +44,8 @@ def work_off(server, runs=1000):
     assert [(run.code, run.message) for run in failed] == []
 
 
-def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="simple"):
-    """A campaign of one client with a script, on all installations of the lab."""
+def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="simple", clients=1):
+    """A campaign with a script, on all installations of the lab."""
     scenarios.sync()
     if (text := SCRIPTS.get(script)) is not None:
         version = factories.workload("own").versions.get()
@@ -56,7 +57,7 @@ def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="s
         scenario="pgbench",
         installations=[each for each in server.installations.all() if "lab" in each.bindir],
         levels={
-            "script": [script], "scale": [scale], "clients": [1], "query_mode": [mode],
+            "script": [script], "scale": [scale], "clients": [clients], "query_mode": [mode],
             "connection": ["kept"],
         },
         parameters={
@@ -119,6 +120,38 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
     assert proven.name == PARALLEL
     assert 0.7 < proven.share.value < 1.3
     assert all(each.answer != "proven" for each in found.answers.time.suspects[1:])
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+@pytest.mark.timeout(900)
+def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user, client):
+    """9.6 waits for semaphores by semop, 10 by futex; that of 2021 asks perf for functions."""
+    campaign = queued(server, "simple-update", seconds=4, repeats=1, scale=1, clients=16)
+    work_off(server)
+    old, new = (each.pk for each in campaign.cells.order_by("version_num"))
+    made = ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
+    work_off(server)
+    made.campaign.refresh_from_db()
+    assert made.campaign.state == Campaign.State.FINISHED
+    found = explain(old, new, reader=admin_user).recorded
+    # Newer C libraries call semtimedop for semop.
+    waited = {(each.is_of_b, each.call in SYSTEM_V) for each in found.stacks}
+    assert waited == {(False, True), (True, False)}
+    for is_of_b in (False, True):
+        frames = [each.functions for each in found.stacks if each.is_of_b == is_of_b]
+        assert any("PGSemaphore" in each for each in frames)
+    of_semaphores = {each.name: each for each in found.calls if each.name in {*SYSTEM_V, "futex"}}
+    assert max(each.a[1] for name, each in of_semaphores.items() if name in SYSTEM_V) > 0.01
+    assert of_semaphores["futex"].b[1] > 0.01
+    assert found.profile is not None
+    assert min(found.profile.samples) > 100
+    client.force_login(admin_user)
+    text = client.get(f"/compare/why/?a={old}&b={new}").content.decode()
+    print([(each.name, words.signed(each.difference.value)) for each in found.profile.functions])
+    assert "was built with semaphores of System V (semop)" in text
+    print([(each.name, each.a, each.b) for each in found.calls], found.stacks)
     connection.close()
 
 

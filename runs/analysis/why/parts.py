@@ -265,7 +265,7 @@ def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
     is_paired = None not in rounds_a and rounds_a.keys() == rounds_b.keys()
     if is_paired and len(rounds_a) == len(a) == len(b):
         return interval([rounds_b[each] - rounds_a[each] for each in rounds_a])
-    return _two_means([value for _, value in of_a], [value for _, value in of_b])
+    return two_means([value for _, value in of_a], [value for _, value in of_b])
 
 
 def interval(values: Sequence[float]) -> Estimate:
@@ -286,7 +286,7 @@ def _moments(values: Sequence[float]) -> tuple[float, float, int]:
     return mean, math.sqrt(variance / n), n - 1
 
 
-def _two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
+def two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
     """Welch's interval of the difference of two means."""
     (mean_a, error_a, of_a), (mean_b, error_b, of_b) = _moments(a), _moments(b)
     if of_a < 1 or of_b < 1:

@@ -123,6 +123,40 @@ class InstructionsSerializer(Shape):
     functions = serializers.DictField(child=serializers.ListField(child=serializers.IntegerField()))
 
 
+class FunctionSerializer(Shape):
+    """Seconds of processor time per transaction in a function itself, on both sides."""
+
+    name = serializers.CharField()
+    a = serializers.FloatField()
+    b = serializers.FloatField()
+    difference = EstimateSerializer()
+
+
+class ProfileSerializer(Shape):
+    """Functions that surely differ by perf; `samples` of a and b. `enough` would show 1 %."""
+
+    samples = serializers.ListField(child=serializers.IntegerField())
+    enough = serializers.IntegerField()
+    functions = FunctionSerializer(many=True)
+
+
+class CallSerializer(Shape):
+    """A system call: share of the time of all, calls per transaction, share that fails; 0 to 1."""
+
+    name = serializers.CharField()
+    a = serializers.ListField(child=serializers.FloatField())
+    b = serializers.ListField(child=serializers.FloatField())
+
+
+class StackSerializer(Shape):
+    """Who waits for a semaphore or wakes another: functions, the innermost first."""
+
+    is_of_b = serializers.BooleanField()
+    call = serializers.CharField()
+    functions = serializers.CharField()
+    share = serializers.FloatField()
+
+
 class WhySerializer(Shape):
     """Why cell `b` differs from cell `a`. `summary` is the answer.
 
@@ -141,8 +175,11 @@ class WhySerializer(Shape):
     suspects = SuspectSerializer(many=True)
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
-    instructions = InstructionsSerializer(default=None)
-    waits = SleptSerializer(many=True)
+    instructions = InstructionsSerializer(source="recorded.instructions", default=None)
+    waits = SleptSerializer(source="recorded.waits", many=True)
+    profile = ProfileSerializer(source="recorded.profile", default=None)
+    calls = CallSerializer(source="recorded.calls", many=True)
+    stacks = StackSerializer(source="recorded.stacks", many=True)
     beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
@@ -236,14 +273,14 @@ class WhyDoor(QueryDoor):
     def post(self, request: Request) -> Response:
         """Queue the ablation: A, B, B again, B with each suspect put back, and with all.
 
-        With `count=instructions` a run of A and of B, whose waits are sampled and after which
-        callgrind counts.
+        With `count=instructions` runs of A and of B that record waits, functions, instructions,
+        system calls and stacks of semaphores.
         """
         found = self._found(request)
-        counts = request.query_params.get("count") == "instructions"
-        ablations.check(found, reader=reader(request), counts=counts)
+        records = request.query_params.get("count") == "instructions"
+        ablations.check(found, reader=reader(request), records=records)
         by = person(request)
-        queue = ablations.count_instructions if counts else ablations.start
+        queue = ablations.record if records else ablations.start
         queue(found=found, by=by)
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
 

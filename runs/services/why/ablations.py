@@ -10,7 +10,7 @@ import json
 import random
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -20,6 +20,7 @@ from runs import dispatch
 from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
 from runs.execution.evidence import WAITS_SINCE
 from runs.execution.plan import RunPlan, UnreadablePlan
+from runs.execution.treatment import Treatment
 from runs.models import Ablation, Campaign, Cell, Project, Run
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
@@ -35,26 +36,31 @@ from runs.services.why.sides import MEASURED
 
 @dataclass(frozen=True)
 class _Arm:
-    """An arm: the cell that it repeats, and the settings that are put back in it."""
+    """An arm: the cell that it repeats, the settings that are put back in it, what it records.
+
+    `cluster` names whose cluster it has: its own if empty.
+    """
 
     name: str
     of: Cell
     settings: Mapping[str, str]
+    records: Mapping[str, bool] = field(default_factory=dict)
+    cluster: str = ""
 
 
-def check(found: Explanation, *, reader: Reader, counts: bool = False) -> None:
-    """Raise what prevents an ablation, or the counting of instructions.
+def check(found: Explanation, *, reader: Reader, records: bool = False) -> None:
+    """Raise what prevents an ablation, or runs that record what explains the two.
 
     PermissionDenied, or ServiceError with a code.
     """
     permissions.require(reader, Right.QUEUE, found.b.campaign.project)
     if found.obstacle not in {"", "no_evidence"}:
         raise ServiceError("cannot_be_tried", _("No ablation can explain these two."))
-    if not counts and not found.candidates:
+    if not records and not found.candidates:
         raise ServiceError(
             "no_suspects", _("Nothing that differs between the two can be put back.")
         )
-    made = found.counting if counts else found.ablation
+    made = found.recording if records else found.ablation
     if made is not None and made.campaign.state in Campaign.LIVE:
         raise ServiceError("already_measured", _("The suspects are being tried already."))
     project = found.a.campaign.project
@@ -89,27 +95,40 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
     return made
 
 
-@transaction.atomic
-def count_instructions(*, found: Explanation, by: User | None = None) -> Ablation:
-    """Queue one run of A and of B after which callgrind counts. Errors as of `start`.
+# What runs of their own record: strace slows down what it traces, and only one may trace.
+RECORDS = {
+    "": ("instructions", "waits", "profile"),
+    " calls": ("syscalls",),
+    " stacks": ("stacks",),
+}
 
-    The runs are of their own, and so the waits of their sessions are sampled too.
+
+@transaction.atomic
+def record(*, found: Explanation, by: User | None = None) -> Ablation:
+    """Queue runs of A and of B that record what explains them. Errors as of `start`.
+
+    Waits are sampled and perf samples during the load, callgrind counts after it; strace counts
+    system calls and shows who waits for semaphores, each in a run of its own.
     """
-    plan_of = {}
-    for cell in (found.a, found.b):
-        run, plan = _plan(cell)
-        has_waits = plan.version_num >= WAITS_SINCE
-        treatment = replace(plan.treatment, instructions=True, waits=has_waits)
-        plan_of[cell.pk] = run, replace(plan, treatment=treatment)
-    arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {})]
+    plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
+    arms = [
+        _Arm(f"{side}{name}", cell, {}, _recordable(names, plan_of[cell.pk][1]), cluster=side)
+        for name, names in RECORDS.items()
+        for side, cell in ((A, found.a), (B, found.b))
+    ]
     campaign = _campaign(found, arms, by, rounds=1)
-    campaign.treatment = {**campaign.treatment, "instructions": True, "waits": True}
+    recorded = {name: True for names in RECORDS.values() for name in names}
+    campaign.treatment = {**campaign.treatment, **recorded}
     campaign.wanted_half_width = campaign.most_repeats = None
     campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
     _queue(campaign, arms, plan_of)
     made = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
-    _record("instructions_queued", campaign, {"campaign": campaign.slug})
+    _record("recording_queued", campaign, {"campaign": campaign.slug})
     return made
+
+
+def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
+    return {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
 
 
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
@@ -201,7 +220,8 @@ def _run(campaign: Campaign, cell: Cell, like: Run, repeat: int, position: int) 
 def _of_arm(plan: RunPlan, run: Run, campaign: Campaign, arm: _Arm) -> RunPlan:
     """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
     settings = {**plan.settings, **arm.settings}
-    made_of = [plan.cluster_key or plan.template_key, plan.bindir, settings, arm.name]
+    own = arm.cluster or arm.name
+    made_of = [plan.cluster_key or plan.template_key, plan.bindir, settings, own]
     digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
     key = f"{campaign.pk}-{digest}"
     is_shared = bool(plan.cluster_key)
@@ -210,6 +230,7 @@ def _of_arm(plan: RunPlan, run: Run, campaign: Campaign, arm: _Arm) -> RunPlan:
         run_id=run.pk,
         campaign=campaign.slug,
         settings=settings,
+        treatment=Treatment.of({**vars(plan.treatment), **arm.records}),
         cluster_key=key if is_shared else "",
         template_key="" if is_shared else key,
     )

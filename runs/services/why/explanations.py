@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.analysis.why import parts, suspects, waits
+from runs.analysis.why import parts, suspects
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.proof import ALL, LOOKS, Proof
 from runs.analysis.why.suspects import Side, Suspect
-from runs.analysis.why.waits import Slept
 from runs.models import Ablation, Cell, Run
 from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
@@ -19,7 +18,7 @@ from runs.selectors.compare.series_cells import CONFIGURATION, SUBJECTS, level_t
 from runs.selectors.why import ablations
 from runs.selectors.why.ablations import Answers
 from runs.services.why import sides
-from runs.services.why.sides import Instructions
+from runs.services.why.recorded import Recorded, recorded
 
 # Codes of why a difference cannot be explained; the first that holds is told.
 OBSTACLES = ("same_cell", "published", "uploaded", "other_load", "other_machine", "no_evidence")
@@ -41,8 +40,8 @@ class Explanation:
     `obstacle` is the code of why nothing can be told; empty if something can. `difference` is None
     without evidence, `answers` before an ablation. `suspects` are those of the ablation as they
     were when it was queued, followed by what was left out. `length` is that of the ablation that
-    could be queued; None if nothing can be tried. `counting` is the campaign that counted
-    `instructions` and sampled `waits`, if one was queued from here.
+    could be queued; None if nothing can be tried. `recording` is the campaign that was queued from
+    here for what is `recorded` by runs of their own.
     """
 
     a: Cell
@@ -55,9 +54,8 @@ class Explanation:
     ablation: Ablation | None
     answers: Answers | None
     length: Length | None
-    counting: Ablation | None = None
-    instructions: Instructions | None = None
-    waits: Sequence[Slept] = ()
+    recording: Ablation | None
+    recorded: Recorded
 
     @property
     def proof(self) -> Proof | None:
@@ -85,7 +83,7 @@ class Explanation:
 def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     """Why cell `b` differs from cell `a`, by their keys. Raises Cell.DoesNotExist.
 
-    At most thirteen queries, and a file for each of the newest runs.
+    At most fifteen queries, and a file for each of the newest runs.
     """
     cells = _cells(a, b, reader)
     obstacle = _obstacle(cells[a], cells[b])
@@ -101,11 +99,11 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     listed = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
     ablation = next((each for each in earlier if each.suspects), None)
-    counting = next((each for each in earlier if not each.suspects), None)
+    recording = next((each for each in earlier if not each.suspects), None)
     if ablation is not None:
         listed = _as_queued(ablation, listed)
     candidates = [each for each in listed if each.is_candidate]
-    arms = _arms(a, b, counting)
+    arms = _arms(a, b, recording)
     return Explanation(
         a=cells[a],
         b=cells[b],
@@ -117,9 +115,8 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         ablation=ablation,
         answers=ablations.answers(ablation) if ablation else None,
         length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
-        counting=counting,
-        instructions=sides.instructions(*arms),
-        waits=_waits((cells[a], cells[b]), difference, arms),
+        recording=recording,
+        recorded=recorded(*arms, (cells[a], cells[b]), difference),
     )
 
 
@@ -132,24 +129,13 @@ def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     return [each for each in found if each.proof is not None]
 
 
-def _arms(a: int, b: int, counting: Ablation | None) -> tuple[set[int], set[int]]:
-    """The cells of both sides, with those of the campaign that counted from here."""
+def _arms(a: int, b: int, recording: Ablation | None) -> tuple[set[int], set[int]]:
+    """The cells of both sides, with those of the campaign that recorded from here."""
     arms = {"A": {a}, "B": {b}}
-    if counting is not None:
-        for key, arm in counting.campaign.cells.values_list("pk", f"levels__{ablations.ARM}"):
-            arms[str(arm)].add(key)
+    if recording is not None:
+        for key, arm in recording.campaign.cells.values_list("pk", f"levels__{ablations.ARM}"):
+            arms[str(arm)[0]].add(key)
     return arms["A"], arms["B"]
-
-
-def _waits(
-    cells: tuple[Cell, Cell], difference: Difference | None, arms: tuple[set[int], set[int]]
-) -> Sequence[Slept]:
-    found = sides.waits(*arms) if difference else None
-    if difference is None or found is None:
-        return ()
-    seconds = difference.a.seconds, difference.b.seconds
-    clients = sides.clients_of(cells[0]), sides.clients_of(cells[1])
-    return waits.split(*found, seconds, clients)
 
 
 def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:

@@ -2,8 +2,7 @@
 
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
@@ -11,11 +10,8 @@ from django.db.models import Q
 from benchlab.bucket import StoreError
 from runs import foreign_json
 from runs.analysis.why import account
-from runs.analysis.why import waits as waits_of
 from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
-from runs.analysis.why.waits import Sampled
-from runs.execution import instructions as instructions_of
 from runs.execution.accounting import FILE
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Artifact, Cell, Measurement, Run
@@ -26,11 +22,9 @@ from runs.scenarios.metrics import TRANSACTIONS
 from runs.services.runs import artifacts
 
 MOST_ROUNDS = 12
-MOST_FUNCTIONS = 15
 MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
 # Units of metrics that are the time of what is measured, which then is one transaction.
 SECONDS = {"s": 1.0, "ms": 1e-3}
-WAITS_FILE = "evidence-waits.json"
 MOST_BYTES = 4 * 1024 * 1024
 
 
@@ -43,67 +37,14 @@ def of_cells(cells: Sequence[Cell]) -> dict[int, Side]:
     for run, name, value in measured:
         values[run][name] = value
     documents = {
-        each.run_id: _document(each) for each in Artifact.objects.filter(run__in=every, name=FILE)
+        each.run_id: document(each) for each in Artifact.objects.filter(run__in=every, name=FILE)
     }
     return {cell.pk: _side(cell, runs.get(cell.pk, []), values, documents) for cell in cells}
-
-
-@dataclass(frozen=True)
-class Instructions:
-    """Instructions of a transaction on both sides, and the functions that differ most: (a, b)."""
-
-    a: int
-    b: int
-    functions: Mapping[str, tuple[int, int]]
-
-
-def instructions(a: Collection[int], b: Collection[int]) -> Instructions | None:
-    """What callgrind counted in the newest runs of these cells. A query and two files."""
-    documents = _newest(a, b, instructions_of.FILE)
-    if documents is None:
-        return None
-    of_a, of_b = map(_counted, documents)
-    if not (of_a.get("") and of_b.get("")):
-        return None
-    names = (of_a.keys() | of_b.keys()) - {""}
-    found = {name: (of_a.get(name, 0), of_b.get(name, 0)) for name in names}
-    most = sorted(found, key=lambda name: -abs(found[name][1] - found[name][0]))
-    return Instructions(of_a[""], of_b[""], {name: found[name] for name in most[:MOST_FUNCTIONS]})
-
-
-def waits(a: Collection[int], b: Collection[int]) -> tuple[Sampled, Sampled] | None:
-    """What sessions of the newest runs of these cells waited for. A query and two files."""
-    documents = _newest(a, b, WAITS_FILE)
-    if documents is None:
-        return None
-    try:
-        of_a, of_b = (waits_of.sampled(each["rows"]) for each in documents)
-    except (KeyError, TypeError, ValueError):
-        return None
-    return of_a, of_b
 
 
 def clients_of(cell: Cell) -> int:
     """How many clients its load has."""
     return int(cell.levels.get("clients") or cell.campaign.parameters.get("clients") or 1)
-
-
-def _newest(
-    a: Collection[int], b: Collection[int], name: str
-) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """The newest file of that name on both sides; None where one has none."""
-    kept = Artifact.objects.filter(run__cell__in=[*a, *b], name=name)
-    newest: dict[bool, Artifact] = {}
-    for each in kept.select_related("run").order_by("pk"):
-        newest[each.run.cell_id in a] = each
-    return (_document(newest[True]), _document(newest[False])) if len(newest) == 2 else None
-
-
-def _counted(document: Mapping[str, Any]) -> dict[str, int]:
-    try:
-        return {str(name): int(number) for name, number in document["rows"]}
-    except (KeyError, TypeError, ValueError):
-        return {}
 
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
@@ -116,14 +57,22 @@ def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     return {cell: of_cell[::-1] for cell, of_cell in found.items()}
 
 
-def _document(artifact: Artifact) -> Mapping[str, Any]:
+def document(artifact: Artifact) -> Mapping[str, Any]:
     """What a run recorded; empty if it was pruned, or is none of ours."""
     try:
-        with artifacts.open_artifact(artifact) as content:
-            found = foreign_json.loads(content.read(MOST_BYTES).decode())
-    except (OSError, ValueError, EOFError, zlib.error, StoreError):
+        found = foreign_json.loads(text(artifact))
+    except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def text(artifact: Artifact) -> str:
+    """The beginning of a file; empty if it was pruned."""
+    try:
+        with artifacts.open_artifact(artifact) as content:
+            return content.read(MOST_BYTES).decode(errors="replace")
+    except (OSError, EOFError, zlib.error, StoreError):
+        return ""
 
 
 def _side(

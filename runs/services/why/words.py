@@ -124,6 +124,17 @@ def amount(seconds: float) -> str:
     return f"{size * 1e6:.3g} µs"
 
 
+def signed(seconds: float) -> str:
+    """A difference per transaction: "+0.31 ms"."""
+    return f"{'-' if seconds < 0 else '+'}{amount(seconds)}"
+
+
+def interval(estimate: Estimate) -> str:
+    """Its bounds; empty without any."""
+    bounds = (estimate.low, estimate.high)
+    return " … ".join(signed(each) for each in bounds if each is not None)
+
+
 def sentence(found: Explanation) -> str:
     """The answer: the difference, its parts, and what is proven."""
     return " ".join(_sentences(found))
@@ -143,8 +154,8 @@ def _sentences(found: Explanation) -> Iterator[str]:
         yield _difference(found, difference)
         if difference.rounds < 2:
             yield _("That is of one run a side, and may be chance.")
-    if found.instructions is not None:
-        a, b = found.instructions.a, found.instructions.b
+    if found.recorded.instructions is not None:
+        a, b = found.recorded.instructions.a, found.recorded.instructions.b
         words = {"b": found.labels[1], "change": f"{abs(100 * (b / a - 1)):.1f} %"}
         if b < a:
             yield _("%(b)s executes %(change)s fewer instructions per transaction.") % words

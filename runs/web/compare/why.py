@@ -21,6 +21,7 @@ from runs.selectors.why import words as proof_words
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 from runs.web import pages
+from runs.web.compare import recordings
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,9 @@ def _key(request: HttpRequest, name: str) -> int:
 
 def _start(request: HttpRequest, found: Explanation) -> None:
     with pages.refusals(request):
-        counts = request.POST.get("count") == "instructions"
-        ablations.check(found, reader=request.user, counts=counts)
-        queue = ablations.count_instructions if counts else ablations.start
+        records = request.POST.get("count") == "instructions"
+        ablations.check(found, reader=request.user, records=records)
+        queue = ablations.record if records else ablations.start
         made = queue(found=found, by=cast(User, request.user))
         messages.success(request, _("Queued: %(title)s.") % {"title": made.campaign.title})
 
@@ -90,7 +91,7 @@ def context(found: Explanation) -> dict[str, Any]:
         "sentence": words.sentence(found),
         "figure": _figure(found) if found.difference else None,
         "parts": _parts(found.difference) if found.difference else [],
-        "waits": [_slept(each) for each in found.waits],
+        "waits": [_slept(each) for each in found.recorded.waits],
         "limits": [words.LIMITS[code] for code in _limits(found)],
         "tried": [row for row in rows if row.suspect.is_candidate],
         "left_out": [row for row in rows if not row.suspect.is_candidate],
@@ -101,10 +102,9 @@ def context(found: Explanation) -> dict[str, Any]:
         ],
         "has_no_time": bool(found.answers and found.answers.cpu and not found.answers.time),
         "length": words.length(found),
-        "instructions": _instructions(found),
-        "is_counting": found.counting is not None
-        and found.counting.campaign.state in Campaign.LIVE,
-        "may_count": found.obstacle == "",
+        "tables": list(recordings.tables(found)),
+        "is_recording": _is_live(found.recording),
+        "may_record": found.obstacle == "",
         "may_try": found.obstacle in {"", "no_evidence"} and bool(found.candidates),
         "is_live": _is_live(found.ablation),
     }
@@ -112,16 +112,6 @@ def context(found: Explanation) -> dict[str, Any]:
 
 def _is_live(ablation: Ablation | None) -> bool:
     return ablation is not None and ablation.campaign.state in Campaign.LIVE
-
-
-def _instructions(found: Explanation) -> list[tuple[str, int, int, str]]:
-    """(function, a, b, change), all functions together first."""
-    counted = found.instructions
-    if counted is None:
-        return []
-    rows = [(_("all"), counted.a, counted.b)]
-    rows += [(name, a, b) for name, (a, b) in counted.functions.items()]
-    return [(name, a, b, f"{b - a:+,d}") for name, a, b in rows]
 
 
 def _limits(found: Explanation) -> tuple[str, ...]:
@@ -154,7 +144,7 @@ def _parts(difference: Difference) -> list[PartRow]:
         title = _("processor time of the server")
         rows.append(_part(title, difference, "cpu", is_moved=difference.cpu.is_apart))
     rows += [
-        PartRow(str(title), words.amount(a), words.amount(b), _signed(b - a), "", moved=False)
+        PartRow(str(title), words.amount(a), words.amount(b), words.signed(b - a), "", moved=False)
         for name, title in words.BESIDE.items()
         if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
     ]
@@ -166,8 +156,8 @@ def _slept(each: Slept) -> PartRow:
         title=f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
         a=words.amount(each.a),
         b=words.amount(each.b),
-        difference=_signed(each.difference.value),
-        interval=_interval(each.difference),
+        difference=words.signed(each.difference.value),
+        interval=words.interval(each.difference),
         moved=each.difference.is_apart,
     )
 
@@ -179,19 +169,10 @@ def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> P
         title=title,
         a=a,
         b=b,
-        difference=_signed(estimate.value),
-        interval=_interval(estimate),
+        difference=words.signed(estimate.value),
+        interval=words.interval(estimate),
         moved=is_moved,
     )
-
-
-def _interval(estimate: Estimate) -> str:
-    bounds = (estimate.low, estimate.high)
-    return " … ".join(_signed(each) for each in bounds if each is not None)
-
-
-def _signed(seconds: float) -> str:
-    return f"{'-' if seconds < 0 else '+'}{words.amount(seconds)}"
 
 
 def _figure(found: Explanation) -> Figure:

@@ -16,6 +16,7 @@ from runs.services.campaigns import campaigns, repeats
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
 from runs.services.runs import artifacts, results
+from runs.services.why import ablations as service
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -353,24 +354,39 @@ def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
         assert member.get(f"/campaigns/{made.campaign.slug}/{page}").status_code == 200, page
 
 
-def keep_waits(run, rows):
-    columns = ("type", "event", "asleep", "runnable")
-    document = {"columns": columns, "rows": [list(map(str, row)) for row in rows]}
-    name = "evidence-waits.json"
-    artifacts.store(run=run, data=ArtifactData(name, json.dumps(document).encode()))
+def keep(run, name, rows):
+    document = {"columns": [], "rows": [list(map(str, row)) for row in rows]}
+    data = json.dumps(document).encode()
+    artifacts.store(run=run, data=ArtifactData(f"evidence-{name}.json", data))
 
 
-def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, address):
+@pytest.fixture
+def recorded(member, address):
+    """The runs by arm that were queued from the page to record what explains both."""
+    assert member.post(address, {"count": "instructions"}).status_code == 302
+    campaign = Ablation.objects.get().campaign
+    return {run.cell.levels["arm"]: run for run in campaign.runs.select_related("cell")}
+
+
+def test_only_one_of_the_runs_of_a_side_is_traced_in_one_way(recorded):
+    treatments = {
+        arm: {name for name, value in run.plan["treatment"].items() if value}
+        for arm, run in recorded.items()
+    }
+    assert treatments == {
+        f"{side}{name}": set(names) for side in (A, B) for name, names in service.RECORDS.items()
+    }
+    # All runs of a side have one cluster: what is recorded differs, and not what is measured.
+    plans = [run.plan for run in recorded.values()]
+    assert len({plan["cluster_key"] + plan["template_key"] for plan in plans}) == 2
+
+
+def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, address, recorded):
     api = address.replace("/compare/", "/api/v1/compare/")
     assert member.get(api).json()["waits"] == []
-    assert member.post(address, {"count": "instructions"}).status_code == 302
-    made = Ablation.objects.get()
-    runs = {run.cell.levels["arm"]: run for run in made.campaign.runs.select_related("cell")}
-    treatments = [run.plan["treatment"] for run in runs.values()]
-    assert [(each["instructions"], each["waits"]) for each in treatments] == [(True, True)] * 2
     # Of 100 samples those that sleep count, and what the client takes is its own.
-    keep_waits(runs[A], [("Lock", "tuple", 50, 20), ("Client", "ClientRead", 30, 0)])
-    keep_waits(runs[B], [("Lock", "tuple", 10, 80), ("none", "none", 10, 0)])
+    keep(recorded[A], "waits", [("Lock", "tuple", 50, 20), ("Client", "ClientRead", 30, 0)])
+    keep(recorded[B], "waits", [("Lock", "tuple", 10, 80), ("none", "none", 10, 0)])
     [lock, none] = member.get(api).json()["waits"]
     assert (lock["type"], lock["event"]) == ("Lock", "tuple")
     # Half of 100 ms, and a tenth of 50 ms.
@@ -382,6 +398,50 @@ def test_what_is_blocked_is_split_by_the_waits_of_runs_of_their_own(member, addr
     assert "Lock: tuple" in text
     assert "no event" in text
     assert "ClientRead" not in text
+
+
+def test_other_semaphores_are_said_to_be_of_the_builds(member, address, recorded):
+    for side, call, frames in ((A, "semop", "semop < PGSemaphoreLock"), (B, "futex", "sem_wait")):
+        factories.finish(recorded[f"{side} calls"], tps=10, transactions=100)
+        called = [(call, "80.0", "1.5", 300, 30, "10.0"), ("recvfrom", "9", "1", 100, 0, "0")]
+        keep(recorded[f"{side} calls"], "syscalls", called)
+        keep(recorded[f"{side} stacks"], "stacks", [(30, call, frames), (10, call, "main")])
+    body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()
+    calls = {each["name"]: (each["a"], each["b"]) for each in body["calls"]}
+    assert calls["semop"] == ([0.8, 3.0, 0.1], [0, 0, 0])
+    assert calls["recvfrom"][1] == [0.09, 1.0, 0]
+    assert [each["share"] for each in body["stacks"]] == [0.75, 0.25] * 2
+    text = member.get(address).content.decode()
+    assert "16.14 was built with semaphores of System V (semop), 18.4 with those of POSIX" in text
+    assert "semop &lt; PGSemaphoreLock" in text
+
+
+def test_functions_that_surely_differ_are_told_in_time_and_samples(member, address, recorded):
+    sampled = {
+        A: {"slow": 700, "same": 300},
+        B: {"slow": 100, "same": 600, "[postgres]": 300},
+    }
+    for side, rows in sampled.items():
+        lines = [f"postgres;main;{name} {n}" for name, n in rows.items()] + ["pgbench;main 5000"]
+        data = ArtifactData("perf-folded.txt", "\n".join(lines).encode())
+        artifacts.store(run=recorded[side], data=data)
+    body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["profile"]
+    assert body["samples"] == [1000, 1000]
+    found = {each["name"]: each for each in body["functions"]}
+    assert set(found) == {"slow", "[postgres]"}
+    # 70 % of 90 ms of processor time, and 10 % of 45.
+    assert (found["slow"]["a"], found["slow"]["b"]) == pytest.approx((0.063, 0.0045), rel=0.01)
+    assert found["slow"]["difference"]["high"] < 0
+    text = member.get(address).content.decode()
+    assert "30 % of the samples are in postgres, whose functions have no names" in text
+    assert f"/runs/{recorded[B].pk}/profile/?against={recorded[A].pk}" in text
+
+
+def test_what_could_not_be_recorded_says_why(member, address, recorded):
+    message = "No profile: perf is not installed."
+    note = {"code": "profile_missing", "level": "warning", "message": message}
+    Run.objects.filter(pk=recorded[A].pk).update(quality=[note])
+    assert message in member.get(address).content.decode()
 
 
 @pytest.mark.parametrize("rows", [[["Lock"]], [["Lock", "tuple", "x", "1"]], None])

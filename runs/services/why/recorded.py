@@ -1,0 +1,205 @@
+"""What runs of their own recorded on both sides: instructions, waits, calls, stacks, profiles."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runs.analysis.why import functions, waits
+from runs.analysis.why.functions import Compared
+from runs.analysis.why.parts import Difference
+from runs.analysis.why.waits import Slept
+from runs.execution import instructions as counting
+from runs.execution.profiling import FOLDED
+from runs.models import Artifact, Cell, Measurement, Run
+from runs.scenarios.metrics import TRANSACTIONS
+from runs.services.why import sides
+
+WAITS, CALLS, STACKS = (f"evidence-{name}.json" for name in ("waits", "syscalls", "stacks"))
+MISSING = frozenset({"evidence_missing", "profile_missing"})
+MOST_FUNCTIONS, MOST_CALLS, MOST_STACKS, MOST_PROFILES = 15, 10, 4, 6
+
+
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """Instructions of a transaction on both sides, and the functions that differ most: (a, b)."""
+
+    a: int
+    b: int
+    functions: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A system call of a and of b: its share of the time, calls per transaction, share that fails.
+
+    The time is that in all system calls.
+    """
+
+    name: str
+    a: Triple
+    b: Triple
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Who waits for a semaphore or wakes another, by function, the innermost first.
+
+    `share` is that of all such calls of the side, `is_of_b` which one.
+    """
+
+    is_of_b: bool
+    call: str
+    functions: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """`profiles` are the newest profiled runs of both sides, None without `profile`.
+
+    `missing` are notes of runs that should have recorded it, why they did not.
+    """
+
+    instructions: Instructions | None = None
+    waits: Sequence[Slept] = ()
+    calls: Sequence[Call] = ()
+    stacks: Sequence[Stack] = ()
+    profile: Compared | None = None
+    profiles: tuple[int, int] | None = None
+    missing: Sequence[Mapping[str, Any]] = field(default=())
+
+
+def recorded(
+    a: Collection[int], b: Collection[int], cells: tuple[Cell, Cell], difference: Difference | None
+) -> Recorded:
+    """By the newest runs of the cells `a` and `b`; `cells` are what is compared.
+
+    At most three queries, and a file for each table and profile.
+    """
+    kept = _kept(a, b)
+
+    def newest(name: str) -> tuple[Artifact, Artifact] | None:
+        both = kept[name]
+        return (both[0][-1], both[1][-1]) if both[0] and both[1] else None
+
+    profiled = newest(FOLDED)
+    return Recorded(
+        instructions=_instructions(newest(counting.FILE)),
+        waits=_waits(newest(WAITS), cells, difference),
+        calls=_calls(newest(CALLS)),
+        stacks=_stacks(newest(STACKS)),
+        profile=_profile(kept[FOLDED], difference),
+        profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
+        missing=_missing(a, b),
+    )
+
+
+def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifact], ...]]:
+    """The files of each name, of a and of b, the newest last."""
+    names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED)
+    found: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
+    listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("pk")
+    for each in listed.select_related("run").defer("run__plan"):
+        found[each.name][each.run.cell_id in b].append(each)
+    return found
+
+
+def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] | None:
+    """The rows of a table on both sides; None where one has none, or another form."""
+    documents = [sides.document(each) for each in artifacts or ()]
+    try:
+        found = [[[str(text) for text in row] for row in each["rows"]] for each in documents]
+    except (KeyError, TypeError):
+        return None
+    return found if all(found) and found else None
+
+
+def _instructions(artifacts: tuple[Artifact, Artifact] | None) -> Instructions | None:
+    rows = _rows(artifacts)
+    try:
+        of_a, of_b = ({name: int(number) for name, number in each} for each in rows or ())
+    except ValueError:
+        return None
+    if not (of_a.get("") and of_b.get("")):
+        return None
+    names = (of_a.keys() | of_b.keys()) - {""}
+    found = {name: (of_a.get(name, 0), of_b.get(name, 0)) for name in names}
+    most = sorted(found, key=lambda name: -abs(found[name][1] - found[name][0]))
+    return Instructions(of_a[""], of_b[""], {name: found[name] for name in most[:MOST_FUNCTIONS]})
+
+
+def _waits(
+    artifacts: tuple[Artifact, Artifact] | None,
+    cells: tuple[Cell, Cell],
+    difference: Difference | None,
+) -> Sequence[Slept]:
+    rows = _rows(artifacts)
+    if rows is None or difference is None:
+        return ()
+    try:
+        of_a, of_b = map(waits.sampled, rows)
+    except ValueError:
+        return ()
+    clients = sides.clients_of(cells[0]), sides.clients_of(cells[1])
+    return waits.split(of_a, of_b, (difference.a.seconds, difference.b.seconds), clients)
+
+
+def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
+    rows = _rows(artifacts)
+    if artifacts is None or rows is None:
+        return ()
+    runs = [each.run_id for each in artifacts]
+    measured = Measurement.objects.filter(run__in=runs, metric__name=TRANSACTIONS.name)
+    number = dict(measured.values_list("run", "value"))
+    try:
+        of_a, of_b = (_called(of, number[run]) for of, run in zip(rows, runs, strict=True))
+    except (ArithmeticError, IndexError, KeyError, ValueError):
+        return ()
+    none = (0.0, 0.0, 0.0)
+    names = of_a.keys() | of_b.keys()
+    most = sorted(names, key=lambda n: -max(of_a.get(n, none)[0], of_b.get(n, none)[0]))
+    return [Call(name, of_a.get(name, none), of_b.get(name, none)) for name in most[:MOST_CALLS]]
+
+
+def _called(rows: Sequence[Sequence[str]], transactions: float) -> dict[str, Triple]:
+    """By call, of (call, share of the time, seconds, calls, errors, share of errors in %)."""
+    return {
+        row[0]: (float(row[1]) / 100, int(row[3]) / transactions, float(row[5]) / 100)
+        for row in rows
+    }
+
+
+def _stacks(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
+    found = []
+    for is_of_b, rows in enumerate(_rows(artifacts) or ()):
+        try:
+            counted = [(int(times), call, stack) for times, call, stack in rows]
+        except ValueError:
+            return ()
+        whole = sum(times for times, _call, _stack in counted) or 1
+        found += [
+            Stack(bool(is_of_b), call, stack, times / whole)
+            for times, call, stack in counted[:MOST_STACKS]
+        ]
+    return found
+
+
+def _profile(
+    artifacts: tuple[list[Artifact], ...], difference: Difference | None
+) -> Compared | None:
+    if difference is None or difference.a.cpu is None or difference.b.cpu is None:
+        return None
+    of_a, of_b = (
+        [functions.samples_of(sides.text(each)) for each in of[-MOST_PROFILES:]] for of in artifacts
+    )
+    return functions.compare(of_a, of_b, (difference.a.cpu, difference.b.cpu))
+
+
+def _missing(a: Collection[int], b: Collection[int]) -> Sequence[Mapping[str, Any]]:
+    notes = Run.objects.filter(cell__in=[*a, *b]).order_by("pk").values_list("quality", flat=True)
+    listed = [note for of_run in notes for note in of_run if note.get("code") in MISSING]
+    return list({str(note.get("message")): note for note in listed}.values())
