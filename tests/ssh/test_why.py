@@ -1,5 +1,7 @@
 """Why two versions differ, from queued runs to the proof: on real servers of the lab."""
 
+from pathlib import Path
+
 import pytest
 from django.db import connection
 
@@ -18,6 +20,7 @@ from tests.started import wait_for_lab
 pytestmark = [pytest.mark.openssh, pytest.mark.django_db(transaction=True)]
 
 PARALLEL = "max_parallel_workers_per_gather"
+WITH_LLVM = Path("/usr/lib/postgresql/15/bin")
 
 
 @pytest.fixture
@@ -44,7 +47,22 @@ def work_off(server, runs=1000):
     assert [(run.code, run.message) for run in failed] == []
 
 
-def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="simple", clients=1):
+def measured(server, folder="lab"):
+    """Its installations, without the one whose pgbench is the load."""
+    return [each for each in server.installations.all() if folder in each.bindir]
+
+
+def queued(
+    server,
+    script,
+    settings=None,
+    seconds=1,
+    repeats=2,
+    scale=3,
+    mode="simple",
+    levels=None,
+    folder="lab",
+):
     """A campaign with a script, on all installations of the lab."""
     scenarios.sync()
     if (text := SCRIPTS.get(script)) is not None:
@@ -55,10 +73,10 @@ def queued(server, script, settings=None, seconds=1, repeats=2, scale=3, mode="s
     draft = factories.draft(
         server,
         scenario="pgbench",
-        installations=[each for each in server.installations.all() if "lab" in each.bindir],
+        installations=measured(server, folder),
         levels={
-            "script": [script], "scale": [scale], "clients": [clients], "query_mode": [mode],
-            "connection": ["kept"],
+            "script": [script], "scale": [scale], "clients": [1], "query_mode": [mode],
+            "connection": ["kept"], **(levels or {}),
         },
         parameters={
             "duration": seconds, "warm_up": 0, "rate": 0, "max_tries": 0, "random_seed": 0,
@@ -128,7 +146,8 @@ def test_parallel_plans_explain_10_against_9_6_and_decoys_nothing(server, admin_
 @pytest.mark.timeout(900)
 def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user, client):
     """9.6 waits for semaphores by semop, 10 by futex; that of 2021 asks perf for functions."""
-    campaign = queued(server, "simple-update", seconds=4, repeats=1, scale=1, clients=16)
+    levels = {"clients": [16]}
+    campaign = queued(server, "simple-update", seconds=4, repeats=1, scale=1, levels=levels)
     work_off(server)
     old, new = (each.pk for each in campaign.cells.order_by("version_num"))
     made = ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
@@ -255,4 +274,75 @@ def test_a_planted_cause_is_proven(newest, admin_user, name):
     print(name, words.sentence(found))
     explained = [*found.answers.time.explained, *found.answers.cpu.explained]
     assert name in {each.name for each in explained}
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+@pytest.mark.timeout(600)
+def test_jit_that_can_act_is_suspected_first_and_proven(racks, binaries, admin_user):
+    if not (WITH_LLVM / "../lib/llvmjit.so").exists():
+        pytest.skip("PostgreSQL 15 with LLVM is missing: Debian's postgresql-15")
+    (server,) = racks(1, [binaries.postgresql18, WITH_LLVM])
+    costs = {f"jit_{each}above_cost": ["0"] for each in ("", "inline_", "optimize_")}
+    settings = {"jit": ["off", "on"], **costs}
+    campaign = queued(server, "count", settings=settings, seconds=2, folder="/usr")
+    work_off(server)
+    a, b = (campaign.cells.get(levels__jit=value).pk for value in ("off", "on"))
+    found = explain(a, b, reader=admin_user)
+    assert found.candidates[0].name == "jit"
+    assert "jit_used" in found.candidates[0].evidence
+    ablations.start(found=found, by=admin_user)
+    work_off(server)
+    found = explain(a, b, reader=admin_user)
+    print(words.sentence(found))
+    assert "jit" in {each.name for each in found.answers.time.explained}
+    connection.close()
+
+
+# Causes that are another load: the page names it, splits the time, and offers to put nothing back.
+LOADS = {
+    "connection": (["kept", "each-transaction"], "select-only", "server"),
+    "script": (["simple-update", "tpcb-like"], "simple-update", "blocked"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+@pytest.mark.parametrize("name", LOADS)
+def test_another_load_is_named_before_any_suspect(newest, admin_user, name):
+    """At scale 1 all clients of tpcb-like wait for the one row of its branch."""
+    values, script, part = LOADS[name]
+    levels = {"clients": [8], name: values}
+    campaign = queued(newest, script, levels=levels, scale=1, seconds=2)
+    work_off(newest)
+    a, b = (campaign.cells.get(**{f"levels__{name}": value}).pk for value in values)
+    found = explain(a, b, reader=admin_user)
+    print(words.sentence(found), found.difference)
+    assert found.obstacle == "other_load"
+    assert words.sentence(found).startswith(
+        f"The load differs: {name} {values[1]} against {name} {values[0]}."
+    )
+    assert found.difference.by_part[part].value > 0
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.full_load
+def test_checksums_are_named_and_cannot_act_on_what_is_in_memory(newest, admin_user):
+    scenarios.sync()
+    draft = factories.draft(
+        newest,
+        scenario="page-checksums",
+        installations=measured(newest),
+        levels={"checksums": ["off", "on"], "clients": [2]},
+        parameters={"scale": 1, "duration": 1, "warm_up": 0},
+        repeats=1,
+    )
+    campaign = campaigns.create(draft=draft)
+    work_off(newest)
+    a, b = (campaign.cells.get(levels__checksums=value).pk for value in ("off", "on"))
+    found = explain(a, b, reader=admin_user)
+    (own,) = (each for each in found.suspects if each.kind == "checksums")
+    assert (own.a, own.b, own.put_back, own.reason) == ("off", "on", {}, "nothing_read")
     connection.close()
