@@ -40,14 +40,9 @@ class Metric:
     def part(self, name: str, *, is_marked: bool = False) -> "Metric":
         """Return this metric of a part of the run: an operation, a job, a statement.
 
-        What a slug cannot hold (the end of a long name, letters that are not ASCII) is a hash of
-        the name, so that no two parts become one; `is_marked` asks for it.
+        `is_marked` asks for a hash of its name, so that no two parts become one.
         """
-        room = _LONGEST_NAME - len(self.name) - 1
-        prefix = slug(_SIGN.sub("minus ", name))
-        if is_marked or len(prefix) > room or any(c.isalnum() and c > "\x7f" for c in name):
-            mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
-            prefix = f"{prefix[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
+        prefix = named(name, len(self.name) + 1, is_marked=is_marked)
         full = f"{prefix}_{self.name}" if prefix else self.name
         return replace(self, name=full, title=f"{name[:_LONGEST_TITLE]}: {self.title}")
 
@@ -55,6 +50,19 @@ class Metric:
         """Return the one of a family: of a method, of a device."""
         full = f"{self.name}_{slug(name)}"[:_LONGEST_NAME]
         return replace(self, name=full, title=f"{self.title}: {name}")
+
+
+def named(name: str, longer_by: int = 0, *, is_marked: bool = False) -> str:
+    """Return a metric's name for one in anybody's words, that leaves room for `longer_by` letters.
+
+    What a slug cannot hold (the end of a long name, letters that are not ASCII) is a hash of it.
+    """
+    room = _LONGEST_NAME - longer_by
+    found = slug(_SIGN.sub("minus ", name))
+    if is_marked or len(found) > room or any(c.isalnum() and c > "\x7f" for c in name):
+        mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:8]
+        found = f"{found[: room - len(mark) - 1].strip('_')}_{mark}".strip("_")
+    return found
 
 
 # A reading with more gaps than this for each point is of times that are wrong.

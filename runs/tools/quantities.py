@@ -93,6 +93,7 @@ FSYNC_IOPS = _metric("fsync_iops", _("Operations per second"), "ops/s", "higher"
 READ_BANDWIDTH = _metric("read_bandwidth", _("Throughput"), "MiB/s", "higher")
 WRITE_BANDWIDTH = _metric("write_bandwidth", _("Throughput"), "MiB/s", "higher")
 TRIM_BANDWIDTH = _metric("trim_bandwidth", _("Throughput"), "MiB/s", "higher")
+MIXED_BANDWIDTH = _metric("mixed_bandwidth", _("Throughput"), "MiB/s", "higher")
 MEMORY_BANDWIDTH = _metric("memory_bandwidth", _("Throughput"), "MiB/s", "higher")
 ERROR_RATE = _other("error_rate", "errors/s", "lower")
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runs.tools import monitors, registry
+from runs.tools import monitors, registry, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.wrappings import alternatives, unwrapped
 from runs.wording import gettext_noop as _
@@ -44,10 +44,20 @@ _COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
 def read(adapter: Adapter, files: Files) -> Reading:
     """Read the files of one run, and of monitors beside it. Raises UnreadableOutput alone."""
     series, noted = monitors.read(files)
-    reading = _read(adapter, monitors.without(files))
+    reading = _possible(_read(adapter, monitors.without(files)))
     own = {each.name for each in reading.series}
     further = tuple(each for each in series if each.name not in own)
     return _with_notes(replace(reading, series=(*reading.series, *further)), noted)
+
+
+def _possible(reading: Reading) -> Reading:
+    """A run with a time, a size or a rate below 0 is not one to rely on."""
+    below = [x for x in reading.measurements if x.value < 0 and units.is_never_negative(x.unit)]
+    if not below:
+        return reading
+    said = f"{below[0].metric} is below 0: {below[0].value:g} {below[0].unit}."
+    reasons = (*reading.reasons, Reason("contradiction", said))
+    return replace(reading, status="failed", reasons=reasons, measurements=())
 
 
 def _read(adapter: Adapter, files: Files) -> Reading:

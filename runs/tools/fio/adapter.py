@@ -93,9 +93,9 @@ _BANDWIDTHS = {
     "read": quantities.READ_BANDWIDTH,
     "write": quantities.WRITE_BANDWIDTH,
     "trim": quantities.TRIM_BANDWIDTH,
+    "mixed": quantities.MIXED_BANDWIDTH,  # of --unified_rw_reporting
 }
 _BYTES_PER_MIB = 1 << 20
-_DIRECTIONS = ("read", "write", "trim")
 # To 2.x fio gives microseconds under names without the unit.
 _MS = {"_ns": 1e-6, "": 1e-3}
 _PERCENTILES = {f"{float(p):.6f}": p for p in ("50", "90", "95", "99", "99.9")}
@@ -118,6 +118,7 @@ _TROUBLE = re.compile(
     r"(?i)err=|error|fail|fatal|unable|can(?:'|no)t|couldn't|could not|no such|invalid|denied"
     r"|not found|terminat|signal|killed|out of|no space|hung|exiting|abort|corrupt|mismatch"
 )
+_NOT_A_NUMBER = re.compile(r"(:\s{0,9})-?(?:nan|inf)\b")  # as C prints it, which no JSON has
 _TERSE = re.compile(r"[2-5];fio-\d")
 _JOBS = 50  # more are not reported one by one
 
@@ -135,7 +136,7 @@ class FioAdapter:
 
     def read(self, files: Files) -> Reading:
         """Read a run. Raises UnreadableOutput where there is neither JSON nor a message of fio."""
-        output = documents_in(output_of(files))
+        output = documents_in(_NOT_A_NUMBER.sub(r"\1null", output_of(files)))
         reports = [
             found for found in output.found if isinstance(found, dict) and "fio version" in found
         ]
@@ -234,7 +235,7 @@ def _began_at_once(reports: list[dict[str, Any]]) -> bool:
 
 def _seconds(report: dict[str, Any]) -> float:
     """How long the job has run that has run longest."""
-    parts = [part(job, name) for job in rows(report, "jobs") for name in ("read", "write", "trim")]
+    parts = [part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS]
     return max((number(each.get("runtime")) or 0.0 for each in parts), default=0.0) / 1000
 
 
@@ -258,7 +259,7 @@ def _status(report: dict[str, Any], reasons: tuple[Reason, ...]) -> Status:
 def _done(job: dict[str, Any]) -> bool:
     """Whether a job ended without an error and did something."""
     return not job.get("error") and any(
-        (number(part(job, direction).get("iops")) or 0) > 0 for direction in _DIRECTIONS
+        (number(part(job, direction).get("iops")) or 0) > 0 for direction in _BANDWIDTHS
     )
 
 
@@ -268,7 +269,7 @@ def _measurements(report: dict[str, Any]) -> Iterator[MetricValue]:
         if not _done(job):
             continue
         prefix = "" if len(jobs) == 1 else f"job {place} {(words(job.get('jobname')) or '')[:20]} "
-        for direction in _DIRECTIONS:
+        for direction in _BANDWIDTHS:
             yield from _of_direction(prefix, direction, part(job, direction))
         yield from _latency(f"{prefix}sync", part(job, "sync"), "lat")
 

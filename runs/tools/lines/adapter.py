@@ -17,18 +17,22 @@ from runs.tools.adapter import (
     TakenFile,
     UnreadableOutput,
 )
+from runs.tools.metrics import named
 from runs.tools.named_values import MOST, doubled
-from runs.tools.output import lines_of, number, output_of, shown, slug
+from runs.tools.output import lines_of, number, output_of, shown
 from runs.wording import gettext_noop as _
 
 _LARGEST = 1e18
+_NAME = r"\A(?P<name>[^\W\d_][\w./-]{0,79}) {0,3}= {0,3}"
 _LINE = re.compile(
-    r"\A(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,79}) {0,3}= {0,3}(?P<value>[-+0-9.eE]{1,40})"
+    rf"{_NAME}(?P<value>[-+0-9.eE]{{1,40}})"
     r"(?: (?P<unit>[^\s=]{1,40}?))?(?: (?P<direction>higher|lower|neutral))?"
 )
-# A figure that was meant: a name, and what begins as a number or is one of floating point's words.
+# A figure that was meant: a name, and what begins as a number, is one of floating point's words, or
+# has a unit alone.
 _MEANT = re.compile(
-    r"\A[A-Za-z][A-Za-z0-9_.-]{0,79} {0,3}= {0,3}(?:[-+]?[0-9]|[-+]?(?i:nan|inf)|\s{0,9}$)"
+    rf"{_NAME}(?:[-+]?[0-9]|[-+]?(?i:nan|inf)|$"
+    r"|(?<=\S= )(?P<unit>[^\s=]{1,40})(?: [a-z]{5,7})?$)"
 )
 
 
@@ -63,7 +67,7 @@ class LinesAdapter:
         reasons += [
             Reason("not_a_number", f"No number: {line.strip()[:100]} (write 1203.5 ms, no comma)")
             for line, match in found
-            if match is None and _MEANT.match(line.strip())
+            if match is None and _is_meant(line.strip())
         ][:5]
         reasons += [Reason("cut", "The last line has no end.")] if lines.cut else []
         return Reading(
@@ -75,8 +79,13 @@ class LinesAdapter:
         )
 
 
+def _is_meant(line: str) -> bool:
+    found = _MEANT.match(line)
+    return bool(found and (not found["unit"] or units.is_never_negative(found["unit"])))
+
+
 def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reason]]:
-    reasons = list(doubled([slug(match["name"]) for match in matches]))
+    reasons = list(doubled([named(match["name"]) for match in matches]))
     if len(matches) > MOST:
         reasons.append(Reason("too_many", f"There are more than {MOST} figures."))
     values = []
@@ -90,7 +99,7 @@ def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reaso
             reasons.append(Reason("no_direction", told))
         else:
             values.append(
-                MetricValue(slug(match["name"]), value, unit, direction, match["name"])  # type: ignore[arg-type]
+                MetricValue(named(match["name"]), value, unit, direction, match["name"])  # type: ignore[arg-type]
             )
     return values, reasons
 

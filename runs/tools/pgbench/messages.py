@@ -98,7 +98,11 @@ _CONNECTION = re.compile(
     r"|could not create connection|could not translate host name|(?:bad|invalid) socket:",
     re.IGNORECASE,
 )
-_ERROR = re.compile(r"^(?:pgbench: )?(?:error|fatal): |^(?:ERROR|FATAL|PANIC): {2}", re.IGNORECASE)
+_ERROR = re.compile(
+    r"^(?:pgbench: )?(?:error|fatal): |^(?:ERROR|FATAL|PANIC): {2}"
+    r"|^pgbench: (?:invalid|unrecognized|unknown) option",
+    re.IGNORECASE,
+)
 
 # Under --debug and --verbose-errors, a script's own text is in these lines: look no further.
 _SCRIPT_TEXT = re.compile(

@@ -262,11 +262,13 @@ def _reasons(summary: Summary) -> Iterator[Reason]:
         yield Reason("tool_error", summary.errors[0][:LONGEST_MESSAGE])
     if summary.repeated:
         yield Reason("several_results", "The output holds more than one run: send each by itself.")
-    if "events" not in summary.values or "time" not in summary.values:
+    # Of files 1.1 counts neither events nor seconds, and ends with the sum of latencies.
+    of_files = {"fsyncs", "sum"} <= summary.values.keys() and "events" not in summary.values
+    if not of_files and not {"events", "time"} <= summary.values.keys():
         yield Reason("no_result", "The output ends without the statistics of a run.")
-    elif int(summary.values["events"]) == 0:
+    elif int(summary.values.get("events", 1)) == 0:
         yield Reason("nothing_processed", "No event was executed.")
-    elif "end" not in summary.values:
+    elif not of_files and "end" not in summary.values:
         yield Reason("cut", "The output ends before its last line; what is missing is not known.")
 
 

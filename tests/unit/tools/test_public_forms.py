@@ -75,12 +75,39 @@ READ = [
         {"tps": 22.098827, "transactions": 400},
         {"clients": 4},
     ),
+    (
+        "sysbench",
+        "sysbench 1.1, fileio: no time, no events, no fairness",
+        (
+            f"{FILES.partition('File operations')[0]}\nThroughput:\n"
+            "         read:  IOPS=0.00 0.00 MiB/s (0.00 MB/s)\n"
+            "         write: IOPS=15273.01 238.64 MiB/s (250.23 MB/s)\n"
+            "         fsync: IOPS=19538.85\n\nLatency (ms):\n         min:        0.00\n"
+            "         avg:        0.11\n         max:       16.29\n         sum:    39811.91\n\n"
+        ),
+        {"write_iops": 15273.01, "write_bandwidth": 238.64, "latency_average": 0.11},
+        {"mode": "random r/w"},
+    ),
     ("sysbench", "fileio says what it does", FILES, {}, {"mode": "random r/w"}),
     (
         "fio",
         "fio issue 672: --status-interval, to its end",
         f"{on_its_way(FIO, 2**31 - 1)}\n{on_its_way(FIO, 3)}\n{json.dumps(FIO)}\n",
         {"read_iops": FIO["jobs"][0]["read"]["iops"]},
+        {},
+    ),
+    (
+        "fio",
+        "fio issue 102: C prints what is not a number",
+        json.dumps(FIO, indent=1).replace('"stddev": ', '"stddev": -nan, "was": '),
+        {"read_iops": FIO["jobs"][0]["read"]["iops"]},
+        {},
+    ),
+    (
+        "fio",
+        "--unified_rw_reporting=1",
+        json.dumps({**FIO, "jobs": [{"jobname": "a", "mixed": FIO["jobs"][0]["read"]}]}),
+        {"mixed_iops": FIO["jobs"][0]["read"]["iops"]},
         {},
     ),
     ("fio", "block size and pattern", json.dumps(FIO), {}, {"bs": "8k", "rw": "randrw"}),
@@ -123,6 +150,8 @@ READ = [
         {"a": 5.0, "b": 6.0, "c": 7.0, "d": 8.0},
         {},
     ),
+    ("lines", "a folder in the name", "bench/a-1=5 ms\n", {"bench_a_1": 5.0}, {}),
+    ("lines", "letters of any script", "挿入=5 ms\n", {"fc444af8": 5.0}, {}),
     (
         "benchbase",
         "OLTP-Bench: no goodput yet",
@@ -141,6 +170,8 @@ READ = [
 # Of each form: what the answer says.
 REFUSED = [
     ("lines", "printf without a line break", "tps=14203.5 tps", "no end"),
+    ("lines", "what was counted down", "latency=-3.5 ms\n", "latency is below 0: -3.5 ms"),
+    ("lines", "an empty variable", "tps= tps\nlatency=5 ms\n", "No number: tps= tps"),
     ("lines", "a unit that says nothing of better", "e=5 errors/s\n", "add higher, lower"),
     (
         "sysbench",
@@ -148,6 +179,7 @@ REFUSED = [
         "sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)\nFATAL: The event queue is full.\n",
         "event queue",
     ),
+    ("pgbench", "a wrong option", "pgbench: invalid option -- 'Z'\n", "invalid option -- 'Z'"),
     (
         "pgbench",
         "YCSB",
