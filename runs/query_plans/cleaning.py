@@ -13,6 +13,7 @@ Line = tuple[int, str]
 
 _TAG = re.compile(r"<[A-Za-z/!][^<>]{0,300}+>")
 _IS_HTML = re.compile(r"<(?:t[dr]|pre|br)\b", re.IGNORECASE)
+_ESCAPED = re.compile(r"-&gt;|&quot;|&lt;Plan&gt;")
 _BEFORE_CELL = re.compile(r"^[ \t]++(?=<t[dhr]\b)", re.MULTILINE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}+[A-Za-z]")
 _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""})
@@ -50,9 +51,10 @@ _GLUED = re.compile(
 _OF_PLAN = re.compile(r"\((?:cost=|actual )|Node[ -]Type")
 # A client's, with its column's type below.
 _HEADING = re.compile(r"""\A[\s"'`|]*+(?:QUERY PLAN|text|json)[\s"'`|]*+\Z""", re.IGNORECASE)
-# The column's name that psql's \x puts in front, and the marks of lines that go on (old-ascii).
+# The column's name that psql's \x puts in front, and the marks of lines that go on (old-ascii):
+# a colon after a line break, a semicolon where psql has broken the line.
 _COLUMN = re.compile(r"\A(\s*+[|│║]?\s*+)QUERY PLAN(?=\s*+\S)")
-_GOES_ON = re.compile(r"\A([|│║]? {10,12}):(?= |\Z)")
+_GOES_ON = re.compile(r"\A(\s{0,9}?[|│║]? {10,12})([:;])(?= |\Z)")
 _COUNT = re.compile(r"\A\s*+[(（]\d{1,9} ?[^\W\d]{1,20}(?: [^\W\d]{1,20})?[)）]\s*+\Z")
 # What psql answers to other statements.
 _ANSWER = re.compile(
@@ -75,9 +77,9 @@ def lines_of(text: str) -> list[Line]:
     """The lines of the plan and of what is written beside it, without what frames them."""
     lines = list(enumerate(_plain(text).split("\n"), start=1))
     lines = _fenced([(number, line.expandtabs(8)) for number, line in lines])
-    lines = _without_column(lines)
     for _round in range(6):
         before = lines
+        lines = _without_column(lines)
         for pattern in _PREFIXES:
             lines = _by_most(lines, pattern, lambda line, p=pattern: p.sub("", line))  # type: ignore[misc]
         lines = _by_most(lines, _BORDER, _without_border)
@@ -96,7 +98,7 @@ def _plain(text: str) -> str:
     if _IS_HTML.search(text):
         text = _BEFORE_CELL.sub("", text)
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
-    elif "-&gt;" in text:  # the source of a page, without its marks
+    elif _ESCAPED.search(text) and "<Plan>" not in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)
     text = text.replace("#011", "\t")
     text = _ARROWS.sub(lambda found: f"{'->':>{len(found[0])}}", _DOTS.sub("..", text))
@@ -180,7 +182,15 @@ def _without_column(lines: list[Line]) -> list[Line]:
     ]
     if named == lines:
         return lines
-    return [(number, _GOES_ON.sub(r"\1|", line)) for number, line in named]
+    whole: list[Line] = []
+    for number, line in named:
+        mark = _GOES_ON.match(line)
+        if mark and mark[2] == ";" and whole:
+            last = re.sub(r" ?[|│║] *\Z", "", whole[-1][1]) if mark[1].strip() else whole[-1][1]
+            whole[-1] = (whole[-1][0], last + line[mark.end() + 1 :])
+        else:
+            whole.append((number, _GOES_ON.sub(r"\1|", line)))
+    return whole
 
 
 def _blank(found: re.Match[str]) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 
 from runs import enclosed, foreign_json
 from runs.query_plans.cleaning import LOGGED, Line, lines_of
+from runs.query_plans.documents import from_xml, from_yaml
 from runs.query_plans.node import Plan, PlanUnreadableError
-from runs.query_plans.structured import from_xml, from_yaml, read_structured
+from runs.query_plans.structured import read_structured
 from runs.query_plans.text_format import MOST_MARKED, read_text
 from runs.query_plans.times import with_times
 

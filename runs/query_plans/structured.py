@@ -1,6 +1,5 @@
-"""EXPLAIN's formats JSON, YAML and XML, as the same nodes and lines that its text has."""
+"""EXPLAIN's values, of JSON, YAML or XML, as the same nodes and lines that its text has."""
 
-import html
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,8 @@ _SHOWN = frozenset(
         "Plans", "Workers", "Scan Direction",
     )
 )  # fmt: skip
+# 9.3 has quotes here, as in its text.
+_INDEX_9_3 = re.compile(r'\A"(.+)"\Z')
 _AGGREGATES = {"Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
 _ON = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name")
 # Values that the text format has in one line: (its name, (words of the line, name of the value)).
@@ -27,6 +28,9 @@ _LINES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Sort Method", (("", "Sort Method"), ("  {}: ", "Sort Space Used"))),
     ("Buckets", (("", "Hash Buckets"), ("  Batches: ", "Hash Batches"),
                  ("  Memory Usage: ", "Peak Memory Usage"))),
+    ("Planned Partitions", (("", "Planned Partitions"), ("  Batches: ", "HashAgg Batches"),
+                            ("  Memory Usage: ", "Peak Memory Usage"),
+                            ("  Disk Usage: ", "Disk Usage"))),
     ("Batches", (("", "HashAgg Batches"), ("  Memory Usage: ", "Peak Memory Usage"),
                  ("  Disk Usage: ", "Disk Usage"))),
     ("Hits", (("", "Cache Hits"), ("  Misses: ", "Cache Misses"),
@@ -45,13 +49,14 @@ _KILOBYTES = frozenset(
 )
 _HIDDEN_ZEROS = re.compile(
     r"\A(?:Rows Removed by .*+|Planned Partitions|(?:Original )?Hash\w*+ (?:Buckets|Batches)"
-    r"|Disk Usage|WAL .*+|.* (?:Blocks|Time|Pages))"
+    r"|Subplans Removed|Cache \w++|Peak Memory Usage|Disk Usage|WAL .*+|.* (?:Blocks|Time|Pages))"
 )
+_MERGED = ("Inserted", "Updated", "Deleted", "Skipped")
 _JOINED = re.compile(
     r"(?:Shared|Local|Temp) (?:Hit|Read|Dirtied|Written) Blocks"
     r"|(?:(?:Shared|Local|Temp) )?I/O (?:Read|Write) Time|(?:Exact|Lossy) Heap Blocks"
     r"|WAL (?:Records|FPI|Bytes|Buffers Full|FPI Bytes)|Sort Space (?:Used|Type)"
-    r"|Original Hash (?:Buckets|Batches)"
+    r"|Original Hash (?:Buckets|Batches)|Sampling \w++|Repeatable Seed"
 )
 
 
@@ -95,7 +100,7 @@ def _node(given: Mapping[str, Any]) -> Node:
     return Node(
         kind=_kind(given),
         on=_on(given),
-        index=str(given.get("Index Name", "")),
+        index=_INDEX_9_3.sub(r"\1", str(given.get("Index Name", ""))).replace('""', '"'),
         role=str(given.get("Subplan Name", "")),
         startup_cost=_float(given.get("Startup Cost")),
         total_cost=_float(given.get("Total Cost")),
@@ -146,30 +151,71 @@ def _on(given: Mapping[str, Any]) -> str:
 
 def _details(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The lines of a node as the text format has them."""
-    used = set()
+    used = set[str]()
     for name, parts in _LINES:
-        if given.get(parts[0][1]) not in {None, 0}:
+        begins, decides = parts[0][1], "Cache Misses" if name == "Hits" else parts[0][1]
+        if begins not in used and not _is_nothing(given.get(decides)):
             used |= {key for _words, key in parts}
             yield name, _line(given, parts)
+    if "Tuples Skipped" in given:  # MERGE
+        used |= {f"Tuples {word}" for word in _MERGED}
     for name, value in given.items():
-        if name in _SHOWN or name in used or _JOINED.fullmatch(name) or _is_hidden(name, value):
-            continue
-        yield name, _text(value)
+        if name not in used | _SHOWN and not _JOINED.fullmatch(name):
+            yield from _lines_of(name, value, given)
     yield from _counters(given)
     for worker in given.get("Workers") or ():
         yield from _worker(worker)
 
 
+def _lines_of(name: str, value: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if name == "Grouping Sets":
+        yield from _grouping_sets(value)
+    elif name == "Target Tables":
+        for table in value:
+            yield "", f"{_kind(given)} on {_on(table)}"
+            yield from ((key, _text(table[key])) for key in table if key not in _SHOWN)
+    elif name.endswith(" Groups") and not isinstance(value, str):
+        yield from _sort_groups(name, value)
+    elif not _is_hidden(name, value, given):
+        yield name, _text(value)
+
+
 def _line(given: Mapping[str, Any], parts: tuple[tuple[str, str], ...]) -> str:
     text = ""
+    was_resized = any(given.get(f"Original {name}", given.get(name)) != given.get(name)
+                      for _words, name in parts)  # fmt: skip
     for words, name in parts:
         value = given.get(name)
-        if value in {None, 0} and words and name.endswith("Usage"):
+        if value is None or (name == "Disk Usage" and _is_nothing(value)):
             continue
-        if value is not None:
-            unit = "kB" if name in _KILOBYTES else ""
-            text += words.format(given.get("Sort Space Type", "")) + f"{value}{unit}"
+        unit = "kB" if name in _KILOBYTES else ""
+        text += words.format(given.get("Sort Space Type", "")) + f"{value}{unit}"
+        if was_resized and f"Original {name}" in given:
+            text += f" (originally {given[f'Original {name}']})"
     return text
+
+
+def _grouping_sets(sets: Any) -> Iterator[tuple[str, str]]:
+    for name, value in (pair for each in sets for pair in each.items()):
+        for keys in value if name.endswith(" Keys") else (value,):
+            yield name.removesuffix("s"), _text(keys or "()")
+
+
+def _sort_groups(name: str, given: Any) -> Iterator[tuple[str, str]]:
+    """Those of an incremental sort; XML has both under one name, and the kinds of space as well."""
+    groups = given if isinstance(given, list) else [given]
+    names = ("Full-sort Groups", "Pre-sorted Groups") if name.startswith("Inc") else (name,)
+    for title, group in zip(names, groups, strict=False):
+        methods = group["Sort Methods Used"]
+        plural = "s" if len(methods) > 1 else ""
+        text = f"{group['Group Count']}  Sort Method{plural}: {', '.join(methods)}"
+        for kind in ("Memory", "Disk"):
+            key = (
+                "Sort Space" if kind == "Memory" and "Sort Space" in group else f"Sort Space {kind}"
+            )
+            for word in ("Average", "Peak") if key in group else ():
+                text += f"  {word} {kind}: {group[key][f'{word} Sort Space Used']}kB"
+        yield title, text
 
 
 def _counters(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -189,6 +235,11 @@ def _counters(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "I/O Timings", timings
     if blocks := _counted(given, "{} Heap Blocks", ("Exact", "Lossy")):
         yield "Heap Blocks", blocks
+    if "Tuples Skipped" in given and (tuples := _counted(given, "Tuples {}", _MERGED)):
+        yield "Tuples", tuples
+    if method := given.get("Sampling Method"):
+        seed = f" REPEATABLE ({given['Repeatable Seed']})" if "Repeatable Seed" in given else ""
+        yield "Sampling", f"{method} ({_text(given.get('Sampling Parameters', ''))}){seed}"
     if wal := _counted(given, "WAL {}", ("Records", "FPI", "Bytes", "FPI Bytes", "Buffers Full")):
         yield "WAL", wal
 
@@ -227,18 +278,23 @@ def _foot(whole: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"Planning: {name}: {value}" for name, value in _counters(planning))
     if memory:
         yield "Planning: Memory: " + "  ".join(memory)
-    yield from (_trigger(each) for each in whole.get("Triggers") or ())
+    is_verbose = "Schema" in whole["Plan"] or "Output" in whole["Plan"]
+    yield from _triggers(whole.get("Triggers") or (), is_verbose=is_verbose)
     yield from _jit(whole.get("JIT") or {})
     if serialized := whole.get("Serialization"):
         yield from _serialization(serialized)
 
 
-def _trigger(given: Mapping[str, Any]) -> str:
-    constraint = given.get("Constraint Name")
-    name = f"for constraint {constraint}" if constraint else str(given.get("Trigger Name", ""))
-    time = f"time={float(given['Time']):.3f} " if "Time" in given else ""
-    calls = _plain(float(given.get("Calls", 0)))
-    return f"Trigger {name} on {given.get('Relation', '')}: {time}calls={calls}"
+def _triggers(fired: Any, *, is_verbose: bool) -> Iterator[str]:
+    """Their lines; the text names a trigger of a constraint with VERBOSE only."""
+    several = len({each.get("Relation") for each in fired}) > 1
+    for given in fired:
+        name, constraint = str(given.get("Trigger Name", "")), given.get("Constraint Name")
+        if constraint:
+            name = f"{name if is_verbose else ''} for constraint {constraint}".strip()
+        name += f" on {given.get('Relation', '')}" if several else ""
+        time = f"time={float(given['Time']):.3f} " if "Time" in given else ""
+        yield f"Trigger {name}: {time}calls={_plain(float(given.get('Calls', 0)))}"
 
 
 def _jit(given: Mapping[str, Any]) -> Iterator[str]:
@@ -269,11 +325,17 @@ def _is_true(value: Any) -> bool:
     return str(value).lower() == "true"
 
 
-def _is_hidden(name: str, value: Any) -> bool:
+def _is_hidden(name: str, value: Any, given: Mapping[str, Any]) -> bool:
     """Whether the text format leaves the line out."""
-    if value is False or value == "false":
+    if value is False or (value == "false" and not name.endswith(("Filter", "Cond"))):
         return True
-    return _HIDDEN_ZEROS.fullmatch(name) is not None and str(value).strip("0.") == ""
+    if name == "Inner Unique" and "Output" not in given:  # it is of VERBOSE
+        return True
+    return _HIDDEN_ZEROS.fullmatch(name) is not None and _is_nothing(value)
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or str(value).strip("0.") == ""
 
 
 def _float(value: Any) -> float | None:
@@ -290,104 +352,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_text(each) for each in value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-
-
-_YAML = re.compile(r"\A( *+)(?:(-)(?: |\Z)|(\"[^\"]*+\"|[A-Za-z][^:]*+):(?: |\Z))?(.*)\Z")
-# (column, "-" of an item or a name, value) of a line.
-_Row = tuple[int, str, str]
-
-
-def from_yaml(lines: list[str]) -> Any:
-    """What EXPLAIN (FORMAT YAML) has printed: its values are numbers, words and JSON's strings."""
-    rows = [row for line in lines if line.strip() for row in _rows(line)]
-    whole, at = _block(rows, 0, -1, 0)
-    if at < len(rows):
-        raise ValueError(f"{rows[at][1]}: {rows[at][2]}"[:80])
-    return whole
-
-
-def _rows(line: str, begin: int = 0) -> Iterator[_Row]:
-    """What a line says; an item with a name in it is two rows."""
-    while (found := _YAML.match(line, 0)) and found[2]:
-        column = begin + len(found[1])
-        inner = _YAML.match(found[4])
-        if inner is None or not (inner[2] or inner[3]):
-            yield column, "-", found[4].strip()
-            return
-        yield column, "-", ""
-        begin, line = column + 2, found[4]
-    if found is None or not found[3]:
-        raise ValueError(line.strip()[:80])
-    yield begin + len(found[1]), found[3].strip('"'), found[4].strip()
-
-
-def _block(rows: list[_Row], at: int, above: int, depth: int) -> tuple[Any, int]:
-    """The list or group that begins there, and where it ends; None if there is none."""
-    if depth > foreign_json.MOST_DEPTH:
-        raise foreign_json.TooDeepError
-    if at == len(rows) or rows[at][0] <= above:
-        return None, at
-    column, is_list = rows[at][0], rows[at][1] == "-"
-    items: list[Any] = []
-    members: dict[str, Any] = {}
-    while at < len(rows) and rows[at][0] == column and (rows[at][1] == "-") == is_list:
-        _column, name, text = rows[at]
-        at += 1
-        value: Any = _scalar(text)
-        if not text:
-            value, at = _block(rows, at, column, depth + 1)
-        if is_list:
-            items.append(value)
-        else:
-            members[name] = value
-    return (items if is_list else members), at
-
-
-def _scalar(text: str) -> Any:
-    """A value as JSON has it, else the words themselves."""
-    try:
-        return foreign_json.loads(text)
-    except foreign_json.TooDeepError:
-        raise
-    except ValueError:
-        return text
-
-
-_XML = re.compile(r"<(/?)([A-Za-z][\w-]{0,60}+)[^<>]{0,300}?(/?)>|([^<]++)")
-
-
-def from_xml(text: str) -> Any:
-    """What EXPLAIN (FORMAT XML) has printed. Its elements are values, lists or groups of those."""
-    path: list[tuple[str, list[tuple[str, Any]], list[str]]] = [("", [], [])]
-    for found in _XML.finditer(text):
-        closes, name, is_empty, words = found[1], found[2], found[3], found[4]
-        if words is not None:
-            path[-1][2].append(words)
-            continue
-        if not closes:
-            path.append((name, [], []))
-            if len(path) > foreign_json.MOST_DEPTH:
-                raise foreign_json.TooDeepError
-        if closes or is_empty:
-            if len(path) < 2 or path[-1][0] != name:
-                raise ValueError(f"<{closes}{name}> closes nothing")
-            _name, members, texts = path.pop()
-            path[-1][1].append((name.replace("-", " "), _element(name, members, texts)))
-    if len(path) > 1:
-        raise ValueError(f"<{path[-1][0]}> is not closed")
-    whole = dict(path[0][1]).get("explain")
-    return whole if isinstance(whole, list) else [whole]
-
-
-_XML_LISTS = frozenset(("Plans", "Workers", "Triggers", "Grouping-Sets", "explain"))
-_NAMES = {"One Time Filter": "One-Time Filter"}
-
-
-def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any:
-    if not members:
-        return [] if name in _XML_LISTS else html.unescape("".join(texts)).strip()
-    if name == "explain" and "Plan" in dict(members):  # auto_explain's has no Query around it
-        return [dict(members)]
-    if name in _XML_LISTS or all(each == "Item" for each, _value in members):
-        return [value for _name, value in members]
-    return {_NAMES.get(key, key.replace("I O ", "I/O ")): value for key, value in members}

@@ -48,7 +48,7 @@ _TIME = re.compile(
 _GROUP = re.compile(r"\A(Planning|JIT|Shared buffers|(?:Generated|Supplied) Plan Advice):\Z")
 _FOOTER = re.compile(
     r"\A(?:Settings|Query Identifier|Query Text|Query Parameters|Serialization|Time): ?\S"
-    r"|\ATrigger\b[^:]*+(?:: time=|: calls=)|\A- I/O (?:read|write): \S"
+    r"|\ATrigger .{1,200}?: (?:time|calls)=\d|\A- I/O (?:read|write): \S"
 )
 _DETAIL = re.compile(
     r"\A[A-Z][A-Za-z/-]*+(?: [A-Za-z/-]++)*(?: \d++)?:(?=\s|\Z)"
@@ -67,6 +67,7 @@ _KIND = re.compile(
     r"(?: Backward)?(?: (?:on|using) \S.*| \([\w ]+\)(?: on \S.*)?)?\Z"
 )
 _QUOTED = re.compile(r'"([^"]*+(?:""[^"]*+)*)"')
+_NO_NAME = re.compile(r"[|│;\\+]| {2}")
 _WITH_ONE = frozenset(
     ("Hash", "Sort", "Incremental Sort", "Limit", "Materialize", "Memoize", "Gather",
      "Gather Merge", "Unique", "WindowAgg", "LockRows", "Bitmap Heap Scan", "Aggregate",
@@ -142,9 +143,7 @@ class _Reader:
         else:
             self.path[-1].children.append(opened)
         self.path.append(opened)
-        if ("(cost=" in text and not _COST.search(text)) or (
-            "(actual " in text and not _ACTUAL.search(text)
-        ):
+        if _has_more_than_a_node(text):
             self.marked.append((number, text))
 
     def _close(self, column: int) -> None:
@@ -179,6 +178,8 @@ class _Reader:
         return bool(self.footer and self.footer[-1].startswith("Query Text:"))
 
     def _add(self, line: str, text: str) -> None:
+        if not self.path:
+            raise PlanUnreadableError(f"The first node is right of what is below it: {text[:80]!r}")
         details, column = self.path[-1].details, len(line) - len(line.lstrip())
         if worker := _WORKER.match(text):
             self.worker, self.worker_column = worker[1], column
@@ -228,12 +229,14 @@ def _whole_lines(lines: list[Line]) -> Iterator[Line]:
     """Each line with its rest, where a mail program has broken it or a literal has a line break."""
     has_costs = any("(cost=" in line for _number, line in lines)
     width = max((len(line) for _number, line in lines), default=0)
+    margin = min((len(line) - len(line.lstrip()) for _number, line in lines), default=0)
     last: Line | None = None
     piece = 0
     for number, line in lines:
         if last is not None and _is_rest(line, last[1], has_costs=has_costs):
             begins = _RESTS.match(line.lstrip()) and not last[1].endswith("(")
-            blank = " " if begins or piece < width else ""
+            is_indented = line[margin : margin + 1] == " "
+            blank = " " if begins or piece < width or is_indented else ""
             last, piece = (last[0], last[1] + blank + line.lstrip()), len(line)
             continue
         if last is not None:
@@ -247,6 +250,8 @@ def _is_rest(line: str, last: str, *, has_costs: bool) -> bool:
     if _RESTS.match(line.lstrip()):
         return True
     text = line.strip()
+    if _has_open_literal(last) and _has_open_literal(text) and _DETAIL.match(last.strip()):
+        return True
     is_known = _ARROW.match(line) or _DETAIL.match(text) or _role(line) or _FOOTER.match(text)
     if is_known or _TIME.match(text) or _GROUP.match(text):
         return False
@@ -258,9 +263,13 @@ def _is_rest(line: str, last: str, *, has_costs: bool) -> bool:
 
 def _is_open(line: str) -> bool:
     """Whether a bracket or a literal is not closed."""
-    parts = line.split("'")
-    outside = "".join(parts[::2])
-    return len(parts) % 2 == 0 or outside.count("(") > outside.count(")")
+    outside = "".join(line.split("'")[::2])
+    return _has_open_literal(line) or outside.count("(") > outside.count(")")
+
+
+def _has_open_literal(line: str) -> bool:
+    """Whether one begins or ends in the middle."""
+    return line.count("'") % 2 == 1
 
 
 def _role(line: str) -> tuple[int, str] | None:
@@ -273,6 +282,14 @@ def _role(line: str) -> tuple[int, str] | None:
 
 def _has_figures(text: str) -> bool:
     return bool(_COST.search(text) or _ACTUAL.search(text) or text.endswith(_NEVER))
+
+
+def _has_more_than_a_node(text: str) -> bool:
+    """Whether something of a node's name or figures is broken, or more stands behind them."""
+    begin = _BEGINS_FIGURES.search(text)
+    at = begin.start() if begin else len(text)
+    rest = _ACTUAL.sub("", _COST.sub("", text[at:], 1), 1).replace(_NEVER, "").strip()
+    return bool(rest or _NO_NAME.search(_QUOTED.sub("x", text[:at].strip())))
 
 
 def _is_root(text: str) -> bool:

@@ -132,6 +132,9 @@ LAYOUTS = {
     "wrapped in unicode": wrapped(70, begin="…", end="…"),
     "expanded": "\n".join(f"-[ RECORD {n} ]{'-' * 60}\nQUERY PLAN | {line}" for n, line in enumerate(LINES, 1)),
     "expanded without border": "\n".join(f"* Record {n}\nQUERY PLAN {line}" for n, line in enumerate(LINES, 1)),
+    "expanded, in a mail": "\n".join(f">> * Record {n}\n>> QUERY PLAN {line}" for n, line in enumerate(LINES, 1)),
+    "expanded and wrapped": "\n".join(f"| QUERY PLAN | {line[:70]:70} |" + f"\n|            ; {line[70:]:70} |" * (len(line) > 70)
+                                       for line in LINES),
     "with a prompt": PROMPT + psql(LINES) + "\nTime: 51.876 ms\nshop=> \n",
     "with a statement": "EXPLAIN ANALYZE\nSELECT *\nFROM book b;\n\n" + PLAN,
     "Windows": psql(LINES).replace("\n", "\r\n"),
@@ -313,7 +316,8 @@ def test_a_plan_of_another_product_is_named(product, text):
 
 
 @pytest.mark.parametrize(("whole", "cut"), [("12.596..12.599", "12,596..12,599"), ("rows=10 width", "rows=1,000 width"),
-                                             ("loops=1)\n  Sort Key", "loops=1\n  Sort Key"), ("24.600 ms", "24.600")])  # fmt: skip
+                                             ("loops=1)\n  Sort Key", "loops=1\n  Sort Key"), ("24.600 ms", "24.600"),
+                                             ("(actual time=12.596", "(actua. time=12.596"), ("book b", "boo |k b")])  # fmt: skip
 def test_figures_that_cannot_be_read_are_named(whole, cut):
     assert read(PLAN.replace(whole, cut)).not_understood
 
@@ -349,6 +353,7 @@ def test_lines_that_are_no_part_of_a_plan_are_named_and_the_plan_is_shown():
         ('- Plan: \n    Node Type: "Sort"\n  nothing', "YAML"),
         ("<explain><Query><Plan>", "XML"),
         ("  ->  Hash  (cost=1.00..2.00 rows=1 width=1)\n->  Seq Scan on a", "left of the first"),
+        ("  ->  Sort  (cost=1.00..2.00 rows=1 width=1)\n InitPlan 1\n  Buffers: x", "right of"),
     ],
 )  # fmt: skip
 def test_what_is_no_whole_plan_is_refused_with_the_reason(text, why):
