@@ -133,13 +133,16 @@ class Accounting:
         return processes(result.stdout)
 
 
+FLUSHED = "SELECT pg_sleep(0.6)"
+
+
 def after_sql(version: int) -> str:
     """Reads the counters right after the load.
 
     The collector of statistics to 14 may answer with what it wrote half a second ago; from 15 on a
     session has counted in shared memory when it has ended.
     """
-    wait = "" if version >= FLUSHED_AT_EXIT_SINCE else "\\o /dev/null\nSELECT pg_sleep(0.6);\n\\o\n"
+    wait = "" if version >= FLUSHED_AT_EXIT_SINCE else f"\\o /dev/null\n{FLUSHED};\n\\o\n"
     return wait + counters_sql(version)
 
 

@@ -174,6 +174,32 @@ def test_runs_of_their_own_show_what_the_report_of_2017_found(server, admin_user
     connection.close()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_instructions_name_what_the_report_of_2021_saw(racks, binaries, lab, admin_user):
+    """Its flame graph of the reading load at one client has more of index_fetch_heap in 14."""
+    (server,) = racks(1, [binaries.postgresql18, lab("13"), lab("14")])
+    scenarios.sync()
+    draft = factories.draft(
+        server,
+        scenario="fixed-point-read",
+        installations=measured(server),
+        levels={"clients": [1]},
+        parameters={"scale": 1, "duration": 2, "warm_up": 0},
+        repeats=1,
+    )
+    campaign = campaigns.create(draft=draft)
+    work_off(server)
+    old, new = (each.pk for each in campaign.cells.order_by("version_num"))
+    ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
+    work_off(server)
+    found = explain(old, new, reader=admin_user).recorded
+    print(found.instructions, [note["message"] for note in found.missing])
+    before, after = found.instructions.functions["index_fetch_heap"]
+    assert 1.01 < after / before < 1.2
+    connection.close()
+
+
 # Causes planted between two sides of one version. What is expected of a setting: "first" (the first
 # suspect), "listed" (among the first three), or the reason why it cannot have acted.
 CASES = {

@@ -1,6 +1,6 @@
 """What runs of their own recorded on both sides: instructions, waits, calls, stacks, profiles."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +25,10 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Instructions:
-    """Instructions of a transaction on both sides, and the functions that differ most: (a, b)."""
+    """Instructions of a transaction on both sides, and the functions that differ most: (a, b).
+
+    Functions without a name are one, `0x`.
+    """
 
     a: int
     b: int
@@ -118,18 +121,24 @@ def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] 
     return found if all(found) and found else None
 
 
+# What callgrind calls a function of which no symbol tells the name, by its place in the file.
+ADDRESS = "0x"
+
+
 def _instructions(artifacts: tuple[Artifact, Artifact] | None) -> Instructions | None:
-    rows = _rows(artifacts)
+    counted: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     try:
-        of_a, of_b = ({name: int(number) for name, number in each} for each in rows or ())
+        for of, rows in zip(counted, _rows(artifacts) or (), strict=False):
+            for name, number in rows:
+                of[ADDRESS if name.startswith(ADDRESS) else name] += int(number)
     except ValueError:
         return None
-    if not (of_a.get("") and of_b.get("")):
+    whole = counted[0].pop("", 0), counted[1].pop("", 0)
+    if not all(whole):
         return None
-    names = (of_a.keys() | of_b.keys()) - {""}
-    found = {name: (of_a.get(name, 0), of_b.get(name, 0)) for name in names}
+    found = {name: (counted[0][name], counted[1][name]) for name in counted[0] | counted[1]}
     most = sorted(found, key=lambda name: -abs(found[name][1] - found[name][0]))
-    return Instructions(of_a[""], of_b[""], {name: found[name] for name in most[:MOST_FUNCTIONS]})
+    return Instructions(*whole, {name: found[name] for name in most[:MOST_FUNCTIONS]})
 
 
 def _waits(
@@ -165,11 +174,17 @@ def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
     return [Call(name, of_a.get(name, none), of_b.get(name, none)) for name in most[:MOST_CALLS]]
 
 
+# What strace -c charges to these is the time of children that have ended.
+OF_CHILDREN = frozenset({"wait4", "waitid"})
+
+
 def _called(rows: Sequence[Sequence[str]], transactions: float) -> dict[str, Triple]:
     """By call, of (call, share of the time, seconds, calls, errors, share of errors in %)."""
+    listed = [row for row in rows if row[0] not in OF_CHILDREN]
+    whole = sum(float(row[1]) for row in listed)
     return {
-        row[0]: (float(row[1]) / 100, int(row[3]) / transactions, float(row[5]) / 100)
-        for row in rows
+        row[0]: (float(row[1]) / whole, int(row[3]) / transactions, float(row[5]) / 100)
+        for row in listed
     }
 
 

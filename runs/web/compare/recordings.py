@@ -11,7 +11,7 @@ from runs.analysis.why.functions import Compared
 from runs.selectors.why.words import percent
 from runs.services.why import words
 from runs.services.why.explanations import Explanation
-from runs.services.why.recorded import Call, Stack
+from runs.services.why.recorded import ADDRESS, Call, Stack
 
 MUCH_UNNAMED = 0.1
 
@@ -33,6 +33,8 @@ def tables(found: Explanation) -> Iterator[Table]:
     recorded = found.recorded
     if (counted := recorded.instructions) is not None:
         rows = {_("all"): (counted.a, counted.b), **counted.functions}
+        if ADDRESS in rows:
+            rows[_("functions without a name")] = rows.pop(ADDRESS)
         yield Table(
             _("Instructions per transaction"),
             (_("Function"), a, b, _("Difference")),
