@@ -31,8 +31,12 @@ class BisectionForm(forms.Form):
     """A verdict, as compare/ names it, and how it is settled."""
 
     campaign = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
-    base = forms.CharField(max_length=300, widget=forms.HiddenInput)
-    head = forms.CharField(max_length=300, widget=forms.HiddenInput)
+    base = forms.CharField(
+        label=gettext_lazy("Base"),
+        max_length=300,
+        help_text=gettext_lazy("Such as commit:8de2d48."),
+    )
+    head = forms.CharField(label=gettext_lazy("Head"), max_length=300)
     metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
     effect = forms.FloatField(
         min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
@@ -72,6 +76,9 @@ class BisectionForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in ("base", "head"):
+            if self[name].value():
+                self.fields[name].widget = forms.HiddenInput()
         server = cast("forms.ModelChoiceField[Server]", self.fields["server"])
         server.queryset = Server.objects.select_related("hardware").order_by("name")
         scenario = cast(forms.ChoiceField, self.fields["scenario"])
