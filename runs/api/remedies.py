@@ -26,7 +26,10 @@ REMEDIES: dict[str, str | Promise] = {
     "invalid_choice": _("Write one of the words listed."),
     "level_differs": _("Leave the field out: it is in the output."),
     "level_twice": _("Write the level in the same way as before."),
-    "metric_conflict": _("Convert the values, or use another name for the metric."),
+    "metric_conflict": _(
+        "Convert the values, use another name, or have a maintainer correct the metric"
+        " on the project's page of metrics."
+    ),
     "metric_unknown": _("Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."),
     "metric_case": _("Write the name of the metric that is there already."),
     "negative": _("Send what was measured; leave the metric out where nothing was measured."),

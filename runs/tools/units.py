@@ -6,7 +6,7 @@ KIB = 1024
 # Of each quantity its units, as so many of its base unit.
 QUANTITIES: dict[str, dict[str, Fraction | int]] = {
     "time": {
-        **dict.fromkeys(("ns", "nsec"), Fraction(1, 10**9)),
+        **dict.fromkeys(("ns", "nsec", "nanoseconds"), Fraction(1, 10**9)),
         **dict.fromkeys(("us", "µs", "μs", "usec", "microseconds"), Fraction(1, 10**6)),
         **dict.fromkeys(("ms", "msec", "milliseconds"), Fraction(1, 1000)),
         **dict.fromkeys(("s", "sec", "second", "seconds"), 1),

@@ -407,6 +407,16 @@ WOODPECKER = {
             "fork-7:main",
         ),
         (JENKINS | {"GIT_BRANCH": "detached"}, None),
+        (JENKINS | {"GIT_BRANCH": "origin/main", "GERRIT_CHANGE_NUMBER": "7"}, "pull-7:main"),
+        (
+            JENKINS
+            | {
+                "GIT_BRANCH": "origin/main",
+                "gitlabSourceNamespace": "eve",
+                "gitlabTargetNamespace": "o",
+            },
+            "eve:main",
+        ),
         (DRONE | {"DRONE_BRANCH": "main"}, "main"),
         (DRONE | {"DRONE_SOURCE_BRANCH": "main", "DRONE_PULL_REQUEST": "7"}, "pull-7:main"),
         (
@@ -468,11 +478,15 @@ def test_a_branch_has_one_spelling_and_a_forks_main_is_not_main(upload, environm
     assert json.loads(done.out)["revision"].get("ref") == branch
 
 
-@pytest.mark.parametrize(("head", "branch"), [("eve/r", "eve/r:main"), ("o/r", "main")])
+@pytest.mark.parametrize(
+    ("head", "branch"), [("eve/r", "eve/r:main"), ("o/r", "main"), (None, "pull-7:main")]
+)
 def test_a_fork_on_github_is_the_one_of_the_event(upload, tmp_path, head, branch):
     event = tmp_path / "event.json"
-    event.write_text(json.dumps({"pull_request": {"head": {"repo": {"full_name": head}}}}))
+    if head:
+        event.write_text(json.dumps({"pull_request": {"head": {"repo": {"full_name": head}}}}))
     environment = {
+        "GITHUB_REF": "refs/pull/7/merge",
         "GITHUB_ACTIONS": "true",
         "GITHUB_SHA": "a" * 40,
         "GITHUB_REPOSITORY": "o/r",

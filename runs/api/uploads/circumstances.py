@@ -176,7 +176,9 @@ def revision(of: Object, at: str, faults: Faults) -> GivenRevision | None:
 
 def _branch(ref: str) -> str:
     """A branch as git shows it, however a CI spells it; none where HEAD is on none."""
-    return "" if ref == "HEAD" else REF_PREFIX.sub("", ref, count=1)
+    ref = ref.strip()
+    is_none = ref in ("HEAD", "detached") or ref.startswith("(")  # as Jenkins and git branch say it
+    return "" if is_none else REF_PREFIX.sub("", ref, count=1)
 
 
 def _parents(given: Object, sha: str, at: str, faults: Faults) -> tuple[str, ...]:

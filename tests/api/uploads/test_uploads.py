@@ -852,6 +852,7 @@ def test_an_upgraded_sysstat_and_a_new_fact_are_compared_as_before(stored, get, 
         ("refs/tags/v1", "v1"),
         ("refs/pull/7/merge", "pull/7/merge"),
         ("HEAD", ""),
+        ("(no branch)", ""),
         ("feature/origin/x", "feature/origin/x"),
     ],
 )
