@@ -1,6 +1,6 @@
 """The page of the audit trail: filters, and pages from the newest entry back."""
 
-from typing import cast
+from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
@@ -40,8 +40,15 @@ def audit_list(request: HttpRequest) -> HttpResponse:
         query = request.GET.copy()
         query["before"] = str(entries[PAGE - 1].pk)
         older = query.urlencode()
-    context = {"section": "audit", "form": form, "entries": entries[:PAGE], "older": older}
+    rows = [(entry, _changes(entry)) for entry in entries[:PAGE]]
+    context = {"section": "audit", "form": form, "rows": rows, "older": older}
     return render(request, "audit/list.html", context)
+
+
+def _changes(entry: AuditEntry) -> list[tuple[str, Any, Any]]:
+    """What was before and after the act, by name."""
+    before, after = entry.before or {}, entry.after or {}
+    return [(name, before.get(name), after.get(name)) for name in {**before, **after}]
 
 
 def _entries(user: User, form: AuditForm) -> list[AuditEntry]:
