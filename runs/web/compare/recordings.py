@@ -26,6 +26,12 @@ class Table:
     note: str = ""
     link: str = ""
 
+    @property
+    def labelled(self) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+        """The rows, each figure with the head of its column."""
+        for name, values in self.rows:
+            yield name, list(zip(self.columns[1:], values, strict=True))
+
 
 def tables(found: Explanation) -> Iterator[Table]:
     """Those for which there is something."""
