@@ -76,7 +76,7 @@ def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> It
     names = [str(bench.get("name") or "").strip() for bench in benches]
     alike = marked(names)
     for name, bench in zip(names, benches, strict=True):
-        unit = words(bench.get("unit")) or ""
+        unit, *further = (words(bench.get("unit")) or "").split("\t")
         direction: Direction = "higher" if tool in _BIGGER_IS_BETTER else "lower"
         if tool == "benchmarkluau":
             direction = direction_of(unit)
@@ -85,5 +85,9 @@ def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> It
             found.left_out.append(
                 f"{where}: {name or 'a bench without a name'} (no number, or twice)."
             )
-        else:
-            yield from value
+            continue
+        yield from value
+        for each in further:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
+            figure, _, unit = each.strip().partition(" ")
+            if (other := f"{name} - {unit}") not in names:
+                yield from value_of(named(other, unit, direction), figure)

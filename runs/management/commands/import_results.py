@@ -42,9 +42,9 @@ class Command(command.Command):
             self._tell(found.left_out)
             return
         origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
-        done = importing.load(
-            runs=found.runs, project=command.project_named(options["project"]), origin=origin
-        )
+        project = command.project_named(options["project"])
+        runs = importing.in_own_campaigns(found.runs, project)
+        done = importing.load(runs=runs, project=project, origin=origin)
         self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
         for slug in sorted(done.campaigns):
             self.stdout.write(f"campaign {slug}")

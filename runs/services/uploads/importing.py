@@ -1,11 +1,12 @@
 """Stores the runs of another tool, as its importer has read them: each once, however often."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runs.execution.reporter import ArtifactData
 from runs.importers.row import ImportedRun
-from runs.models import Project, Run
+from runs.models import Campaign, Project, Run
+from runs.models.campaigns import Origin
 from runs.postgresql_settings import secrets
 from runs.services.access import audit
 from runs.services.errors import Refused
@@ -50,6 +51,19 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
     told = {"runs": loaded.runs, "there": loaded.there, "from": origin}
     audit.record("imported", f"project {project.slug}", project=project, after=told)
     return loaded
+
+
+def in_own_campaigns(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
+    """The runs, with the project's name in that of a campaign that another project has.
+
+    Peers call all results "Benchmark", and nobody chose that.
+    """
+    taken = Campaign.objects.filter(
+        slug__in={run.campaign for run in runs}, project__is_public=True
+    )
+    others = taken.exclude(project=project, origin=Origin.UPLOADED).values_list("slug", flat=True)
+    own = {slug: f"{slug}-{project.slug}"[:120] for slug in others}
+    return [replace(run, campaign=own.get(run.campaign, run.campaign)) for run in runs]
 
 
 def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from runs.models import Change, Run
+from runs.models import Change, Project, Run
 from runs.services.changes import changes
 from tests.histories import sha
 from tests.unit.tools.reading import sample
@@ -36,6 +36,7 @@ def github_action_benchmark(folder):
             "benches": [
                 {"name": "insert", "value": value, "unit": "ms"},
                 {"name": "挿入", "value": 5, "unit": "ms"},
+                {"name": "Go", "value": 5, "unit": f"ns/op\t  {9000 + number} B/op"},
             ],
         }
         for number, value in enumerate(steps(30))
@@ -269,7 +270,7 @@ def pgbench_tools(folder):
 
 # Of each peer: what makes its files, figures, levels, runs, and how many sentences are left out.
 PEERS = {
-    "github-action-benchmark": (github_action_benchmark, {}, {}, 30, 0),
+    "github-action-benchmark": (github_action_benchmark, {"go_b_op": 9000}, {}, 30, 0),
     "asv": (
         asv,
         {"b_time_sum_10_a": 2.5e-6, "b_track": 42},
@@ -374,6 +375,18 @@ def test_a_history_shows_its_change_at_its_commit_and_date(tmp_path):
     assert change.run.cell.revision.sha == sha(15)
     assert run.cell.revision.committed_at == datetime(2025, 1, 1, 1, tzinfo=UTC)
     assert {m.metric.direction for m in run.measurements.all()} == {"lower"}
+
+
+def test_two_projects_import_results_that_their_peers_call_the_same(tmp_path):
+    Project.objects.create(slug="other", name="Other", is_public=True)
+    source = github_action_benchmark(tmp_path)
+    imported("github-action-benchmark", source)
+
+    first = imported("github-action-benchmark", source, "--project", "other")
+    second = imported("github-action-benchmark", source, "--project", "other")
+
+    assert "30 runs are new, 0 were there.\ncampaign nightly-other" in first
+    assert second.startswith("0 runs are new, 30 were there.")
 
 
 def test_settings_monitors_and_series_come_along(tmp_path):
