@@ -15,8 +15,8 @@ from urllib.parse import parse_qsl, urlsplit
 from django.conf import settings
 from django.core.files import File
 
-# Short: results do not wait for the store, and a page is not to hang.
-CONNECT_SECONDS, READ_SECONDS, TRIES = 2, 20, 2
+# Requests wait for the next bytes of a store for QUICK_SECONDS, those that wait for nobody longer.
+CONNECT_SECONDS, QUICK_SECONDS, PATIENT_SECONDS = 2, 4, 20
 MEMORY_BYTES = 4 * 2**20
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"\A(?:[A-Za-z0-9_-][A-Za-z0-9_.-]*/)*")
@@ -132,23 +132,27 @@ def size(key: str) -> int | None:
     return int(told["ContentLength"])
 
 
-def write(key: str, content: IO[bytes]) -> None:
-    """Store it, in one piece for every reader; what is there is replaced."""
+def write(key: str, content: IO[bytes], *, seconds: int = PATIENT_SECONDS) -> None:
+    """Store it, in one piece for every reader; what is there is replaced.
+
+    `seconds` is how long it waits for an answer.
+    """
     with _told():
-        _storage(_at()).save(key, File(content, name=key))
+        _storage(_at(), seconds).save(key, File(content, name=key))
 
 
 def remove(key: str) -> None:
     """Remove an object, which need not be there."""
     with _told():
-        _storage(_at()).delete(key)
+        _storage(_at(), PATIENT_SECONDS).delete(key)
 
 
 def stored(below: str = "") -> Iterator[Stored]:
     """All objects below the prefix whose keys begin so, 1,000 a request."""
     prefix = _at().prefix
     with _told():
-        for each in _storage(_at()).bucket.objects.filter(Prefix=f"{prefix}{below}"):
+        objects = _storage(_at(), PATIENT_SECONDS).bucket.objects
+        for each in objects.filter(Prefix=f"{prefix}{below}"):
             key = each.key.removeprefix(prefix)
             yield Stored(key, each.size, each.last_modified.timestamp())
 
@@ -169,7 +173,7 @@ def _at() -> Address:
 
 
 @cache
-def _storage(at: Address) -> Any:
+def _storage(at: Address, seconds: int = QUICK_SECONDS) -> Any:
     """Of each thread a connection of its own; the keys are in the settings."""
     from boto3.s3.transfer import TransferConfig  # noqa: PLC0415 -- see above
     from botocore.config import Config  # noqa: PLC0415
@@ -177,8 +181,8 @@ def _storage(at: Address) -> Any:
 
     config = Config(
         connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        retries={"total_max_attempts": TRIES, "mode": "standard"},
+        read_timeout=seconds,
+        retries={"total_max_attempts": 1, "mode": "standard"},
         signature_version="s3v4",
         s3={"addressing_style": "path" if at.endpoint else "auto"},
         # Not every store knows the newer checksums.

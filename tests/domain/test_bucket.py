@@ -101,6 +101,7 @@ def use(settings, monkeypatch, request):
     """Set the address and the keys."""
     monkeypatch.setattr(file_store, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(file_store, "_silent_until", 0.0)
+    monkeypatch.setattr(file_store, "_hangs_until", 0.0)
 
     def use(endpoint, *, key="key", secret="secret", name="lab"):
         bucket._storage.cache_clear()
@@ -226,6 +227,23 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     assert checks.files().status == "ok"
     assert doctor._bucket().status == "ok"
     assert len(in_bucket()) == 2
+
+
+def test_who_meets_a_bucket_that_hangs_waits_for_seconds_and_the_next_not_at_all(
+    kept, use, monkeypatch
+):
+    """It takes connections and says nothing. Requests have a connection of the pool each."""
+    monkeypatch.setattr(file_store, "PAUSE_SECONDS", 30.0)
+    given_back = []
+    monkeypatch.setattr(file_store.database, "give_back", lambda: given_back.append(True))
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
+        use("http://{}:{}".format(*silent.getsockname()))
+        for least, most in ((3, 8), (0, 0.5)):
+            began = time.monotonic()
+            with pytest.raises(bucket.StoreError):
+                artifacts.open_artifact(kept)
+            assert least < time.monotonic() - began < most
+    assert given_back == [True]
 
 
 def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):

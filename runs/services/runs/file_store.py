@@ -9,6 +9,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,14 +18,17 @@ from typing import IO
 from django.conf import settings
 
 from benchlab import bucket
+from runs.services import database
 
 # A bucket that has failed is not asked again by whoever stores a file for so long.
 PAUSE_SECONDS = 30.0
+# Who waited for so long in vain met one that hangs; the next do not wait.
+SLOW_SECONDS = 2.0
 # For so long the duty of control sends what waits; the rest follows with its next turn.
 SENDING_SECONDS = 10.0
 SINGLE_FILES = "??/*.gz"
 logger = logging.getLogger(__name__)
-_silent_until = 0.0
+_silent_until = _hangs_until = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,16 @@ def opened(key: str) -> IO[bytes]:
     except FileNotFoundError:
         if not bucket.is_set():
             raise
-    return bucket.read(key)
+    with _asking():
+        return bucket.read(key)
 
 
 def exists(key: str) -> bool:
     """Whether it is here, or in the bucket. Raises StoreError."""
-    return path_of(key).exists() or (bucket.is_set() and bucket.exists(key))
+    if path_of(key).exists() or not bucket.is_set():
+        return path_of(key).exists()
+    with _asking():
+        return bucket.exists(key)
 
 
 def size(key: str) -> int | None:
@@ -62,7 +70,10 @@ def size(key: str) -> int | None:
     try:
         return path_of(key).stat().st_size
     except FileNotFoundError:
-        return bucket.size(key) if bucket.is_set() else None
+        if not bucket.is_set():
+            return None
+    with _asking():
+        return bucket.size(key)
 
 
 def waits(key: str) -> bool:
@@ -112,10 +123,30 @@ def is_silent() -> bool:
     return time.monotonic() < _silent_until
 
 
+@contextmanager
+def _asking() -> Iterator[None]:
+    """While somebody waits for the bucket: others have the connection, and few wait long.
+
+    Raises StoreError, at once where the bucket did not answer a moment ago.
+    """
+    global _hangs_until  # noqa: PLW0603 -- of this process
+    began = time.monotonic()
+    if began < _hangs_until:
+        raise bucket.StoreError(f"{bucket.described()} did not answer a moment ago")
+    database.give_back()
+    try:
+        yield
+    except bucket.StoreError:
+        now = time.monotonic()
+        if now - began >= SLOW_SECONDS:
+            _hangs_until = now + PAUSE_SECONDS
+        raise
+
+
 def send_soon(key: str) -> None:
     """Send what was just stored, unless the bucket failed a moment ago."""
     if bucket.is_set() and not is_silent():
-        sent(key)
+        sent(key, seconds=bucket.QUICK_SECONDS)
 
 
 def send_all(keys: Iterable[str]) -> None:
@@ -128,13 +159,16 @@ def send_all(keys: Iterable[str]) -> None:
             return
 
 
-def sent(key: str) -> bool:
-    """Whether a file was sent; it is in one of the two places at any moment."""
+def sent(key: str, *, seconds: int = bucket.PATIENT_SECONDS) -> bool:
+    """Whether a file was sent; it is in one of the two places at any moment.
+
+    `seconds` is how long it waits for the bucket's answer.
+    """
     global _silent_until  # noqa: PLW0603 -- of this process
     path = path_of(key)
     try:
-        with path.open("rb") as content:
-            bucket.write(key, content)
+        with path.open("rb") as content, _asking():
+            bucket.write(key, content, seconds=seconds)
         path.unlink(missing_ok=True)
     except FileNotFoundError:
         return True  # somebody else was quicker
