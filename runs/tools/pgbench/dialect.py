@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from runs.tools.pgbench import versions
+from runs.tools.pgbench.script_tokens import Token, tokens
 from runs.tools.pgbench.versions import UnsupportedByToolError, require, version_text
 
 _COMMANDS_SINCE = {
@@ -30,7 +31,7 @@ _TERM = r"(?:-?[0-9]+|:\w+)"
 _OPERAND = re.compile(_TERM)
 _ONE_OPERATION = re.compile(rf"\A({_TERM})\s*([-+*/])\s*({_TERM})")
 _WHOLE_NUMBERS = re.compile(r"(?:[-+*/%()\s0-9]|:[A-Za-z_]\w*(?!\w))+", re.ASCII)
-_RESULT_COMMAND = re.compile(r"\\([ag]set)\b")
+_COMMAND = re.compile(r"\\\s*+(\w++)", re.ASCII)
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
@@ -41,26 +42,29 @@ def for_tool(script_text: str, client_version: int) -> str:
     cannot run: other random functions and expressions than whole numbers before 9.6, more than
     one operator before 9.5, and commands (`\if`, `\gset`, pipelines) that came later.
     """
-    lines = script_text.splitlines()
-    for number, line in enumerate(lines, start=1):
-        _require_known(line, number, client_version)
+    begins_line = True
+    for token in tokens(script_text):
+        if token.kind == "meta":
+            _require_known(token, client_version, begins_line=begins_line)
+        begins_line = token.kind in {"meta", "newline"} or (begins_line and token.kind == "space")
     if client_version >= versions.RANDOM_FUNCTIONS:
         return script_text
-    return "".join(f"{line}\n" for line in _old_lines(lines, client_version))
+    return "".join(f"{line}\n" for line in _old_lines(script_text.splitlines(), client_version))
 
 
-def _require_known(line: str, number: int, client_version: int) -> None:
-    meta = _META.fullmatch(line)
-    if meta:
-        command = meta["command"]
-        _require_since(_COMMANDS_SINCE, command, f"\\{command}", number, client_version)
-        if line.endswith("\\"):
-            what = f"Line {number}: A command over several lines"
-            require(client_version, versions.CONTINUED_COMMANDS, what)
-        for call in _CALL.finditer(meta["rest"]) if command == "set" else ():
-            _require_since(_FUNCTIONS_SINCE, call[1], f"{call[1]}()", number, client_version)
-    elif result := _RESULT_COMMAND.search(_QUOTED.sub("", line)):
-        _require_since(_COMMANDS_SINCE, result[1], result[0], number, client_version)
+def _require_known(token: Token, client_version: int, *, begins_line: bool) -> None:
+    found = _COMMAND.match(token.text)
+    command = found[1].lower() if found else ""
+    _require_since(_COMMANDS_SINCE, command, f"\\{command}", token.line, client_version)
+    if not begins_line:
+        what = f"Line {token.line}: A command behind something else on its line"
+        require(client_version, versions.RANDOM_FUNCTIONS, what)
+    if "\n" in token.text:
+        what = f"Line {token.line}: A command over several lines"
+        require(client_version, versions.CONTINUED_COMMANDS, what)
+    for call in _CALL.finditer(token.text) if command in {"set", "if", "elif"} else ():
+        name = call[1].lower()
+        _require_since(_FUNCTIONS_SINCE, name, f"{name}()", token.line, client_version)
 
 
 def _require_since(
@@ -103,7 +107,7 @@ def _require_joinable(text: str, number: int, client_version: int) -> None:
 
 
 def _old_meta(meta: re.Match[str], number: int, client_version: int) -> Iterator[str]:
-    assignment = _SET.fullmatch(meta["rest"]) if meta["command"] == "set" else None
+    assignment = _SET.fullmatch(meta["rest"]) if meta["command"].lower() == "set" else None
     if assignment is None:
         yield meta[0].strip()
         return

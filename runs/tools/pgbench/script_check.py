@@ -11,6 +11,7 @@ from itertools import chain
 
 from runs.tools.pgbench.script_tokens import (
     NAME,
+    NO_SQL,
     BadExpressionError,
     Token,
     check_expression,
@@ -33,7 +34,9 @@ _SETTING = frozenset(("set", "setshell"))
 _BLANKS = "\\" + "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 _SHELL = re.compile(r"(?:set)?shell", re.IGNORECASE)
 _FIRST_NAME = re.compile(rf"\A\s*+({NAME})")
-_META = re.compile(r"\A\\(?:\s|\\\r?\n)*(?P<command>\S*+)(?P<rest>.*)", re.DOTALL)
+_META = re.compile(
+    r"\A\\(?:\s|\\\r?\n)*(?P<command>(?:[^\s\\]|\\(?!\r?\n))*)(?P<rest>.*)", re.DOTALL
+)
 _SET = re.compile(rf"\A\s*+(?P<name>{NAME})(?=\s|\\)(?P<expression>.*)", re.DOTALL)
 _SLEEP = re.compile(r"(?::\S+|[+-]?[0-9]++)(?:\s*+(?:us|ms|s))?", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -112,6 +115,7 @@ def _shells(script: GivenScript) -> Iterator[Fault]:
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
     """What is wrong with the commands, and with variables that nothing has set above."""
     conditions, pipeline, has_sql = _Conditions(), _Pipeline(), False
+    is_behind_sql = False  # and behind no other command
     # \\gset and \\aset define what the server's columns are called.
     knows_names = not re.search(r"\\\s*+[ag]set", script.text, re.IGNORECASE)
     for run in _runs(script.text):
@@ -119,20 +123,22 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
         faults: Iterator[tuple[str, str]] = iter(())
         if first.kind == "meta":
             faults = chain(
-                _meta(first, conditions, has_sql=has_sql),
+                _meta(first, conditions, is_behind_sql=is_behind_sql),
                 pipeline.faults(first, is_sure=not conditions.is_open),
             )
         elif first.is_open:
             faults = iter((("quote_open", first.text[:20]),))
         else:
-            has_sql = has_sql or any(token.kind not in {"end", "joined"} for token in run)
+            is_behind_sql = True
+            has_sql = has_sql or any(token.kind not in NO_SQL for token in run)
         for code, word in faults:
             yield Fault(script.name, first.line, code, word)
         for line, name in _used(run) if knows_names else ():
             if name not in defined | AUTOMATIC:
                 yield Fault(script.name, line, "variable_missing", name)
-        if first.kind == "meta" and (name := _set_by(first)):
-            defined.add(name)
+        if first.kind == "meta":
+            is_behind_sql = False
+            defined |= _set_by(first)
     yield from (Fault(script.name, line, "condition_open") for line in conditions.open_lines)
     if pipeline.line:
         yield Fault(script.name, pipeline.line, "pipeline_open")
@@ -172,12 +178,12 @@ def _used(run: Sequence[Token]) -> Iterator[tuple[int, str]]:
         yield line, found[1]
 
 
-def _set_by(meta: Token) -> str:
+def _set_by(meta: Token) -> set[str]:
     found = _META.fullmatch(meta.text)
     if found is None or found["command"].lower() not in _SETTING:
-        return ""
+        return set()
     name = _FIRST_NAME.match(found["rest"])
-    return name[1] if name else ""
+    return {name[1]} if name else set()
 
 
 @dataclass
@@ -247,7 +253,9 @@ class _Pipeline:
             self.line = 0
 
 
-def _meta(token: Token, conditions: _Conditions, *, has_sql: bool) -> Iterator[tuple[str, str]]:
+def _meta(
+    token: Token, conditions: _Conditions, *, is_behind_sql: bool
+) -> Iterator[tuple[str, str]]:
     found = _META.fullmatch(token.text)
     command = found["command"].lower() if found else ""
     rest = found["rest"] if found else ""
@@ -265,7 +273,7 @@ def _meta(token: Token, conditions: _Conditions, *, has_sql: bool) -> Iterator[t
         yield "bad_sleep", shown
     elif command in {"if", "elif"}:
         yield from [("no_condition", f"\\{command}")] if not words else _expression(rest)
-    elif command in {"gset", "aset"} and not has_sql:
+    elif command in {"gset", "aset"} and not is_behind_sql:
         yield "no_statement", f"\\{command}"
     elif len(words) > _MOST_WORDS.get(command, len(words)):
         yield "unexpected_words", shown

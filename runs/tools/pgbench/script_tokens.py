@@ -17,9 +17,12 @@ _TOKEN = re.compile(
     r"""|'(?:[^']|'')*(?:'|(?P<open>\Z))|"[^"]*(?:"|(?P<open_name>\Z))"""
     rf"""|(?P<tag>\$(?:{NAME})?\$).*?(?:(?P=tag)|(?P<open_dollar>\Z)))"""
     rf"""|(?P<joined>\\[;:])|(?P<meta>\\(?:\\\r?\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)"""
+    rf"""|(?P<cast>::)|(?P<variable>:[{LETTER}0-9]++)"""
     rf"""|(?P<word>{NAME}[$\w]*|.)""",
     re.DOTALL,
 )
+# What is no statement by itself.
+NO_SQL = frozenset(("space", "newline", "comment", "end"))
 _COMMENT = re.compile(r"/\*|\*/")
 _OPEN = ("open", "open_escaped", "open_name", "open_dollar")
 
@@ -57,7 +60,8 @@ def _end_of_comment(text: str, begin: int) -> int:
     return len(text)
 
 
-_ENDING = re.compile(r"\\\s*+[ag]set(?:\s|\Z)", re.IGNORECASE)
+# \gset and \aset belong to their statement; a backslash by itself is nothing.
+_COMMAND = re.compile(r"\A\\[\s\\]*+(?![ag]set(?:\s|\Z))\S", re.IGNORECASE)
 
 
 def line_of_command(text: str, number: int) -> int:
@@ -69,24 +73,23 @@ def line_of_command(text: str, number: int) -> int:
 def command_lines(text: str) -> Iterator[int]:
     r"""The line at which each command begins, in the numbers of pgbench's messages.
 
-    pgbench counts meta commands and statements from 0. A statement ends at a semicolon that is in
-    no literal, comment or brackets; `\;` joins statements, and `\gset` and `\aset` end one and are
-    no command of their own.
+    pgbench counts meta commands and statements from 0, with empty ones and what is between /* and
+    */. A statement ends at a semicolon that is in no literal, comment or brackets; `\;` joins
+    statements, and `\gset` and `\aset` end one and are no command of their own.
     """
-    begun, depth = 0, 0
+    begun, depth, is_comment = 0, 0, False
     for token in tokens(text):
-        if token.kind == "meta":
-            if begun:
-                yield begun
-                begun, depth = 0, 0
-            if not _ENDING.match(token.text):
+        if token.kind == "meta" or (token.kind == "end" and depth <= 0):
+            if begun or token.kind == "end":
+                yield begun or token.line
+            begun, depth, is_comment = 0, 0, False
+            if token.kind == "meta" and _COMMAND.match(token.text):
                 yield token.line
-        elif token.kind == "end" and depth <= 0:
-            if begun:
-                yield begun
-            begun, depth = 0, 0
-        elif token.kind not in {"space", "newline", "comment"}:
-            begun = begun or token.line
+        elif token.kind == "comment" and token.text[:2] == "/*":
+            is_comment, begun = is_comment or not begun, begun or token.line
+        elif token.kind not in NO_SQL:
+            begun = token.line if is_comment else begun or token.line
+            is_comment = False
             depth += {"(": 1, ")": -1}.get(token.text, 0)
     if begun:
         yield begun
@@ -189,7 +192,7 @@ class _Expression:
         if not self._take("is"):
             return False
         self._take("not")
-        if not self._take("null", "true", "false", "on", "off"):
+        if not self._take("null", "true", "false"):
             self._refuse()
         return True
 
@@ -201,7 +204,7 @@ class _Expression:
             self._need(")")
         elif self._take("case"):
             self._cases()
-        elif self._take("null", "true", "false", "on", "off"):
+        elif self._take("null", "true", "false"):
             pass
         elif self.kind == "name" and self.word in _FUNCTIONS:
             self._call()

@@ -318,6 +318,8 @@ def test_9_5_computes_with_whole_numbers():
         (r"\set n permute(:a, 10)", 130000, r"permute\(\) needs pgbench 14"),
         (r"\set n random_zipfian(1, 10, 1.1)", 100000, "needs pgbench 11"),
         ("\\set n 1 + \\\n 2", 90600, "over several lines needs pgbench 10"),
+        ("/* a\n*/ SELECT 1 AS a \\GSET", 110000, r"Line 2: \\gset needs pgbench 12"),
+        ("BEGIN; \\set n 1", 90525, "behind something else on its line needs pgbench 9.6"),
     ],
 )
 def test_what_a_tool_cannot_run_is_refused_with_its_line(script, version, message):
@@ -326,7 +328,7 @@ def test_what_a_tool_cannot_run_is_refused_with_its_line(script, version, messag
 
 
 def test_a_quoted_text_is_no_command():
-    script = "SELECT '\\gset';\n"
+    script = "/* \\if */ SELECT '\n\\gset';\n"
 
     assert for_tool(script, 100000) == script
 
@@ -411,6 +413,7 @@ DO $body$ BEGIN PERFORM 1; END $body$;
 
 def test_each_command_has_the_line_at_which_it_begins():
     assert list(command_lines(SCRIPT)) == [2, 4, 4, 6, 7, 8, 9, 11]
+    assert list(command_lines("/* all */\n\\set a 1\n;\n\\\n/* b */\nSELECT 1;")) == [1, 2, 3, 6]
     assert line_of_command(SCRIPT, 3) == 6
     assert line_of_command(SCRIPT, 99) == 0
 
