@@ -8,6 +8,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,16 @@ Row = dict[str, Any]
 def read(path: Path) -> Imported:
     """Read the database, which is opened read-only. Raises NotTheirs."""
     file = path / "hammer.DB" if path.is_dir() else path
-    try:
-        database = sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)
-        database.row_factory = sqlite3.Row
-        jobs = _rows(database, "SELECT * FROM JOBMAIN ORDER BY timestamp, jobid")
-    except sqlite3.Error as error:
-        raise NotTheirs(f"No database of HammerDB's jobs: {error}") from error
     found = Imported()
     try:
-        for job in jobs:
-            _take(database, job, found)
-    finally:
-        database.close()
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            if _rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'view'"):
+                raise NotTheirs("The database has views, which HammerDB makes none of.")
+            for job in _rows(database, "SELECT jobid, timestamp FROM JOBMAIN ORDER BY 2, 1"):
+                _take(database, job, found)
+    except sqlite3.Error as error:
+        raise NotTheirs(f"No database of HammerDB's jobs: {error}") from error
     return found
 
 

@@ -1,10 +1,14 @@
-"""Uploads: by hand on a page, and programs for other machines as downloads."""
+"""Uploads and imports by hand on a page; programs for other machines as downloads."""
 
 import hashlib
+from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from functools import cache
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
+from zipfile import BadZipFile, ZipFile
 
 from django import forms
 from django.conf import settings
@@ -18,7 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
-from runs.importers.row import ImportedRun, of_reading
+from runs.importers.registry import IMPORTERS
+from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -31,6 +36,11 @@ from runs.tools.output import text_of
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
 MOST_BYTES = 2_000_000
+# Of a peer's file, which the second step has as Base64; and of a ZIP what is in it.
+MOST_BYTES_OF_PEER = 1_900_000
+_UNPACKED = 20_000_000
+_FILES = 10_000
+_SHOWN = 20
 _VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
 _SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
 
@@ -41,7 +51,10 @@ class UploadForm(forms.Form):
     tool = forms.ChoiceField(label=gettext_lazy("Tool"))
     file = forms.FileField(label=gettext_lazy("Output of the tool"), required=False)
     text = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
-    campaign = forms.SlugField(label=gettext_lazy("Campaign"), max_length=120)
+    name = forms.CharField(required=False, widget=forms.HiddenInput)
+    campaign = forms.SlugField(
+        label=gettext_lazy("Campaign, for one output"), max_length=120, required=False
+    )
     project = forms.ModelChoiceField(Project.objects.none(), label=gettext_lazy("Project"))
     version = forms.CharField(
         label=gettext_lazy("PostgreSQL, if the output does not name it"),
@@ -54,6 +67,7 @@ class UploadForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         tools = [(each.name, each.title) for each in registry.every()]
+        tools += [(peer, _("Results kept by %(peer)s") % {"peer": peer}) for peer in IMPORTERS]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
         projects = permissions.choices(user, Right.UPLOAD)
         self.fields["project"] = forms.ModelChoiceField(
@@ -63,15 +77,27 @@ class UploadForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Take the file's text, once: a second step has it already."""
         found: dict[str, Any] = super().clean() or {}
+        is_of_peer = found.get("tool") in IMPORTERS
         if file := found.get("file"):
-            if file.size > MOST_BYTES:
-                self.add_error("file", _("More than 2 MB: send it with benchlab-upload."))
+            found["name"] = file.name
+            if file.size > (MOST_BYTES_OF_PEER if is_of_peer else MOST_BYTES):
+                larger = _("More than 2 MB: send it with benchlab-upload.")
+                self.add_error(
+                    "file",
+                    _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+                    if is_of_peer
+                    else larger,
+                )
+            elif is_of_peer:
+                found["text"] = b64encode(file.read()).decode()
             else:
                 found["text"] = text_of(file.read())
         elif text := found.get("text"):
             found["text"] = text.replace("\r\n", "\n")  # as browsers send it back
         else:
             self.add_error("file", _("Choose the file that the tool wrote."))
+        if not is_of_peer and not found.get("campaign"):
+            self.add_error("campaign", self.fields["campaign"].default_error_messages["required"])
         return found
 
 
@@ -85,6 +111,8 @@ def upload_new(request: HttpRequest) -> HttpResponse:
         return render(request, "uploads/new.html", context)
     given = form.cleaned_data
     permissions.require(user, Right.UPLOAD, given["project"])
+    if given["tool"] in IMPORTERS:
+        return _import(request, form, context)
     adapter = next(each for each in registry.every() if each.name == given["tool"])
     try:
         reading = reader.read(adapter, {"stdout": given["text"]})
@@ -99,10 +127,71 @@ def upload_new(request: HttpRequest) -> HttpResponse:
         return render(request, "uploads/new.html", context)
     if "store" in request.POST:
         return _store(request, given, reading, levels)
-    again = {name: value for name, value in form.cleaned_data.items() if name != "file"}
-    again["project"] = given["project"].pk
-    context |= {"reading": reading, "levels": levels, "again": again}
+    context |= {"reading": reading, "levels": levels, "again": _again(given)}
     return render(request, "uploads/new.html", context)
+
+
+def _again(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the second step, which has the file's text."""
+    fields = {name: value for name, value in given.items() if name != "file"}
+    return fields | {"project": given["project"].pk}
+
+
+def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> HttpResponse:
+    """Show what a peer's file has, and store it when that is confirmed."""
+    given = form.cleaned_data
+    found = _of_peer(given, form)
+    runs = importing.in_own_campaigns(found.runs, given["project"])
+    if not runs or "store" not in request.POST:
+        campaigns = sorted({run.campaign for run in runs})
+        context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
+        return render(request, "uploads/new.html", context)
+    done = importing.load(runs=runs, project=given["project"], origin=f"{given['tool']}: page")
+    for sentence in done.left_out[:_SHOWN]:
+        messages.error(request, sentence)
+    told = _("%(new)s runs are new, %(there)s were there.")
+    messages.success(request, told % {"new": done.runs, "there": done.there})
+    return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
+
+
+def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
+    told = _("The file has no run.")
+    with TemporaryDirectory() as folder:
+        name = Path(given["name"]).name or "results"
+        path = Path(folder) / Path(name).stem / name  # some name a campaign after either
+        path.parent.mkdir()
+        try:
+            places = _unpacked(b64decode(given["text"]), path)
+        except (OSError, ValueError, BadZipFile) as error:
+            form.add_error("file", str(error))
+            return Imported()
+        for place in places:
+            try:
+                found = IMPORTERS[given["tool"]](place)
+            except (ValueError, OSError) as error:  # NotTheirs, or no text
+                told = str(error).replace(f"{folder}/", "")
+                continue
+            if found.runs:
+                return found
+            told = " ".join([told, *found.left_out[:_SHOWN]])
+    form.add_error("file", told)
+    return Imported()
+
+
+def _unpacked(content: bytes, path: Path) -> list[Path]:
+    """The file, or of a ZIP the folder that it has, and the one in which all of it is."""
+    if not content.startswith(b"PK\3\4"):
+        path.write_bytes(content)
+        return [path]
+    with ZipFile(BytesIO(content)) as packed:
+        members = packed.infolist()
+        if len(members) > _FILES or sum(each.file_size for each in members) > _UNPACKED:
+            raise ValueError(
+                _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+            )
+        packed.extractall(path)
+    inner = list(path.iterdir())
+    return [path, *inner] if len(inner) == 1 else [path]
 
 
 def _version(given: Mapping[str, Any], reading: Reading) -> str:

@@ -2,13 +2,17 @@
 
 import html
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from runs.importers.registry import IMPORTERS
 from runs.models import Run
 from runs.services.access import projects
+from tests.domain.services.uploads.test_importing import PEERS
 from tests.unit.tools.pgbench.samples import sample
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +32,7 @@ def sent(client, text=TEXT, tool="pgbench", **fields):
 
 def confirmed(client, page):
     """Press the button of the preview, with what its hidden fields have."""
-    preview = page.content.decode().partition("</table>")[2].partition("</form>")[0]
+    preview = page.content.decode().partition('name="store"')[0]
     found = re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', preview)
     fields = {name: html.unescape(value).replace("\n", "\r\n") for name, value in found}
     return client.post(reverse("upload-new"), fields | {"store": "1"}, follow=True)
@@ -61,6 +65,32 @@ def test_the_same_text_is_the_same_run(admin_client):
 
     assert Run.objects.count() == 1
     assert "This text was stored before" in answer.content.decode()
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path, peer):
+    make, _figures, _levels, count, _left_out = PEERS[peer]
+    (folder := tmp_path / "peer").mkdir()
+    source = make(folder)
+    if source.is_dir():
+        source = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", source))
+
+    for there in (0, count):
+        file = SimpleUploadedFile("results", source.read_bytes())
+        page = sent(admin_client, file=file, tool=peer.partition(" ")[0], campaign="")
+        assert Run.objects.count() == there
+        answer = confirmed(admin_client, page)
+        told = f"{count - there} runs are new, {there} were there."
+        assert told in answer.content.decode()
+
+
+@pytest.mark.parametrize("content", [b"tps = 5", b"PK\3\4 cut", b"SQLite format 3\0 cut"])
+@pytest.mark.parametrize("peer", IMPORTERS)
+def test_a_file_that_is_not_the_peers_is_named(admin_client, peer, content):
+    page = sent(admin_client, file=SimpleUploadedFile("x", content), tool=peer, campaign="")
+
+    assert page.context["form"].errors["file"]
+    assert not Run.objects.exists()
 
 
 def test_another_tools_file_is_named(admin_client):

@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from runs.importers.registry import IMPORTERS
-from runs.importers.row import NotTheirs
 from runs.management import command
 from runs.services.access import projects
 from runs.services.uploads import importing
@@ -31,7 +30,7 @@ class Command(command.Command):
         source, peer = options["source"], options["peer"]
         try:
             found = IMPORTERS[peer](source if "://" in source else Path(source))
-        except NotTheirs as error:
+        except ValueError as error:  # NotTheirs, or no text
             raise CommandError(f"{source}: {error}") from error
         except OSError as error:
             raise CommandError(f"{source}: {error.strerror or error}") from error
