@@ -14,14 +14,24 @@ Who asks is anonymous; for what only people may see, it is an administrator.
 import argparse
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from benchmarks.cost_addresses import BEHIND, COUNTS, NOWHERE, OF_SHAPES, WHOLE, addresses
+from benchmarks.cost_addresses import (
+    BEHIND,
+    COUNTS,
+    JUDGED_BY_CONTROL,
+    NOWHERE,
+    WHOLE,
+    WHOLE_ON,
+    WHOLE_STATEMENTS,
+    addresses,
+)
 
 MOST_GROWTH = 1.2
 READERS = ("anonymous", "member", "administrator")
@@ -34,24 +44,31 @@ SMALL_TABLE = 64
 SLACK = 10
 SLACK_BYTES = 3_000
 # The rows of a page, whose campaigns, cells and servers may be looked up where all were read.
-ROWS_SEARCHED = 30
+ROWS_SEARCHED = 40
 TENFOLD, MOST_FURTHER = 10, 3
 
 _DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
+# Texts, numbers and lists of them, which are others in another database.
+_VALUE = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
+_VALUES = re.compile(r"\?(?:, \?)+|\(\?\)(?:, \(\?\))+")
 # What is read at most, here less: where there are fewer runs than this, it is never reached.
 FULL = 20_000
 MOST: Mapping[str, int] = {
     "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
+    "runs.selectors.archive.version_line.MOST_LOOKED_AT": 20,
     "runs.api.pagination.KeysetPagination.page_size": 10,
     "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
     "runs.selectors.compare.candidates.MOST_CELLS": 100,
+    "runs.selectors.compare.candidates.MOST_LOOKED_AT": 16,
     "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.histories.histories.WINDOW": 10,
     "runs.selectors.operations.metrics.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
+    # Between a campaign of 40 cells and one of 400.
+    "runs.services.campaigns.wide.MOST_RUNS": 500,
     "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
     "runs.web.changes.ROWS": 10,
     "runs.web.servers.servers.PAGE_SIZE": 10,
@@ -65,28 +82,78 @@ BEGIN, END = "<!-- written by benchmarks.cost -->", "<!-- end -->"
 class Cost:
     """What a request asked of PostgreSQL.
 
-    `searches`: how often it went down an index. `small`: how many of the buffers are those of small
-    tables that were read whole.
+    `searches`: how often it went down an index; `found`: the rows of these. `small`: how many of
+    the buffers are those of small tables that were read whole. `rows`: those of the answers.
+    `verdicts`: how many pairs of cells the application judged. `each`: of a request, the same by
+    the text of its statements without their values.
     """
 
     statements: int
     buffers: int
     searches: int = 0
+    found: int = 0
     small: int = 0
+    rows: int = 0
     bytes: int = 0
+    verdicts: int = 0
+    each: Mapping[str, "Cost"] = field(default_factory=dict, repr=False)
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """What two statements read."""
+        counts = ("statements", "buffers", "searches", "found", "small", "rows")
+        return Cost(*(getattr(self, count) + getattr(other, count) for count in counts))
 
     def allows(self, larger: "Cost", *, times: float = 1) -> bool:
-        """Whether the same request may cost so much in a larger database.
+        """Whether the same request may cost so much in a larger database. See `grown`."""
+        return not self.grown(larger, times=times)
 
-        `times` as much of what it answers is there. An index of ten times as many rows has at most
-        one more level, so each search may read one more buffer; and where small tables were read
-        whole, the larger ones may be searched, so each search may read the row as well. A request
-        that searches many times as often grows.
+    def grown(self, larger: "Cost", *, times: float = 1) -> list[str]:
+        """What costs more than it may, where `times` as much of what the request answers is there.
+
+        One statement may not read what the others leave over: each is compared by itself, and those
+        that are not asked in both databases together.
         """
-        searched = min(larger.searches, 2 * self.searches + 4 * self.small + ROWS_SEARCHED)
-        searched *= 2 if self.small else 1
-        most = MOST_GROWTH * times * self.buffers + searched + larger.small + SLACK
-        return larger.statements <= self.statements and larger.buffers <= most
+        both = self.each.keys() & larger.each.keys()
+        others = (
+            sum((of[text] for text in of.keys() - both), start=Cost(0, 0))
+            for of in (self.each, larger.each)
+        )
+        pairs = [("others", *others)]
+        pairs += [(text, self.each[text], larger.each[text]) for text in sorted(both)]
+        faults = [
+            f"{' '.join(text.split())[:300]}: {before} -> {found}"
+            for text, before, found in pairs
+            if found.buffers > before._most(found, _times_of(text, times))
+        ]
+        most = MOST_GROWTH * times * self.verdicts + SLACK
+        if larger.statements > self.statements or larger.verdicts > most:
+            faults.append(f"{self} -> {larger}")
+        return faults
+
+    def _most(self, larger: "Cost", times: float) -> float:
+        """How many buffers the same statements may read.
+
+        An index of ten times as many rows has at most one more level, so each search may read one
+        more buffer, and where it finds another row first, that one as well. Where small tables were
+        read whole, the larger ones may be searched for each row, as may what belongs to each row of
+        the answer, which may lie in a page of its own. What finds no more rows has another plan.
+        What searches many times as often grows.
+        """
+        number = max(self.statements, larger.statements)
+        rows = times * self.rows
+        searched = 3 * larger.found
+        if larger.found > MOST_GROWTH * times * self.found:
+            searched = (3 if self.small or not self.statements else 2) * min(
+                larger.found if self.small else larger.searches,
+                2 * times * self.searches + 4 * self.small + rows + ROWS_SEARCHED * number,
+            )
+        most = MOST_GROWTH * times * self.buffers + rows + SLACK * number
+        return most + searched + larger.small
+
+
+def _times_of(text: str, times: float) -> float:
+    """How many times as much a statement may read."""
+    return max(times, TENFOLD if any(part in text for part in WHOLE_STATEMENTS) else 1)
 
 
 def measure(
@@ -130,6 +197,22 @@ def short_lists() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _verdicts() -> Iterator[list[object]]:
+    """The pairs of cells that are judged meanwhile."""
+    from runs.selectors.compare.judging import Judge  # noqa: PLC0415
+
+    judged: list[object] = []
+    judge = Judge.judge
+
+    def recorded(self: Judge, pairs: Sequence[Any], *given: Any, **named: Any) -> Any:
+        judged.extend(pairs)
+        return judge(self, pairs, *given, **named)
+
+    with mock.patch.object(Judge, "judge", recorded):
+        yield judged
+
+
 def _clients() -> dict[str, Any]:
     """A browser of each reader."""
     from django.contrib.auth.models import User  # noqa: PLC0415
@@ -157,7 +240,7 @@ def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost |
     from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
 
     connection.queries_log.clear()
-    with CaptureQueriesContext(connection) as captured:
+    with CaptureQueriesContext(connection) as captured, _verdicts() as judged:
         response = client.get(address)
         size = 0 if response.streaming else len(response.content)
         if response.streaming:
@@ -169,12 +252,20 @@ def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost |
         raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
     asked = [query["sql"] for query in captured.captured_queries]
     reads = [sql for sql in map(_read, asked) if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
+    each: dict[str, Cost] = defaultdict(lambda: Cost(0, 0))
     for sql in reads:
         if sql not in plans:
             plans[sql] = _plan(sql)
-    own = [plans[sql] for sql in reads]
-    counted = (sum(map(count, own)) for count in (_buffers, _searches, _small))
-    return Cost(len(asked), *counted, size)
+        plan = plans[sql]
+        counts = (count(plan) for count in (_buffers, _searches, _found, _small))
+        each[_text(sql)] += Cost(1, *counts, round(plan["Actual Rows"]))
+    total = sum(each.values(), start=Cost(0, 0))
+    return replace(total, statements=len(asked), bytes=size, verdicts=len(judged), each=dict(each))
+
+
+def _text(sql: str) -> str:
+    """A statement without its values."""
+    return _VALUES.sub("?", _VALUE.sub("?", sql))
 
 
 def _read(sql: str) -> str:
@@ -217,6 +308,15 @@ def _searches(plan: Mapping[str, Any]) -> int:
     return int(plan.get("Index Searches", 0)) + sum(map(_searches, plan.get("Plans", ())))
 
 
+def _found(plan: Mapping[str, Any]) -> int:
+    """The rows of its index scans, shown or not, or how often they searched."""
+    rows = 0.0
+    if "Index Name" in plan:
+        rows = plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
+    own = max(round(rows), plan.get("Index Searches", 0))
+    return int(own) + sum(map(_found, plan.get("Plans", ())))
+
+
 def _small(plan: Mapping[str, Any]) -> int:
     below = plan.get("Plans", ())
     own = _buffers(plan) - sum(map(_buffers, below))
@@ -226,30 +326,42 @@ def _small(plan: Mapping[str, Any]) -> int:
 
 def grown(small: Mapping[str, Cost], large: Mapping[str, Cost], *, times: float) -> list[str]:
     """What costs more than it may in a database that has so many times as many runs."""
-    return [
-        f"{address}: {small[address]} -> {large[address]}"
-        for address in small
-        if not _is_allowed(address, small[address], large[address], times)
-    ]
+    found = {
+        address: cost.grown(large[address], times=_times(address, times))
+        for address, cost in small.items()
+    }
+    return [f"{address}: {'; '.join(faults)}" for address, faults in found.items() if faults]
 
 
-def _is_allowed(address: str, small: Cost, large: Cost, times: float) -> bool:
-    return small.allows(large, times=times if address in (*WHOLE, *COUNTS, *BEHIND) else 1)
+def _times(address: str, times: float) -> float:
+    """How many times as much it may read."""
+    return times if address in (*WHOLE, *COUNTS, *BEHIND) else 1
 
 
-def grown_by(axis: str, small: Mapping[str, Cost], large: Mapping[str, Cost]) -> list[str]:
-    """What costs more than it may, or says more, where one axis has ten times as much."""
+def grown_by(
+    axis: str,
+    small: Mapping[str, Cost],
+    large: Mapping[str, Cost],
+    declared: Sequence[str] = (),
+) -> list[str]:
+    """What costs more than it may, or says more, where one axis has ten times as much.
+
+    But for those declared.
+    """
     faults = []
     for address, cost in small.items():
-        found, is_whole = large[address], OF_SHAPES.get(address) == axis
-        counts = address in (*WHOLE, *COUNTS, *BEHIND)
-        times = TENFOLD if is_whole or counts else 1
+        if address in declared:
+            continue
+        found, is_whole = large[address], address in WHOLE_ON.get(axis, ())
+        times = TENFOLD if is_whole else _times(address, TENFOLD)
         is_longer = found.bytes > MOST_GROWTH * times * cost.bytes + SLACK_BYTES
         # What a page shows only of what is large it asks for once more.
         further = MOST_FURTHER if is_whole else 0
-        allowed = replace(cost, statements=cost.statements + further)
-        if is_longer or not allowed.allows(found, times=times):
-            faults.append(f"{address}: {cost} -> {found}")
+        more = replace(cost, statements=cost.statements + further).grown(found, times=times)
+        if address in JUDGED_BY_CONTROL and found.verdicts > cost.verdicts:
+            more.append(f"{found.verdicts} verdicts")
+        if is_longer or more:
+            faults.append(f"{address}: {found.bytes} bytes of {cost.bytes}; {'; '.join(more)}")
     return faults
 
 
@@ -270,7 +382,7 @@ def table(sizes: Mapping[int, Mapping[str, Cost]]) -> str:
     ]
     for address, cost in small.items():
         is_good = all(
-            _is_allowed(address, cost, each[address], size / least) for size, each in larger
+            cost.allows(each[address], times=_times(address, size / least)) for size, each in larger
         )
         verdict = _VERDICTS.get(address, "ok") if is_good else "grows"
         buffers_read = " | ".join(f"{each[address].buffers:,}" for each in sizes.values())

@@ -229,46 +229,62 @@ VERDICTS = (
     "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
 )
 
-# What `cost_shapes` makes, and the axis by which it grows: an answer that shows all of it may grow
-# as it does.
-OF_SHAPES: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            *("/campaigns/cells-00000/", "/campaigns/cells-00000/?cells=2"),
-            *("/campaigns/cells-00000/report/", "/api/v1/campaigns/cells-00000/"),
-            "/compare/?s=cells-00000",
-        ),
-        "cells",
+# What is asked for of what `cost_shapes` makes, besides.
+OF_SHAPES = (
+    *("/campaigns/cells-00000/", "/campaigns/cells-00000/?cells=2"),
+    *("/campaigns/cells-00000/report/", "/api/v1/campaigns/cells-00000/"),
+    *("/compare/?s=cells-00000", "/campaigns/repeats-00000/", "/campaigns/repeats-00001/"),
+    *("/campaigns/commits-00000/", "/campaigns/series-00000/", "/campaigns/series-00000/history/"),
+    *("/api/v1/history/?campaign=series-00000", "/campaigns/machines-00000/"),
+    *("/compare/?q=commits", "/compare/?q=series", "/campaigns/failed-00000/"),
+    *("/api/v1/runs/?campaign=repeats-00001", "/api/v1/runs/?campaign=failed-00000"),
+    "/api/v1/measurements/?campaign=repeats-00001&metric=tps",
+    # A history shows its newest commits.
+    "/campaigns/commits-00000/history/",
+    "/campaigns/commits-00000/history/?level=clients=1",
+    "/api/v1/history/?campaign=commits-00000&level=clients=1",
+)
+# By axis the answers that show all of what grows on it.
+WHOLE_ON: Mapping[str, Sequence[str]] = {
+    # The line of versions judges a dozen campaigns by all their cells and repeats.
+    "cells": (*(each for each in OF_SHAPES if "cells-00000" in each), "/", "/versions/"),
+    "repeats": ("/campaigns/repeats-00000/", "/campaigns/repeats-00001/", "/", "/versions/"),
+    "commits": ("/campaigns/commits-00000/",),
+    "series": (
+        *(each for each in OF_SHAPES if "series-00000" in each),
+        # As many changes of a commit are one line.
+        *("/", "/changes/", "/changes/?which=all"),
     ),
-    **dict.fromkeys(
-        ("/campaigns/repeats-00000/", "/campaigns/repeats-00001/"),
-        "repeats",
+    "machines": ("/campaigns/machines-00000/",),
+    "projects": ("/projects/",),
+    "users": ("/projects/default/people/", "/tokens/"),
+}
+
+# Of any request: a change says in how many series of its commit a metric was measured, and a
+# campaign is offered with each of its series.
+WHOLE_STATEMENTS = ('COUNT(DISTINCT "runs_cell"."series_key")', "WITH RECURSIVE series AS")
+
+# By axis what reads more while PostgreSQL plans by the statistics of a tenth, as it does for the
+# minutes until autovacuum has been there: newer commits are looked through for those of a campaign,
+# campaigns for a word, and of a history all summaries are read before the newest are taken.
+STALE: Mapping[str, Sequence[str]] = {
+    "private": (
+        "/campaigns/ci-00000/badge.svg",
+        "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
+        "/search/?q={run}",
     ),
-    "/campaigns/commits-00000/": "commits",
-    **dict.fromkeys(
-        (
-            *("/campaigns/series-00000/", "/campaigns/series-00000/history/"),
-            "/api/v1/history/?campaign=series-00000",
-        ),
-        "series",
-    ),
-    "/campaigns/machines-00000/": "machines",
-    "/projects/": "projects",
-    **dict.fromkeys(("/projects/default/people/", "/tokens/"), "users"),
-    # Of a campaign by name, what does not grow.
-    **dict.fromkeys(
-        (
-            *("/compare/?q=commits", "/compare/?q=series", "/campaigns/failed-00000/"),
-            *("/api/v1/runs/?campaign=repeats-00001", "/api/v1/runs/?campaign=failed-00000"),
-            "/api/v1/measurements/?campaign=repeats-00001&metric=tps",
-            # A history shows its newest commits.
-            "/campaigns/commits-00000/history/",
-            "/campaigns/commits-00000/history/?level=clients=1",
-            "/api/v1/history/?campaign=commits-00000&level=clients=1",
-        ),
-        "",
+    "commits": (
+        "/campaigns/commits-00000/history/",
+        "/campaigns/commits-00000/history/?level=clients=1",
+        "/api/v1/history/?campaign=commits-00000&level=clients=1",
     ),
 }
+
+# Of wide campaigns these show the verdicts that control has made.
+JUDGED_BY_CONTROL = (
+    *("/campaigns/cells-00000/", "/campaigns/cells-00000/?cells=2"),
+    "/api/v1/campaigns/cells-00000/",
+)
 
 # How much is answered, and how it is written: the rows are the same.
 SAME = {"cursor", "page_size", "format", "lang"}

@@ -43,7 +43,7 @@ def main() -> None:
 def _axes(options: argparse.Namespace) -> Iterator[str]:
     from benchmarks import cost_addresses, cost_database, cost_shapes  # noqa: PLC0415
 
-    asked = [*cost_addresses.addresses(), *cost_addresses.OF_SHAPES]
+    asked = list(dict.fromkeys([*cost_addresses.addresses(), *cost_addresses.OF_SHAPES]))
     with cost.short_lists():
         with _database(BASE):
             known = cost_database.known()
@@ -58,7 +58,8 @@ def _axes(options: argparse.Namespace) -> Iterator[str]:
             with _database(COPY):
                 for reader in options.readers:
                     large = cost.measure(known, asked, reader)
-                    found = cost.grown_by(axis, small[reader], large)
+                    declared = cost_addresses.STALE.get(axis, ()) if options.stale else ()
+                    found = cost.grown_by(axis, small[reader], large, declared)
                     counts.append(f"{len(found)} of {len(large)}")
                     yield from (f"{axis}, {reader}: {each}" for each in found)
             told = " | ".join(counts)

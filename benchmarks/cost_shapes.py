@@ -24,16 +24,17 @@ PRIVATE, PROJECTS, SMALL, CELLS, REPEATS, COMMITS, SERIES = 8, 4, 40, 40, 25, 40
 FAILED, MESSAGE, MACHINES, USERS, EMPTY = 12, 400, 2, 20, 20
 COMMITS_OF_EACH, PARTS = 4, 10
 
-# Of uploads a cell is a commit of a series, of other campaigns a scale. Numbers count from 0.
+# Of uploads a cell is a commit of a series, of others a version and scale. Numbers count from 0.
 _ROWS = """
 INSERT INTO runs_revision (project_id, sha, ref, url, committed_at, parents, created_at)
 SELECT %(project)s, lpad(to_hex(1000000 + number), 40, '0'), 'main', '',
        now() - interval '9 years' + number * interval '1 hour', '[]', now()
-  FROM generate_series(0, %(last)s) AS number ON CONFLICT DO NOTHING;
+  FROM generate_series(0, CASE WHEN %(commits)s > 0 THEN %(commits)s - 1
+                               ELSE %(last)s / %(series)s END) AS number ON CONFLICT DO NOTHING;
 INSERT INTO runs_cell (campaign_id, ordinal, levels, key, series_key, revision_id, version)
 SELECT campaign.id, number + 1, levels, levels::text || '@' || coalesce(sha, ''),
        CASE WHEN revision.id IS NULL THEN '' ELSE levels::text END, revision.id,
-       CASE WHEN revision.id IS NULL THEN '16.11' ELSE '' END
+       CASE WHEN revision.id IS NULL THEN levels ->> 'version' ELSE '' END
   FROM runs_campaign campaign CROSS JOIN generate_series(%(first)s, %(last)s) AS number
  CROSS JOIN LATERAL (SELECT CASE WHEN %(commits)s > 0 THEN number %% %(commits)s
                                  ELSE number / %(series)s END AS place,
@@ -42,7 +43,8 @@ SELECT campaign.id, number + 1, levels, levels::text || '@' || coalesce(sha, '')
   LEFT JOIN runs_revision revision ON origin = 'uploaded' AND revision.project_id = %(project)s
        AND sha = lpad(to_hex(1000000 + place), 40, '0')
  CROSS JOIN LATERAL (SELECT CASE WHEN revision.id IS NULL
-       THEN jsonb_build_object('version', '16.11', 'clients', 8, 'scale', number)
+       THEN jsonb_build_object('version', CASE number %% 2 WHEN 0 THEN '16.11' ELSE '17.7' END,
+                               'clients', 8, 'scale', number / 2)
        ELSE jsonb_build_object('clients', level + 1) END AS levels) AS made
  WHERE campaign.id = ANY(%(campaigns)s) ORDER BY campaign.id, number
     ON CONFLICT (campaign_id, key) DO NOTHING;
@@ -64,7 +66,7 @@ SET session_replication_role = replica;
 INSERT INTO runs_measurement (run_id, metric_id, value, n, statistic)
 SELECT run.id, metric, 1000 * (1 + 0.01 * random()), 1, 'single'
   FROM runs_run run, unnest(%(metrics)s::bigint[]) AS metric
- WHERE run.id > %(after_run)s ORDER BY run.id;
+ WHERE run.id > %(after_run)s AND state = 'finished' ORDER BY run.id;
 SET session_replication_role = origin;
 INSERT INTO runs_change (cell_id, run_id, metric_id, kind, ratio, before, after, rules, earliest,
                          latest, found_at, decision, note, mailed_at)
@@ -152,7 +154,8 @@ def _small(had: int, end: int) -> None:
 
 def _cells(had: int, end: int) -> None:
     found = _campaigns("cells", 0, 1)
-    Campaign.objects.filter(slug=found[0].slug).update(factors={"scale": list(range(CELLS * end))})
+    factors = {"version": ["16.11", "17.7"], "scale": list(range(CELLS * end // 2))}
+    Campaign.objects.filter(slug=found[0].slug).update(factors=factors)
     _fill(found, cells=range(CELLS * had, CELLS * end))
 
 

@@ -28,6 +28,8 @@ from runs.selectors.archive.version_pairs import (
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 # How many campaigns executed here the line uses.
 MOST_EXECUTED = 12
+# Of the newest of the theme, whether they have figures at all.
+MOST_LOOKED_AT = 100
 ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
 # Every major version in the archive, oldest first, with its release year.
 RELEASED = {
@@ -210,7 +212,7 @@ def _made(of: Used, clients: int | None) -> list[Part]:
 
 
 def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
-    """Campaigns executed here that have ended with a figure for the line, the newest first.
+    """Of the newest campaigns executed here that have ended those with a figure for the line.
 
     What one at work says changes with each run; its own page shows it.
 
@@ -222,8 +224,10 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
     executed = ended.filter(scenario=Subquery(of_theme))
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
-    kept = executed.filter(Exists(figures), ~Exists(steps))
-    return visible(kept, to=to).order_by("-pk")
+    newest = visible(executed, to=to).order_by("-pk").values("pk")[:MOST_LOOKED_AT]
+    # Not Exists: see compare.candidates.
+    kept = Campaign.objects.filter(pk__in=newest).alias(figure=Subquery(figures.values("pk")[:1]))
+    return kept.filter(~Exists(steps)).exclude(figure=None).order_by("-pk")
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:

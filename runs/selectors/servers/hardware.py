@@ -155,8 +155,10 @@ def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
     see: a profile that only a private project has uploaded stays private.
     """
     seen = projects.visible(Run.objects.filter(hardware=OuterRef("pk")), to=to)
+    # What everybody may see has an index in this order; of any run, each campaign may be looked at.
+    seen = seen.order_by("-pk") if isinstance(to, AnonymousUser) else seen.order_by()
     # Not Exists: for that PostgreSQL may read all runs there are, at once for all profiles.
-    found = HardwareProfile.objects.alias(seen=Subquery(seen.order_by().values("pk")[:1])).filter(
+    found = HardwareProfile.objects.alias(seen=Subquery(seen.values("pk")[:1])).filter(
         Exists(Server.objects.filter(hardware=OuterRef("pk")))
         | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
         | Q(seen__isnull=False)
