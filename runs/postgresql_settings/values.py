@@ -13,10 +13,13 @@ from runs.wording import gettext_noop as _
 Value = bool | int | float | str
 
 _HEXADECIMAL = r"0[xX][0-9a-fA-F]++"
-_INTEGER = re.compile(rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|\d++))\s*+(?P<unit>[^\s\d.eE].*)?")
+_INTEGER = re.compile(
+    rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|\d++))\s*+(?P<unit>[^\s\d.eE].*)?", re.ASCII
+)
 _REAL = re.compile(
     rf"\A(?P<number>[+-]?(?:{_HEXADECIMAL}|(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?))"
-    r"\s*+(?P<unit>\S.*)?"
+    r"\s*+(?P<unit>\S.*)?",
+    re.ASCII,
 )
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
 
@@ -139,19 +142,24 @@ def _shown(word: str, setting: Setting) -> str:
 def _number(text: str, setting: Setting) -> float:
     bare = text.strip()
     match = (setting.kind == "integer" and _INTEGER.fullmatch(bare)) or _REAL.fullmatch(bare)
-    if not match or _is_broken_octal(match["number"], setting):
-        raise BadValue(
-            "invalid_number",
-            _("%(name)s takes a number, not “%(value)s”."),
-            _named(setting, text),
-        )
+    if not match or _stops_within(match["number"], setting):
+        raise _no_number(text, setting)
     number, unit = match["number"], match["unit"] or ""
     _refuse_fraction_of_old(number, unit, text, setting)
-    count = _read(number, setting)
     if unit:
         _refuse_unit(unit, text, setting)
-        count = units.to_base(count, unit, setting.unit, setting.major)
-    return round(count) if setting.kind == "integer" else count
+    try:
+        count = _read(number, setting)
+        if unit:
+            count = units.to_base(count, unit, setting.unit, setting.major)
+        return round(count) if setting.kind == "integer" else float(count)
+    except (OverflowError, ValueError) as error:  # as 1e400, or thousands of digits
+        raise _no_number(text, setting) from error
+
+
+def _no_number(text: str, setting: Setting) -> BadValue:
+    message = _("%(name)s takes a number, not “%(value)s”.")
+    return BadValue("invalid_number", message, _named(setting, text))
 
 
 def _read(number: str, setting: Setting) -> float:
@@ -164,10 +172,11 @@ def _read(number: str, setting: Setting) -> float:
     return float(number)
 
 
-def _is_broken_octal(number: str, setting: Setting) -> bool:
+def _stops_within(number: str, setting: Setting) -> bool:
+    """Whether C stops within it: at an 8 in an octal number, and at a point behind a sign."""
     digits = number.lstrip("+-")
-    octal = setting.kind == "integer" and digits.isdigit() and digits.startswith("0")
-    return octal and not set(digits) <= set("01234567")
+    octal = digits.isdigit() and digits.startswith("0") and not set(digits) <= set("01234567")
+    return setting.kind == "integer" and (octal or (digits != number and digits[0] == "."))
 
 
 def _refuse_fraction_of_old(number: str, unit: str, text: str, setting: Setting) -> None:

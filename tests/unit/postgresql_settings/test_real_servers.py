@@ -41,6 +41,8 @@ def test_both_embedded_versions_are_asked():
 LINES = [
     ("work_mem", "1GB"), ("work_mem", "4mb"), ("work_mem", "1TB"), ("work_mem", "2PB"),
     ("work_mem", "1.5MB"), ("work_mem", "65536B"), ("work_mem", "010MB"), ("work_mem", "099"),
+    ("work_mem", "1e400"), ("work_mem", "1e308TB"), ("work_mem", "9" * 5000), ("work_mem", "٣٣٣kB"),
+    ("checkpoint_timeout", "-.5"), ("tcp_keepalives_idle", "-.5"), ("random_page_cost", "1e400"),
     ("work_mem", "0x400"), ("work_mem", "1e3"), ("work_mem", " 8 MB "), ("work_mem", ""),
     ("work_mem", "-1"), ("work_mem", "63"), ("work_mem", "10s"), ("sort_mem", "4096"),
     ("shared_buffers", "8"), ("shared_buffers", "200GB"), ("shared_buffers", "127kB"),
