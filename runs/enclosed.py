@@ -22,7 +22,7 @@ _FEWEST_LINES = 3
 _STARTS_LOOKED_AT = 20  # so that a hostile text does not take a long time
 _MOST_DOCUMENTS = 20_000  # in 2 MB, a line of a container's log each
 _TOKEN = re.compile(r"[0-9]+|[A-Za-z]+|[ ]+|.")
-_ENDS = re.compile(r"(?:\"\},?|[\"'],?|\||\$|<br ?/?>)\Z")
+_ENDS = re.compile(r"(?:\"\},?|[\"'],?|[|│┃║]|\$|<br ?/?>)\Z")
 _OPENS = re.compile(r"[\[{]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ESCAPED = re.compile(r"\\(.)")
@@ -32,6 +32,7 @@ _LITERAL = re.compile(  # one that is not closed goes to the end
 _ASSIGNED = re.compile(r"\A[^\n\"']{0,80}[\"']")
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,300}>|<![^<>]{0,300}>")
 _PRE = re.compile(r"<pre\b[^<>]{0,300}>(.*?)</pre>", re.DOTALL | re.IGNORECASE)
+_CDATA = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
 _BREAK = re.compile(r"<br ?/?>\n?", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:quot|lt|gt|amp|nbsp|apos|#\d{1,4}|#x[0-9a-fA-F]{1,4});")
 # What `gcloud logging read` prints.
@@ -95,6 +96,8 @@ def _documents(text: str) -> Iterator[str]:
 
 def _within(value: Any) -> Iterator[str]:
     items = value if isinstance(value, list) else list(value.values())
+    if all(map(_is_timed, items)):  # Loki's, which is asked for the newest first
+        items = sorted(items, key=lambda pair: (len(pair[0]), pair[0]))
     lines = [each for each in map(_message, items) if each is not None]
     if isinstance(value, list) and len(lines) >= max(_FEWEST_LINES, _SHARE * len(items)):
         yield "\n".join(line.removesuffix("\n") for line in lines) + "\n"
@@ -106,11 +109,17 @@ def _within(value: Any) -> Iterator[str]:
             yield from _within(each)
 
 
+def _is_timed(value: Any) -> bool:
+    """Whether it is a line with the nanoseconds since 1970."""
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and isinstance(value[0], str) and value[0].isdigit()
+
+
 def _message(value: Any) -> str | None:
     if isinstance(value, dict):
         value = next((value[key] for key in _MESSAGES if key in value), None)
-    elif isinstance(value, list) and len(value) == 1:  # a row of one column
-        value = value[0]
+    elif isinstance(value, list) and (len(value) == 1 or _is_timed(value)):  # of one column
+        value = value[-1]
     return value if isinstance(value, str) else None
 
 
@@ -148,6 +157,12 @@ def _unquoted(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+
+
+def in_cdata(text: str) -> str:
+    """What XML, as of JUnit, has as it was printed; the text where that is nothing."""
+    end = text.rfind("]]>")  # what is not closed is not looked for
+    return "\n".join(_CDATA.findall(text, 0, end + 3)) or text
 
 
 def without_marks(text: str) -> str:

@@ -132,6 +132,15 @@ WRAPPINGS = {
     "Amazon's log": lambda text: json.dumps(
         {"events": [{"timestamp": 1, "message": line} for line in text.splitlines()]}, indent=4
     ),
+    "Loki's API, newest first": lambda text: json.dumps(
+        {
+            "result": [
+                {"values": [[f"{i + 10**18}", x] for i, x in enumerate(text.splitlines())][::-1]}
+            ]
+        }
+    ),
+    "JUnit": lambda text: f"<testcase><system-out><![CDATA[{text}]]></system-out></testcase>",
+    "a box": lambda text: "┌┐\n" + "".join(f"│ {x:90} │\n" for x in text.splitlines()) + "└┘\n",
     "a list of Python": lambda text: f"{text.splitlines()!r}\n",
     "a page": lambda text: f"<html><body><pre>{html.escape(text)}</pre></body></html>\n",
     "lines of a page": lambda text: "".join(
