@@ -93,6 +93,8 @@ class Bench:
         self.load_uptimes: list[tuple[float, float]] = []
         # EXPLAIN of the load's statements, in its format JSON.
         self.plans: list[Any] = []
+        # Those of several transactions, where their instructions will be counted.
+        self.statements: list[str] = []
         self._first_readings: (
             tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Reading]] | None
         ) = None

@@ -1,8 +1,10 @@
 """Instructions of the load's statements by function, counted by callgrind after the run.
 
 It needs no permission, no hardware counters and no quiet machine, and repeats to a thousandth of a
-percent: a server in single-user mode executes each statement FEW and MANY times, and the difference
-is theirs. It counts work, not time: no waits, no cache misses, one process, the simple protocol.
+percent: a server in single-user mode executes the statements of FEW and of MANY transactions, with
+the load's values, and those of MANY twice. The second time all pages are in memory; the difference
+of MANY and FEW reads them, as shared buffers were empty. It counts work, not time: no waits, no
+cache misses, one process, the simple protocol, no BEGIN and COMMIT.
 """
 
 import json
@@ -15,8 +17,8 @@ from runs.execution.reporter import ArtifactData
 from runs.wording import gettext_noop as _
 
 FILE = "evidence-instructions.json"
-COLUMNS = ("function", "instructions")
-FEW, MANY = 20, 120
+COLUMNS = ("function", "instructions", "reading")
+FEW, MANY = 10, 60
 LIMIT_SECONDS = 900
 # Functions with less than this share of all are not kept.
 LEAST_SHARE = 0.0005
@@ -25,11 +27,8 @@ _COUNT = """
 export LC_ALL=C
 command -v valgrind >/dev/null || exit 127
 postgres=$1 data=$2 folder=$3 times=$4 database=$5
-cat >"$folder/statements.sql"
-n=0
-while [ $n -lt "$times" ]; do cat "$folder/statements.sql"; n=$((n + 1)); done |
-    valgrind --tool=callgrind --callgrind-out-file="$folder/callgrind.$times" \\
-        "$postgres" --single -D "$data" "$database" >/dev/null || exit 1
+valgrind --tool=callgrind --callgrind-out-file="$folder/callgrind.$times" \\
+    "$postgres" --single -D "$data" "$database" >/dev/null || exit 1
 exec callgrind_annotate --threshold=100 "$folder/callgrind.$times"
 """
 _TOTAL = re.compile(r"^[ \t]*([\d,]+) (?:\([\d.]+%\))?[ \t]+PROGRAM TOTALS", re.MULTILINE)
@@ -43,18 +42,21 @@ async def count(bench: Bench) -> None:
 
     What cannot be counted costs the run its evidence only, and is noted with it.
     """
-    statements = [str(each["statement"]) for each in bench.plans]
-    lines = [line_of(each) for each in statements if "--" not in each]
-    if not lines:
+    lines = [line_of(each) for each in bench.statements if "--" not in each]
+    each = len(lines) // MANY
+    if not each:
         bench.note("evidence_missing", _("No instructions: the statements are not known."))
         return
     try:
-        counted = [await _counted(bench, lines, times) for times in (FEW, MANY)]
+        few, many, twice = [
+            await _counted(bench, lines[: each * times] * again, times * again)
+            for times, again in ((FEW, 1), (MANY, 1), (MANY, 2))
+        ]
     except TargetProblem as problem:
         bench.note("evidence_missing", _("No instructions: %(problem)s"), problem=problem)
         return
-    rows = difference(*counted)
-    text = json.dumps({"columns": COLUMNS, "rows": [[name, str(n)] for name, n in rows]})
+    rows = [(name, *map(str, numbers)) for name, *numbers in differences(few, many, twice)]
+    text = json.dumps({"columns": COLUMNS, "rows": rows})
     bench.findings.artifacts.append(ArtifactData(FILE, text.encode(), "application/json"))
 
 
@@ -93,10 +95,21 @@ def functions(printed: str) -> dict[str, int]:
     return found
 
 
-def difference(few: dict[str, int], many: dict[str, int]) -> list[tuple[str, int]]:
-    """Instructions of one transaction by function, the most first; the first row is all of them."""
-    each = {name: round((n - few.get(name, 0)) / (MANY - FEW)) for name, n in many.items()}
-    total = each.pop("", 0)
-    rows = [(name, n) for name, n in each.items() if n > LEAST_SHARE * total]
+def differences(
+    few: dict[str, int], many: dict[str, int], twice: dict[str, int]
+) -> list[tuple[str, int, int]]:
+    """Of one transaction by function, with its pages in memory and reading them.
+
+    The most in memory first; the first row is all functions.
+    """
+    found = {
+        name: (
+            round((twice.get(name, 0) - number) / MANY),
+            round((number - few.get(name, 0)) / (MANY - FEW)),
+        )
+        for name, number in many.items()
+    }
+    total = found.pop("", (0, 0))
+    rows = [(name, *each) for name, each in found.items() if max(each) > LEAST_SHARE * total[0]]
     rows.sort(key=lambda row: -row[1])
-    return [("", total), *rows[:MOST_FUNCTIONS]]
+    return [("", *total), *rows[:MOST_FUNCTIONS]]

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from runs.execution import listening
+from runs.execution import instructions, listening
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.cpus import pinned
@@ -32,7 +32,7 @@ from runs.wording import gettext_noop as _
 # pgbench reports each second (-P 1); looking that often would disturb the measurement.
 LIVE_SECONDS = 5.0
 # Planning takes no longer, but for a lock.
-EXPLAIN_SECONDS = 60
+EXPLAIN_SECONDS, MOST_PLANS, SEED = 60, 50, 1
 # The load of several machines is one load only while all of them generate it.
 MOST_SECONDS_APART = 2.0
 MOST_SHARE_APART = 0.05
@@ -159,6 +159,8 @@ async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Opt
     """
     if bench.plan.generators or bench.entrance:
         return
+    # Each time with other values, as the load has them.
+    times = instructions.MANY if bench.plan.treatment.instructions else 1
     text = "\n".join(dict.fromkeys(each.text for each in scripts))
     path = f"{bench.directory}/explain.sql"
     command = pgbench.once(
@@ -167,6 +169,8 @@ async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Opt
         script=path,
         scale=scale_of(bench),
         variables=options.variables,
+        times=times,
+        random_seed=SEED if bench.plan.client_version_num >= versions.RANDOM_SEED else None,
     )
     argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
     script = explaining.explaining(text, bench.plan.version_num)
@@ -174,7 +178,9 @@ async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Opt
     printed = await bench.step(
         "explain-load", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
     )
-    bench.plans += explaining.plans(printed.stderr)
+    plans = explaining.plans(printed.stderr)
+    bench.statements += [each["statement"] for each in plans]
+    bench.plans += plans[: min(len(plans) // times, MOST_PLANS)]
 
 
 def _check_together(bench: Bench) -> None:

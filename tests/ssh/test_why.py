@@ -200,6 +200,26 @@ def test_instructions_name_what_the_report_of_2021_saw(racks, binaries, lab, adm
     connection.close()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_instructions_tell_what_18_does_more_of_on_point_reads(racks, binaries, lab, admin_user):
+    """Its new reading of pages: little is seen of it where all are in memory."""
+    (server,) = racks(1, [binaries.postgresql18, lab("17"), lab("18")])
+    campaign = queued(server, "select-only", seconds=2, repeats=1, scale=4)
+    work_off(server)
+    old, new = (each.pk for each in campaign.cells.order_by("version_num"))
+    ablations.record(found=explain(old, new, reader=admin_user), by=admin_user)
+    work_off(server)
+    found = explain(old, new, reader=admin_user)
+    print(words.sentence(found), found.recorded.instructions, found.recorded.reading)
+    in_memory, reading = found.recorded.instructions, found.recorded.reading
+    assert 1.01 < in_memory.b / in_memory.a < 1.05
+    assert 1.06 < reading.b / reading.a < 1.10
+    added = {name for name, (a, b) in reading.functions.items() if b > a}
+    assert any(name.startswith("pgaio_") for name in added)
+    connection.close()
+
+
 # Causes planted between two sides of one version. What is expected of a setting: "first" (the first
 # suspect), "listed" (among the first three), or the reason why it cannot have acted.
 CASES = {

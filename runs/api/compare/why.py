@@ -161,6 +161,7 @@ class WhySerializer(Shape):
     """Why cell `b` differs from cell `a`. `summary` is the answer.
 
     `obstacle` is the code of why nothing can be told. `limits` are codes of what cannot be split.
+    `instructions` are of pages in memory, `reading` of pages that are read into it.
     `time` and `cpu` are null before an ablation's first look, `campaign` without one.
     """
 
@@ -176,6 +177,7 @@ class WhySerializer(Shape):
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
     instructions = InstructionsSerializer(source="recorded.instructions", default=None)
+    reading = InstructionsSerializer(source="recorded.reading", default=None)
     waits = SleptSerializer(source="recorded.waits", many=True)
     profile = ProfileSerializer(source="recorded.profile", default=None)
     calls = CallSerializer(source="recorded.calls", many=True)

@@ -62,12 +62,14 @@ class Stack:
 
 @dataclass(frozen=True)
 class Recorded:
-    """`profiles` are the newest profiled runs of both sides, None without `profile`.
+    """`instructions` are those with all pages in memory, `reading` those that read them.
 
-    `missing` are notes of runs that should have recorded it, why they did not.
+    `profiles` are the newest profiled runs of both sides, None without `profile`; `missing` are
+    notes of runs that should have recorded something, why they did not.
     """
 
     instructions: Instructions | None = None
+    reading: Instructions | None = None
     waits: Sequence[Slept] = ()
     calls: Sequence[Call] = ()
     stacks: Sequence[Stack] = ()
@@ -91,7 +93,8 @@ def recorded(
 
     profiled = newest(FOLDED)
     return Recorded(
-        instructions=_instructions(newest(counting.FILE)),
+        instructions=_instructions(newest(counting.FILE), 0),
+        reading=_instructions(newest(counting.FILE), 1),
         waits=_waits(newest(WAITS), cells, difference),
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
@@ -125,13 +128,13 @@ def _rows(artifacts: tuple[Artifact, Artifact] | None) -> list[list[list[str]]] 
 ADDRESS = "0x"
 
 
-def _instructions(artifacts: tuple[Artifact, Artifact] | None) -> Instructions | None:
+def _instructions(artifacts: tuple[Artifact, Artifact] | None, column: int) -> Instructions | None:
     counted: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     try:
         for of, rows in zip(counted, _rows(artifacts) or (), strict=False):
-            for name, number in rows:
-                of[ADDRESS if name.startswith(ADDRESS) else name] += int(number)
-    except ValueError:
+            for name, *numbers in rows:
+                of[ADDRESS if name.startswith(ADDRESS) else name] += int(numbers[column])
+    except (IndexError, ValueError):
         return None
     whole = counted[0].pop("", 0), counted[1].pop("", 0)
     if not all(whole):

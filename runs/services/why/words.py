@@ -10,6 +10,7 @@ from runs.analysis.why.proof import Proof
 from runs.analysis.why.suspects import Suspect
 from runs.selectors.why.words import percent, proof_sentences
 from runs.services.why.explanations import Explanation
+from runs.services.why.recorded import Recorded
 from runs.templatetags.formats import duration
 
 OBSTACLES = {
@@ -154,17 +155,26 @@ def _sentences(found: Explanation) -> Iterator[str]:
         yield _difference(found, difference)
         if difference.rounds < 2:
             yield _("That is of one run a side, and may be chance.")
-    if found.recorded.instructions is not None:
-        a, b = found.recorded.instructions.a, found.recorded.instructions.b
-        words = {"b": found.labels[1], "change": f"{abs(100 * (b / a - 1)):.1f} %"}
-        if b < a:
-            yield _("%(b)s executes %(change)s fewer instructions per transaction.") % words
-        else:
-            yield _("%(b)s executes %(change)s more instructions per transaction.") % words
+    yield from _instructions(found.labels[1], found.recorded)
     if found.proof is not None:
         yield from proof_sentences(found.proof)
     elif found.ablation is None and not found.obstacle and _is_sure(difference):
         yield _untried(found)
+
+
+def _instructions(b: str, recorded: Recorded) -> Iterator[str]:
+    if (counted := recorded.instructions) is None:
+        return
+    share = counted.b / counted.a - 1
+    words = {"b": b, "change": f"{abs(100 * share):.1f} %"}
+    if share < 0:
+        yield _("%(b)s executes %(change)s fewer instructions per transaction.") % words
+    else:
+        yield _("%(b)s executes %(change)s more instructions per transaction.") % words
+    if (read := recorded.reading) is not None:
+        yield _("If it has to read its pages: %(change)s.") % {
+            "change": f"{100 * (read.b / read.a - 1):+.1f} %"
+        }
 
 
 def _is_sure(difference: Difference | None) -> bool:

@@ -159,9 +159,13 @@ def once(
     script: str,
     scale: int,
     variables: Mapping[str, str] = _NO_VARIABLES,
+    times: int = 1,
+    random_seed: int | None = None,
 ) -> tuple[str, ...]:
-    """Return the command that runs the script at this path once, by one client."""
-    command = [_pgbench(bindir), "-n", "-c", "1", "-t", "1", "-s", str(scale)]
+    """Return the command that runs the script at this path so many times, by one client."""
+    command = [_pgbench(bindir), "-n", "-c", "1", "-t", str(times), "-s", str(scale)]
+    if random_seed is not None:
+        command.append(f"--random-seed={random_seed}")
     for name, value in variables.items():
         command += ["-D", f"{name}={value}"]
     return (*command, "-f", script, *connection.arguments(), connection.target(None))

@@ -11,7 +11,6 @@ from typing import Any
 from runs import foreign_json
 from runs.tools.pgbench.script_tokens import tokens
 
-MOST_PLANS = 50
 LOG_SETTINGS_SINCE = 120000
 _EXPLAINED = frozenset(("delete", "insert", "merge", "select", "update", "values", "with"))
 _LEFT_OUT = re.compile(r"\\\s*+(?:[ag]set|sleep|shell|setshell)\b", re.IGNORECASE)
@@ -66,4 +65,4 @@ def plans(printed: str) -> list[dict[str, Any]]:
             statement = _QUERY.sub("", str(whole.pop("Query Text", "")))
             found.append({"statement": statement, **whole})
             lines = []
-    return found[:MOST_PLANS]
+    return found

@@ -11,7 +11,7 @@ from runs.analysis.why.functions import Compared
 from runs.selectors.why.words import percent
 from runs.services.why import words
 from runs.services.why.explanations import Explanation
-from runs.services.why.recorded import ADDRESS, Call, Stack
+from runs.services.why.recorded import ADDRESS, Call, Instructions, Stack
 
 MUCH_UNNAMED = 0.1
 
@@ -37,16 +37,17 @@ def tables(found: Explanation) -> Iterator[Table]:
     """Those for which there is something."""
     a, b = found.labels
     recorded = found.recorded
-    if (counted := recorded.instructions) is not None:
-        rows = {_("all"): (counted.a, counted.b), **counted.functions}
-        if ADDRESS in rows:
-            rows[_("functions without a name")] = rows.pop(ADDRESS)
-        yield Table(
-            _("Instructions per transaction"),
-            (_("Function"), a, b, _("Difference")),
-            [(name, (str(x), str(y), f"{y - x:+,d}")) for name, (x, y) in rows.items()],
-            _("Counted by callgrind in single-user mode: work, not time."),
-        )
+    for title, counted in (
+        (_("Instructions per transaction, pages in memory"), recorded.instructions),
+        (_("Instructions per transaction that reads its pages"), recorded.reading),
+    ):
+        if counted is not None:
+            yield Table(
+                title,
+                (_("Function"), a, b, _("Difference")),
+                list(_instructions(counted)),
+                _("Counted by callgrind in single-user mode: work, not time."),
+            )
     if recorded.profile is not None:
         yield _functions(found, recorded.profile)
     if recorded.calls:
@@ -67,6 +68,13 @@ def tables(found: Explanation) -> Iterator[Table]:
             ],
             _semaphores(recorded.stacks, found.labels),
         )
+
+
+def _instructions(counted: Instructions) -> Iterator[tuple[str, Sequence[str]]]:
+    rows = {_("all"): (counted.a, counted.b), **counted.functions}
+    for name, (a, b) in rows.items():
+        shown = _("functions without a name") if name == ADDRESS else name
+        yield shown, (str(a), str(b), f"{b - a:+,d}")
 
 
 def _of_call(each: Call) -> Iterator[str]:

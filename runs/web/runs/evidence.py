@@ -26,6 +26,7 @@ COLUMNS = {
     "call": gettext_lazy("Call"),
     "function": gettext_lazy("Function"),
     "instructions": gettext_lazy("Instructions"),
+    "reading": gettext_lazy("Instructions, reading pages"),
     "time_share": gettext_lazy("Time (%)"),
     "seconds": gettext_lazy("Seconds"),
     "calls": gettext_lazy("Calls"),
