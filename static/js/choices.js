@@ -1,9 +1,9 @@
-// A button that ticks all boxes of its group, or none once all are ticked.
+// A button that ticks all boxes of its group, or none once all are ticked, and others that need scripts.
 (() => {
   "use strict";
 
   const show = () => {
-    for (const button of document.querySelectorAll("[data-choose]")) {
+    for (const button of document.querySelectorAll("[data-choose], [data-scripted]")) {
       button.hidden = false;
     }
   };
