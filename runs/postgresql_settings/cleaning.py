@@ -17,6 +17,7 @@ _SHELL = re.compile(
     r"(?: (?:[\w/.-]{1,40}+ ){0,9}?(?:cat|e?grep|head|tail|less) [^=]{0,300}+)?"
     r"|(?:sudo )?(?:cat|tee) [^=<]{0,200}+<<-? ?['\"]?\w{1,20}+['\"]?[^=]{0,80}+|EO[FT]"
 )
+_BRACES = re.compile(r"\A[ \t]*+\w{1,80}+ *+= *+\{[ \t\r]*+")
 _MAIL = re.compile(r"\A> ?")
 _BLOCK = re.compile(r"\A( *+)[\w.-]++: [|>][-+]?\s*+\Z")
 _HUNK = re.compile(r"\A@@ -\d++(?:,\d++)? \+\d++(?:,\d++)? @@")
@@ -74,8 +75,9 @@ def _underscored(found: re.Match[str]) -> str:
 
 
 def has_sections(text: str) -> bool:
-    """Whether it has headings such as [postgres.parameters]."""
-    return any(map(_SECTION.match, text.removeprefix("\ufeff").split("\n")))
+    """Whether it has headings such as [postgres.parameters], or blocks such as parameters = {."""
+    lines = text.removeprefix("\ufeff").split("\n")
+    return any(_SECTION.match(line) or _BRACES.fullmatch(line) for line in lines)
 
 
 def _of_difference(lines: list[str]) -> list[str]:

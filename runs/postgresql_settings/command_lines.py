@@ -30,6 +30,12 @@ _OF_PROVIDERS = (
     re.compile(
         r"(?:--name|-n)[ =](?P<name>[\w.]++)\s++(?:--value|-v)[ =][\"']?(?P<value>[^\s\"']++)"
     ),
+    # Amazon's --output text, and Ansible's arguments.
+    re.compile(
+        r"^PARAMETERS\t(?:[^\t\n]{0,300}+\t){4,9}?(?P<name>[a-z_.]{3,80}+)\t(?P<value>[^\t\n]++)\tuser$",
+        re.MULTILINE,
+    ),
+    re.compile(r"\bname=(?P<name>[\w.]++)['\"]? value=(?P<value>[^\s\"']++)"),
     # Pulumi and XML.
     re.compile(r"""\bname\s*+=\s*+"(?P<name>\w++)",?\s*+value\s*+=\s*+"(?P<value>[^"]*+)\""""),
     re.compile(

@@ -49,7 +49,7 @@ _NAMES = {"name", "parametername", "parameter_name", "parameter name", "paramete
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
            "currentvalue", "current_setting", "values"}  # fmt: skip
 _PAIR = re.compile(
-    r"\A\s*+(?:- )?(?P<key>name|key|option|value|setting|unit|parameter)"
+    r"\A\s*+(?:- )?(?P<key>(?:parameter)?(?:name|value)|key|option|setting|unit|parameter|source)"
     r"\s*+[:=|]\s*+(?P<value>.*+)",
     re.IGNORECASE,
 )
@@ -58,6 +58,9 @@ _FLOW = re.compile(
     r"\{\s*+(?:name|option|parameter)\s*+:\s*+[\"']?(?P<name>\w++)[\"']?\s*+,"
     r"\s*+(?:value|setting)\s*+:\s*+(?P<value>[^{}]*+)\}"
 )
+_UNIT = re.compile(r"(?:(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d))?")
+_BORDERS = str.maketrans("│║┃┼─┤├", "|||+-||")
+_COLUMNS = re.compile(r"\A {0,40}-{3,}(?: -{3,}){1,40} {0,40}")
 _UNDERLINE = re.compile(r"\A[ \t]{0,40}-{3,}+[ \t]{0,40}\Z")
 _SOURCES = {"source"}
 _NOT_SET = {"default", "override", "engine-default", "system-default"}
@@ -174,7 +177,8 @@ def _yaml_value(text: str | None) -> str:
 
 
 def _of_table(lines: list[str]) -> list[Pasted] | None:
-    """Rows of pg_settings, SHOW ALL or a provider's export, below their heading."""
+    """Rows of pg_settings, SHOW ALL or a provider's export, below their heading or without one."""
+    lines = [line.translate(_BORDERS) for line in lines]
     for at, line in enumerate(lines[:20]):
         for separator in (",", "|", "\t", ";"):
             if separator not in line:
@@ -182,6 +186,33 @@ def _of_table(lines: list[str]) -> list[Pasted] | None:
             heading = [_cell(each) for each in _cells(line, separator)]
             if _NAMES & set(heading) and _VALUES & set(heading):
                 return list(_rows(lines, at + 1, heading, separator))
+    return _of_columns(lines) or _of_bare_rows(lines)
+
+
+def _of_columns(lines: list[str]) -> list[Pasted] | None:
+    """What psql prints without a border: a rule above each column."""
+    for at, line in enumerate(lines[1:20], start=1):
+        if not _COLUMNS.fullmatch(line):
+            continue
+        spans = [found.span() for found in re.finditer(r"-++", line)]
+        cut = ["|".join(row[begin:end].strip() for begin, end in spans) for row in lines]
+        return list(_rows(cut, at + 1, cut[at - 1].lower().split("|"), "|"))
+    return None
+
+
+def _of_bare_rows(lines: list[str]) -> list[Pasted] | None:
+    """A setting and its value in each row, and perhaps its unit, whatever is above them."""
+    for separator in ("|", ",", "\t", ";"):
+        found: list[Pasted] = []
+        rows = [(n, [each.strip("` ") for each in _cells(line, separator)])
+                for n, line in enumerate(lines, start=1) if separator in line]  # fmt: skip
+        for number, cells in rows:
+            if cells and existence(cells[0].lower()):
+                if len(cells) not in {2, 3} or (len(cells) == 3 and not _UNIT.fullmatch(cells[2])):
+                    return None
+                found += _row(number, dict(zip(("name", "setting", "unit"), cells, strict=False)))
+        if len(found) > 1 and len(found) >= len(rows) - 2:
+            return found
     return None
 
 
@@ -225,9 +256,9 @@ def _is_preset(name: str) -> bool:
 
 def _with_unit(value: str, unit: str) -> str:
     """A number of pg_settings in a unit that a file can have (8kB is none)."""
-    blocks = re.fullmatch(r"(\d{1,9})?(B|kB|MB|GB|us|ms|s|min|h|d)", unit)
+    blocks = _UNIT.fullmatch(unit)
     number = re.fullmatch(r"\d{1,18}(?:\.\d{1,18})?", value)
-    if blocks is None or number is None:
+    if blocks is None or number is None or not unit:
         return value
     if blocks[1] is None:
         return f"{value}{unit}"

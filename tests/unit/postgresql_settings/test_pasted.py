@@ -14,6 +14,16 @@ FORMS = {
     "ALTER SYSTEM": "-- DB Version: 18\nALTER SYSTEM SET\n shared_buffers = '2GB';\n"
     "ALTER SYSTEM SET work_mem TO '8MB';\nalter system set random_page_cost = 1.1;\n"
     "ALTER SYSTEM SET jit = 'off';\nSELECT pg_reload_conf();",
+    "Terraform, a map": "parameters = {\n" + "".join(f'  {name} = "{value}"\n' for name, value in WANTED.items()) + "}\n",
+    "rows without a heading": "".join(f" {name:20} | {value}\n" for name, value in WANTED.items()) + "(4 rows)\n",
+    "CSV without a heading": "".join(f"{name},{value}\n" for name, value in WANTED.items()),
+    "a table under another heading": "| Setting | Value |\n|---|---|\n" + "".join(f"| `{name}` | `{value}` |\n" for name, value in WANTED.items()),
+    "psql in unicode": "      name       │ setting \n─────────────────┼─────────\n" + "".join(f" {name:15} │ {value}\n" for name, value in WANTED.items()),
+    "psql without a border": f"{'name':^17} {'setting':^12}\n{'-' * 17} {'-' * 12}\n" + "".join(
+        f"{name:17} {value}\n" for name, value in WANTED.items()) + "(4 rows)\n",
+    "aws, text": "".join(f"PARAMETERS\timmediate\tdynamic\tinteger\t(kB) Sets a, b\tTrue\t{name}\t{value}\tuser\n" for name, value in WANTED.items()),
+    "aws, YAML": "Parameters:\n" + "".join(f"- ApplyMethod: immediate\n  ParameterName: {name}\n  ParameterValue: '{value}'\n" for name, value in WANTED.items()),
+    "Ansible's arguments": "".join(f"ansible db -m postgresql_set -a 'name={name} value={value}'\n" for name, value in WANTED.items()),
     "NixOS": 'services.postgresql = {\n  settings = {\n    shared_buffers = "2GB";\n    work_mem = "8MB";\n'
     '    random_page_cost = 1.1;\n    jit = "off";\n  };\n};\n',
     "TOML": "[postgres.parameters]\n" + "".join(f'{name} = "{value}"\n' for name, value in WANTED.items()),
