@@ -23,6 +23,8 @@ SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024
 _CHOSEN = re.compile(r"\[([^\[\]]+)\]")
+_QUOTED = re.compile(r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+(?=\s+#)""")
+_ESCAPED = re.compile(r"\\([$`])")
 _CLOUD = re.compile(r'"(?:cloud_name|instance_type|machine_type|vmSize)": *"([^"]*)"')
 # Limits that affect a PostgreSQL server or a load generator with many clients.
 _LIMITS = {
@@ -184,8 +186,9 @@ def _system_name(lines: Sequence[str]) -> str:
 
 
 def _of_shell(text: str) -> str:
+    quoted = _QUOTED.match(text)  # a comment may stand behind it
     try:
-        return " ".join(shlex.split(text)).replace("\\$", "$")
+        return _ESCAPED.sub(r"\1", " ".join(shlex.split(quoted[0] if quoted else text)))
     except ValueError:
         return text.strip("\"'")
 

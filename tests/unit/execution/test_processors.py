@@ -174,6 +174,7 @@ def test_affinity_and_hybrid_cores_are_facts():
         ('NAME="Some Linux"\nVERSION="9.1 (Moon)"', "Some Linux 9.1 (Moon)"),
         ('PRETTY_NAME="It\'s \\"new\\""', 'It\'s "new"'),
         ("PRETTY_NAME=Plain", "Plain"),
+        ('PRETTY_NAME="a \\`b\\` #1" # the name', "a `b` #1"),
         ('ID=nixos\nNAME=NixOS\nVERSION_ID="24.05"', "NixOS 24.05"),
         ("ID=wolfi\nVERSION_ID=20230201", "wolfi 20230201"),
         ("CentOS release 6.10 (Final)", "CentOS release 6.10 (Final)"),
