@@ -39,6 +39,8 @@ def output_of(files: Files) -> str:
     for name in ("stdout", "raw"):
         if files.get(name):
             return text_of(files[name])
+    if files.get("stderr"):  # a tool that failed at once
+        return ""
     raise UnreadableOutput(
         "no_output",
         _("The upload has no output of the tool."),

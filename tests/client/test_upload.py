@@ -612,6 +612,15 @@ def test_who_ends_the_client_ends_the_command_and_its_result_is_still_told(plain
     assert len(proxy.asked) == 1
 
 
+def test_a_failure_may_be_on_standard_error_alone(upload, tmp_path):
+    (out := tmp_path / "out").touch()
+    (err := tmp_path / "err").write_text("FATAL: no connection\n")
+
+    done = upload("--campaign", "c", "--dry-run", "--stderr", str(err), str(out))
+
+    assert json.loads(done.out)["raw"]["stderr"] == "FATAL: no connection\n"
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [

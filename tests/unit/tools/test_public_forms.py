@@ -254,6 +254,14 @@ def test_a_public_form_is_refused_by_its_cause(tool, text, word):
     assert word in repr(answer)
 
 
+def test_a_failure_may_be_on_standard_error_alone():
+    said = "FATAL: unable to connect to PostgreSQL server, aborting...\n"
+
+    read = reader.read(registry.find("sysbench"), {"stdout": "", "stderr": said})
+
+    assert said.strip() in {reason.message for reason in read.reasons}
+
+
 PGBENCH_RUN = (
     "scaling factor: 1\nnumber of clients: 10\nnumber of threads: 1\nduration: 60 s\n"
     "number of transactions actually processed: 52003\nlatency average = 11.538 ms\n"
