@@ -2,8 +2,8 @@
 
 Every round measures A, B, B again, B with each suspect put back, and B with all of them. The logs
 of a round's values are compared within the round (randomised blocks, one variance of all arms).
-There are two looks, and each spends half of 5 %; suspects share it by Holm's method. Proven is what
-differs from B by that, by more than 3 %, and towards A.
+There are two looks, and each spends half of 1 in 30; suspects share it by Holm's method. Proven is
+what differs from B by that, by more than 3 %, and towards A.
 """
 
 import math
@@ -16,7 +16,8 @@ import scipy as sp
 
 A, B, AGAIN, ALL = "A", "B", "B again", "all"
 LOOKS = (6, 12)
-SIGNIFICANCE = 0.05
+# Half of it lies on the side away from A: 1 in 60 campaigns of null suspects proves one.
+SIGNIFICANCE = 1 / 30
 LEAST_EFFECT = 0.03
 POWER = 0.8
 # B and B again lie apart if they do so with this certainty, and by more than the least effect.
