@@ -8,13 +8,19 @@ _PLACE = re.compile(r"%%|%\((\w+)\)s")
 DEEPEST = 5
 
 # {"text": "Cannot write to %(path)s: %(found)s", "values": {"path": ..., "found": ...}}, where a
-# value is a text or a wording itself.
+# value is quoted, or a wording itself.
 Wording = Mapping[str, Any]
 
 
-def gettext_noop(text: str) -> str:
-    """Return the text itself; its name makes the message extractor pick it up."""
-    return text
+class Marked(str):
+    """A text that is translated where it is shown, unlike what is quoted."""
+
+    __slots__ = ()
+
+
+def gettext_noop(text: str) -> Marked:
+    """Return the text itself, marked; its name makes the message extractor pick it up."""
+    return Marked(text)
 
 
 def in_english(text: str) -> str:
@@ -40,7 +46,7 @@ def is_wording(told: Any, depth: int = DEEPEST) -> bool:
 
 
 def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
-    """A wording as a sentence; what it quotes stays as it is, unless it can be translated."""
+    """A wording as a sentence; what it quotes stays as it is."""
     values = {name: _put_value(each, translate) for name, each in wording.get("values", {}).items()}
     text = wording["text"]
     text = translate(text) if text else ""
@@ -48,9 +54,7 @@ def put(wording: Wording, translate: Callable[[str], str] = in_english) -> str:
 
 
 def _put_value(value: Any, translate: Callable[[str], str]) -> str:
-    if isinstance(value, Mapping):
-        return put(value, translate)
-    return translate(value) if value else ""
+    return put(value, translate) if isinstance(value, Mapping) else str(value)
 
 
 def of_stored(wording: Wording, message: str, translate: Callable[[str], str]) -> str:

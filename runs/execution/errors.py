@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from runs.execution.control_characters import neutralised
-from runs.wording import Wording, put
+from runs.wording import Marked, Wording, put
 from runs.wording import gettext_noop as _
 
 
@@ -37,6 +37,8 @@ def wording_of(text: str, values: Mapping[str, object]) -> Wording:
 def _quoted(value: object) -> str | Wording:
     if isinstance(value, TargetProblem):
         return value.wording
+    if isinstance(value, Marked):
+        return {"text": value, "values": {}}
     return value if isinstance(value, Mapping) else neutralised(str(value))
 
 
