@@ -69,12 +69,14 @@ class ConfFile:
     """What a postgresql.conf says: the last line of a name wins.
 
     `entries` are all lines in order, also those that later ones replace. `faults` are lines that
-    are not settings; an include is such a line, since other files are not available.
+    are not settings; an include is such a line, since other files are not available. `left_out`
+    are those with which a server goes on: includes of files that may be missing.
     """
 
     settings: Mapping[str, str]
     entries: tuple[Entry, ...]
     faults: tuple[Fault, ...]
+    left_out: tuple[Fault, ...] = ()
 
     def line(self, name: str) -> int | None:
         """The line that gave the setting its value."""
@@ -103,7 +105,10 @@ def read(text: str) -> ConfFile:
         assigned = assignments.entries(_lines(text), wrong, has_sections=has_sections(text))
         entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
     settings = {entry.name: entry.value for entry in entries}
-    return ConfFile(settings, tuple(entries), tuple(faults))
+    left_out = tuple(each for each in faults if each.code == "include_left_out")
+    return ConfFile(
+        settings, tuple(entries), tuple(each for each in faults if each not in left_out), left_out
+    )
 
 
 def _listed(found: Sequence[Pasted]) -> list[Entry]:
@@ -166,7 +171,7 @@ def _line(number: int, line: str) -> Entry | Fault | None:
     if kind != "word" or _NAME.fullmatch(name) is None:
         return _syntax(number, line)
     if name.lower() in INCLUDES:
-        return _not_followed(number, line)
+        return _not_followed(number, line, may_be_missing=name.lower() == "include_if_exists")
     if (statement := pasted.of_statement(line)) is not None:
         return Entry(number, canonical(statement[0]), statement[1])
     if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
@@ -199,10 +204,10 @@ def _syntax(number: int, line: str) -> Fault:
     )
 
 
-def _not_followed(number: int, line: str) -> Fault:
+def _not_followed(number: int, line: str, *, may_be_missing: bool) -> Fault:
     return Fault(
         number,
-        "include_not_followed",
+        "include_left_out" if may_be_missing else "include_not_followed",
         _("Line %(line)s names another file, which is not read: %(text)s. Paste its text here."),
         {"line": str(number), "text": line.strip()[:200]},
     )

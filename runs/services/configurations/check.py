@@ -107,9 +107,10 @@ def _at_line(remark: Remark, line: int | None) -> Remark:
 
 
 def _of_file(file: ConfFile) -> Iterator[Remark]:
-    for fault in file.faults:
-        message = _(fault.message) % fault.parameters
-        yield Remark("error", fault.code, "", (), message, line=fault.line)
+    for severity, faults in (("error", file.faults), ("warning", file.left_out)):
+        for fault in faults:
+            message = _(fault.message) % fault.parameters
+            yield Remark(severity, fault.code, "", (), message, line=fault.line)
     yield from _replaced(file.entries)
 
 

@@ -238,7 +238,6 @@ EXCEPTIONS = {
         "wal_compression = lz4", "wal_compression = zstd", "wal_sync_method = fsync_writethrough",
         "io_method = io_uring", "timezone = Mars/Olympus", "lc_messages = xx_XX.UTF-8",
     ],
-    "another file": ["include_if_exists 'x.conf'"],
     "a later minor release": ["data_sync_retry = on"],
     "not a number, which 9.3 and 9.5 take": ["random_page_cost = 'nan'"],
 }  # fmt: skip
