@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from runs.charts.figure import Figure, axis, layout, line_at, whiskers, wrapped
+from runs.charts.sparkline import spread
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def history(
         "data": traces,
         "layout": layout(
             xaxis={"type": "date", "automargin": True},
-            yaxis=axis(y_title),
+            yaxis=axis(y_title) | _range(points),
             # Dotted where the level changes, dashed where the machine does.
             shapes=[
                 *(line_at("x", step.at.isoformat()) for step in steps),
@@ -100,6 +101,14 @@ def history(
             showlegend=False,
         ),
     }
+
+
+def _range(points: Sequence[Point]) -> dict[str, Any]:
+    """That of the axis, where a level with its noise would fill it."""
+    low = min((point.minimum for point in points), default=0.0)
+    high = max((point.maximum for point in points), default=0.0)
+    ends = spread(low, high)
+    return {} if ends == (low, high) else {"range": list(ends)}
 
 
 def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:

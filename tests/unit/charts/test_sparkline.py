@@ -1,5 +1,7 @@
 """Sparklines: the shape of a series, whatever its length."""
 
+import pytest
+
 from runs.charts.sparkline import HEIGHT, MARGIN, WIDTH, sparkline
 
 
@@ -13,7 +15,10 @@ def test_it_goes_from_the_left_edge_to_the_right_and_from_least_to_greatest():
 
 
 def test_equal_values_are_a_level_line():
-    assert {y for _x, y in places(sparkline([5.0] * 4))} == {HEIGHT - MARGIN}
+    assert {y for _x, y in places(sparkline([5.0] * 4))} == {HEIGHT / 2}
+    # One per cent of noise takes a fifth of the height.
+    drawn = [y for _x, y in places(sparkline([99.0, 100.0, 99.5]))]
+    assert max(drawn) - min(drawn) == pytest.approx((HEIGHT - 2 * MARGIN) / 5, abs=0.2)
 
 
 def test_a_single_value_has_no_shape():
