@@ -23,7 +23,7 @@ SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024
 _CHOSEN = re.compile(r"\[([^\[\]]+)\]")
-_QUOTED = re.compile(r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+(?=\s+#)""")
+_QUOTED = re.compile(r"""\A(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.)+(?=\s+#)""")
 _ESCAPED = re.compile(r"\\([$`])")
 _CLOUD = re.compile(r'"(?:cloud_name|instance_type|machine_type|vmSize)": *"([^"]*)"')
 # Limits that affect a PostgreSQL server or a load generator with many clients.

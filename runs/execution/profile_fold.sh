@@ -1,8 +1,8 @@
 # Fold what perf recorded into one line a stack, the most frequent first: "COMMAND;OUTER;...;INNER N".
-# usage: sh -c "$this" fold FOLDER LINES NAMELESS
+# usage: sh -c "$this" fold FOLDER LINES NAMELESS [FILE]      (FILE is perf.data)
 # At most LINES of them; a process that perf knows by its number only is called NAMELESS.
 export LC_ALL=C PERF_CONFIG=/dev/null
-perf script --no-inline -F comm,ip,sym,dso -i "$1/perf.data" 2>/dev/null |
+perf script --no-inline -F comm,ip,sym,dso -i "$1/${4:-perf.data}" 2>/dev/null |
     awk -v nameless="$3" '
     function flush(    at, stack) {
         if (!seen) return

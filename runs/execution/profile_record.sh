@@ -1,4 +1,5 @@
-# Sample by perf until it is ended, into FOLDER/perf.data; nothing is written elsewhere.
+# Sample by perf until it is ended, into FOLDER/perf.data; nothing is written elsewhere. Where the kernel
+# may be seen, FOLDER/switches.data has the stacks at which a process left its processor.
 # usage: sh -c "$this" profile FOLDER SECONDS LARGEST [DATA]      (LARGEST in KiB, as in 1024K)
 #
 # Without DATA the whole machine is sampled. With it only the PostgreSQL that serves this data
@@ -36,9 +37,16 @@ else
 fi
 # -N: without a copy of the programs in the user's home.
 trap : INT
+beside=
+if [ -z "$user" ] && [ -n "$limit" ]; then
+    perf record -q -N -F 99 -e context-switches -g -o "$folder/switches.data" $limit $scope \
+        -- sleep "$seconds" >/dev/null 2>&1 &
+    beside=$!
+fi
 perf record -q -N -F 99 -e "$event$user" -g -o "$folder/perf.data" $limit $scope \
     -- sleep "$seconds" >/dev/null
 status=$?
+[ -z "$beside" ] || { kill -INT "$beside" 2>/dev/null; wait "$beside"; }
 recorded=$(wc -c <"$folder/perf.data" 2>/dev/null)
 if [ -z "$limit" ] && [ "${recorded:-0}" -ge $((${largest%K} * 1024)) ]; then
     echo "perf recorded more than $largest, and cannot end by itself before that" >&2

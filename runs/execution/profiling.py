@@ -19,6 +19,7 @@ from runs.wording import gettext_noop as _
 
 STEP = "profile"
 REPORT, FOLDED = "perf-report.txt", "perf-folded.txt"
+SWITCHES = "perf-switches-folded.txt"
 LARGEST = "262144K"
 MOST_REPORT_BYTES = 256 * 1024
 MOST_STACKS = 20_000
@@ -109,6 +110,9 @@ class Profile:
             ArtifactData(REPORT, report.encode()),
             ArtifactData(FOLDED, folded.encode()),
         ]
+        switches = await self._text("profile-switches", [*argv, "switches.data"])
+        if switches:
+            self._bench.findings.artifacts.append(ArtifactData(SWITCHES, switches.encode()))
 
     async def let_go(self) -> None:
         """Stop waiting for it."""

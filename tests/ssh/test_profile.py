@@ -93,6 +93,8 @@ def test_with_permission_the_whole_machine_is_sampled_during_the_load(
     commands = {line.partition(";")[0] for line in lines}
     assert {"postgres", "pgbench"} <= commands
     assert any("_[k]" in line for line in lines)
+    # pgbench waits for its server, in a call of the kernel.
+    assert "_sys_" in files["perf-switches-folded.txt"]
     assert "# Samples:" in files["perf-report.txt"]
     assert "<svg" in flame_graph.render(files["perf-folded.txt"], title="")
     # 99 samples a second and processor; idle ones are counted too, or are not, by the event.
@@ -114,6 +116,7 @@ def test_without_permission_only_postgresqls_processes_are_sampled(direct, profi
     commands = {stack.partition(";")[0] for stack in stacks}
     # Backends too, which were started after perf was.
     assert commands == {"postgres"}
+    assert "perf-switches-folded.txt" not in kept(found)
     assert "PostgreSQL's processes" in notes(found)["profiled"]
     assert not {"keep-perf", "set-perf", "set-back"} & set(director.reporter.steps)
     assert found.measurements["tps"] > 0

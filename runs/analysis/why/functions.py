@@ -1,5 +1,6 @@
 """Which functions take more of a transaction's processor time, by profiles of both sides."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,31 @@ def samples_of(folded: str) -> Counter[str]:
         stack, _blank, number = line.rpartition(" ")
         if stack.partition(";")[0] in OF_SERVER and number.isascii() and number.isdigit():
             found[stack.rpartition(";")[2]] += int(number)
+    return found
+
+
+# The kernel's functions are marked, and its entry for a system call is named by the architecture.
+OF_KERNEL = "_[k]"
+_CALL = re.compile(r"\A(?:__[a-z0-9]+_)?sys_(\w+)_\[k\]\Z")
+PREEMPTED = "preempted"
+MOST_FRAMES = 4
+
+
+def sleeps_of(folded: str) -> Counter[tuple[str, str]]:
+    """Where sessions left the processor: (system call, functions, the innermost first).
+
+    Who left it within no system call was preempted.
+    """
+    found: Counter[tuple[str, str]] = Counter()
+    for line in folded.splitlines():
+        stack, _blank, number = line.rpartition(" ")
+        command, *frames = stack.split(";")
+        if command not in OF_SERVER or not (number.isascii() and number.isdigit()):
+            continue
+        calls = [each[1] for frame in frames if (each := _CALL.search(frame))]
+        own = [frame for frame in frames if not frame.endswith(OF_KERNEL)][-MOST_FRAMES:]
+        key = (calls[0], " < ".join(reversed(own))) if calls else (PREEMPTED, "")
+        found[key] += int(number)
     return found
 
 

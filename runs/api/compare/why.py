@@ -149,7 +149,7 @@ class CallSerializer(Shape):
 
 
 class StackSerializer(Shape):
-    """Who waits for a semaphore or wakes another: functions, the innermost first."""
+    """Where sessions call for something: functions, the innermost first."""
 
     is_of_b = serializers.BooleanField()
     call = serializers.CharField()
@@ -162,6 +162,7 @@ class WhySerializer(Shape):
 
     `obstacle` is the code of why nothing can be told. `limits` are codes of what cannot be split.
     `instructions` are of pages in memory, `reading` of pages that are read into it.
+    `stacks` are of semaphores, `sleeps` of where sessions left the processor.
     `time` and `cpu` are null before an ablation's first look, `campaign` without one.
     """
 
@@ -182,6 +183,7 @@ class WhySerializer(Shape):
     profile = ProfileSerializer(source="recorded.profile", default=None)
     calls = CallSerializer(source="recorded.calls", many=True)
     stacks = StackSerializer(source="recorded.stacks", many=True)
+    sleeps = StackSerializer(source="recorded.sleeps", many=True)
     beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()

@@ -1,7 +1,7 @@
 """What runs of their own recorded on both sides: instructions, waits, calls, stacks, profiles."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.waits import Slept
 from runs.execution import instructions as counting
-from runs.execution.profiling import FOLDED
+from runs.execution.profiling import FOLDED, SWITCHES
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.scenarios.metrics import TRANSACTIONS
 from runs.services.why import sides
@@ -49,9 +49,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Stack:
-    """Who waits for a semaphore or wakes another, by function, the innermost first.
+    """Where sessions call for something, by function, the innermost first.
 
-    `share` is that of all such calls of the side, `is_of_b` which one.
+    `share` is that of all that were seen of the side, `is_of_b` which one.
     """
 
     is_of_b: bool
@@ -63,6 +63,7 @@ class Stack:
 @dataclass(frozen=True)
 class Recorded:
     """`instructions` are those with all pages in memory, `reading` those that read them.
+    `stacks` are of semaphores, `sleeps` of where sessions left the processor.
 
     `profiles` are the newest profiled runs of both sides, None without `profile`; `missing` are
     notes of runs that should have recorded something, why they did not.
@@ -73,6 +74,7 @@ class Recorded:
     waits: Sequence[Slept] = ()
     calls: Sequence[Call] = ()
     stacks: Sequence[Stack] = ()
+    sleeps: Sequence[Stack] = ()
     profile: Compared | None = None
     profiles: tuple[int, int] | None = None
     missing: Sequence[Mapping[str, Any]] = field(default=())
@@ -98,6 +100,7 @@ def recorded(
         waits=_waits(newest(WAITS), cells, difference),
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
+        sleeps=_sleeps(newest(SWITCHES)),
         profile=_profile(kept[FOLDED], difference),
         profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
         missing=_missing(a, b),
@@ -106,7 +109,7 @@ def recorded(
 
 def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifact], ...]]:
     """The files of each name, of a and of b, the newest last."""
-    names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED)
+    names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
     found: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
     listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("pk")
     for each in listed.select_related("run").defer("run__plan"):
@@ -192,18 +195,24 @@ def _called(rows: Sequence[Sequence[str]], transactions: float) -> dict[str, Tri
 
 
 def _stacks(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
-    found = []
-    for is_of_b, rows in enumerate(_rows(artifacts) or ()):
-        try:
-            counted = [(int(times), call, stack) for times, call, stack in rows]
-        except ValueError:
-            return ()
-        whole = sum(times for times, _call, _stack in counted) or 1
-        found += [
-            Stack(bool(is_of_b), call, stack, times / whole)
-            for times, call, stack in counted[:MOST_STACKS]
+    try:
+        counted = [
+            Counter({(call, stack): int(times) for times, call, stack in rows})
+            for rows in _rows(artifacts) or ()
         ]
-    return found
+    except ValueError:
+        return ()
+    return list(_most(counted))
+
+
+def _sleeps(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
+    return list(_most([functions.sleeps_of(sides.text(each)) for each in artifacts or ()]))
+
+
+def _most(counted: Sequence[Counter[tuple[str, str]]]) -> Iterator[Stack]:
+    for is_of_b, of in enumerate(counted):
+        for (call, stack), times in of.most_common(MOST_STACKS):
+            yield Stack(bool(is_of_b), call, stack, times / of.total())
 
 
 def _profile(

@@ -58,16 +58,28 @@ def tables(found: Explanation) -> Iterator[Table]:
             [(each.name, list(_of_call(each))) for each in recorded.calls],
             _("Counted by strace in all processes of the server, which slows them down."),
         )
-    if recorded.stacks:
-        yield Table(
+    for title, stacks, note in (
+        (
+            _("Where sessions leave the processor"),
+            recorded.sleeps,
+            _("By perf, where the kernel may be seen: how often, not for how long."),
+        ),
+        (
             _("Who waits for semaphores, and who wakes others"),
-            (_("Functions, the innermost first"), _("Side"), _("Call"), _("Share")),
-            [
-                (each.functions, (found.labels[each.is_of_b], each.call, percent(each.share)))
-                for each in recorded.stacks
-            ],
+            recorded.stacks,
             _semaphores(recorded.stacks, found.labels),
-        )
+        ),
+    ):
+        if stacks:
+            yield Table(
+                title,
+                (_("Functions, the innermost first"), _("Side"), _("Call"), _("Share")),
+                [
+                    (each.functions, (found.labels[each.is_of_b], each.call, percent(each.share)))
+                    for each in stacks
+                ],
+                note,
+            )
 
 
 def _instructions(counted: Instructions) -> Iterator[tuple[str, Sequence[str]]]:

@@ -440,6 +440,25 @@ def test_functions_that_surely_differ_are_told_in_time_and_samples(member, addre
     assert f"/runs/{recorded[B].pk}/profile/?against={recorded[A].pk}" in text
 
 
+def test_where_sessions_leave_the_processor_is_told_by_call_and_function(member, address, recorded):
+    waits = "do_syscall_64_[k];__x64_sys_futex_[k];schedule_[k]"
+    lines = [
+        f"postgres;main;CommitTransaction;XLogFlush;LWLockAcquire;PGSemaphoreLock;{waits} 3",
+        "postgres;main;ExecScan;asm_sysvec_apic_timer_interrupt_[k];schedule_[k] 1",
+        f"pgbench;main;{waits} 50",
+    ]
+    for side in (A, B):
+        data = ArtifactData("perf-switches-folded.txt", "\n".join(lines).encode())
+        artifacts.store(run=recorded[side], data=data)
+    sleeps = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["sleeps"]
+    functions = "PGSemaphoreLock < LWLockAcquire < XLogFlush < CommitTransaction"
+    assert [(each["call"], each["functions"], each["share"]) for each in sleeps] == [
+        ("futex", functions, 0.75),
+        ("preempted", "", 0.25),
+    ] * 2
+    assert functions.replace("<", "&lt;") in member.get(address).content.decode()
+
+
 def test_what_could_not_be_recorded_says_why(member, address, recorded):
     message = "No profile: perf is not installed."
     note = {"code": "profile_missing", "level": "warning", "message": message}
