@@ -158,7 +158,9 @@ def _written(text: str, name: str, major: str, *, is_default: bool) -> Shown:
     except values.BadValue:
         return Shown(text, is_default, text)
     if isinstance(value, bool | str):
-        return Shown(values.spelled(value, facts), is_default, str(value))
+        # Servers show these words in their own case.
+        amount = str(value).lower() if name in _BY_THE_LOCALE else str(value)
+        return Shown(values.spelled(value, facts), is_default, amount)
     return Shown(values.spelled(value, facts), is_default, _amount(value, facts.unit))
 
 

@@ -18,6 +18,9 @@ from runs.wording import gettext_noop as _
 MOST_CHARACTERS = 1_000_000
 INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 
+_BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
+# What a browser or an old editor puts between words: letters for PostgreSQL, or no end of a line.
+_NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000]|\\r(?=.*\\S)")
 _LETTER = r"A-Za-z_\u0080-\U0010ffff"
 _TOKEN = re.compile(
     rf"""
@@ -70,7 +73,7 @@ class ConfFile:
 
     `entries` are all lines in order, also those that later ones replace. `faults` are lines that
     are not settings; an include is such a line, since other files are not available. `left_out`
-    are those with which a server goes on: includes of files that may be missing.
+    are those that do not matter: includes of files that may be missing, and a mark of the editor.
     """
 
     settings: Mapping[str, str]
@@ -89,9 +92,10 @@ def read(text: str) -> ConfFile:
 
     The forms of `pasted` are read as well.
     """
+    mark = [Fault(1, "byte_order_mark", _BY_AN_EDITOR, {})] if text.startswith("\ufeff") else []
     if len(text) <= MOST_CHARACTERS and (others := pasted.entries(plain(text))) is not None:
         listed = tuple(_listed(others))
-        return ConfFile({each.name: each.value for each in listed}, listed, ())
+        return ConfFile({each.name: each.value for each in listed}, listed, (), tuple(mark))
     entries: list[Entry] = []
     faults: list[Fault] = []
     for number, line in enumerate(_lines(text), 1):
@@ -105,10 +109,9 @@ def read(text: str) -> ConfFile:
         assigned = assignments.entries(_lines(text), wrong, has_sections=has_sections(text))
         entries, faults = (_listed(assigned), []) if assigned else (entries, faults)
     settings = {entry.name: entry.value for entry in entries}
-    left_out = tuple(each for each in faults if each.code == "include_left_out")
-    return ConfFile(
-        settings, tuple(entries), tuple(each for each in faults if each not in left_out), left_out
-    )
+    left_out = [each for each in faults if each.code == "include_left_out"]
+    faults = [each for each in faults if each not in left_out]
+    return ConfFile(settings, tuple(entries), tuple(faults), (*mark, *left_out))
 
 
 def _listed(found: Sequence[Pasted]) -> list[Entry]:
@@ -177,6 +180,8 @@ def _line(number: int, line: str) -> Entry | Fault | None:
     if len(rest) != 1 or rest[0][0] not in {"string", "number", "word"}:
         return _syntax(number, line)
     value_kind, value = rest[0]
+    if _NO_BLANKS.search(name) or (value_kind == "word" and _NO_BLANKS.search(value)):
+        return _syntax(number, line)
     if name.startswith("POSTGRES") and (known := assignments.known(name)):  # a container's variable
         name = known
     return Entry(number, canonical(name), unquoted(value) if value_kind == "string" else value)
@@ -196,11 +201,15 @@ def _tokens(line: str) -> Iterator[tuple[str, str]]:
 
 
 def _syntax(number: int, line: str) -> Fault:
+    shown = {"line": str(number), "text": line.strip()[:200]}
+    if _NO_BLANKS.search(line):
+        message = _("Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them.")
+        return Fault(number, "no_blanks", message, shown)
     return Fault(
         number,
         "syntax_error",
         _("Line %(line)s is no setting: %(text)s. Write name = value, other values in quotes."),
-        {"line": str(number), "text": line.strip()[:200]},
+        shown,
     )
 
 

@@ -282,10 +282,17 @@ def _of_json(text: str) -> list[Pasted] | None:
         return [(_line_of(text, name), name, value) for _one, name, value in found]
     return [
         (_line_of(text, name), name, str(value).lower() if isinstance(value, bool) else str(value))
-        for row in rows
+        for row in map(_in_units, rows)
         for name, value in row.items()
         if _is_known(name) and isinstance(value, str | int | float)
     ] or None
+
+
+def _in_units(row: dict[str, Any]) -> dict[str, Any]:
+    """Aiven counts work_mem in MB, beside an object `pg` of settings in their own units."""
+    if isinstance(row.get("work_mem"), int) and row.keys() & {"pg", "shared_buffers_percentage"}:
+        return {**row, "work_mem": f"{row['work_mem']}MB"}
+    return row
 
 
 def _objects(whole: Any) -> Iterator[dict[str, Any]]:

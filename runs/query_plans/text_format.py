@@ -201,6 +201,7 @@ _OTHERS = (
     ("SQLite", re.compile(r"\A\s*+[|`]--(?:SCAN|SEARCH|USE) ")),
     ("TiDB", re.compile(r"\A\s*+id\s++\|\s*+(?:estRows|count)\b")),
 )
+_FORMS = (("LaTeX", "begin{"), ("troff", ".TS"), ("AsciiDoc", "[options="))  # of psql
 
 
 def read_text(lines: list[Line]) -> Plan:
@@ -208,8 +209,9 @@ def read_text(lines: list[Line]) -> Plan:
     for product, pattern in _OTHERS:
         if any(pattern.match(line) for _number, line in lines):
             raise PlanUnreadableError(f"This is a plan of {product}, and not of PostgreSQL.")
-    if any(line.lstrip().startswith("\\begin{") for _number, line in lines):
-        raise PlanUnreadableError("This is psql's LaTeX. Print it with \\pset format aligned.")
+    for form, begin in _FORMS:
+        if any(line.lstrip(" \\").startswith(begin) for _number, line in lines):
+            raise PlanUnreadableError(f"This is psql's {form}: print it by \\pset format aligned.")
     reader = _Reader()
     for number, line in _whole_lines(lines):
         reader.take(number, line)

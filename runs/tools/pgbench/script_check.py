@@ -147,10 +147,13 @@ def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
 
 
 def _runs(text: str) -> Iterator[list[Token]]:
-    """Each command of pgbench and each literal by itself, and what is between them together."""
+    """Each command of pgbench and each literal by itself, and what is between them together.
+
+    pgbench sends what is between /* and */, and so takes it for a statement.
+    """
     run: list[Token] = []
     for token in tokens(text):
-        if token.kind == "comment":
+        if token.text.startswith("--"):
             continue
         if token.kind in {"meta", "literal"}:
             if _is_written(run):
@@ -171,7 +174,9 @@ def _used(run: Sequence[Token]) -> Iterator[tuple[int, str]]:
     """(line, name) of each variable; in a literal pgbench leaves what it does not know."""
     if run[0].kind == "literal":
         return
-    text = "".join(token.text for token in run)
+    text = "".join(
+        "\n" * token.text.count("\n") if token.kind == "comment" else token.text for token in run
+    )
     line, at = run[0].line, 0
     for found in _USED.finditer(text):
         line, at = line + text.count("\n", at, found.start()), found.start()

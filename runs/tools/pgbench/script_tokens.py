@@ -18,7 +18,8 @@ _TOKEN = re.compile(
     rf"""|(?P<tag>\$(?:{NAME})?\$).*?(?:(?P=tag)|(?P<open_dollar>\Z)))"""
     rf"""|(?P<joined>\\[;:])|(?P<meta>\\(?:\\\r?\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)"""
     rf"""|(?P<cast>::)|(?P<variable>:[{LETTER}0-9]++)"""
-    rf"""|(?P<word>{NAME}[$\w]*|.)""",
+    # Letters behind a number or a parameter belong to it: a quote behind $1E begins no E'...'.
+    rf"""|(?P<word>(?:\$?[0-9]++\.?)?{NAME}[$\w]*|.)""",
     re.DOTALL,
 )
 # What is no statement by itself.

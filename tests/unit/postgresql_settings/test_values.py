@@ -553,6 +553,15 @@ def test_an_include_of_a_file_that_may_be_missing_is_left_out_and_told():
     assert [(each.line, each.code) for each in found.left_out] == [(2, "include_left_out")]
 
 
+def test_what_an_editor_leaves_is_named():
+    found = conf_file.read("\ufeffwork_mem = 8MB\n")
+    assert (dict(found.settings), found.faults) == ({"work_mem": "8MB"}, ())
+    assert [each.code for each in found.left_out] == ["byte_order_mark"]
+    lines = ["work_mem\u00a0=\u00a08MB", "work_mem = \u30008MB", "work_mem = 8MB\rjit = off"]
+    codes = [[each.code for each in conf_file.read(line).faults] for line in lines]
+    assert codes == [["no_blanks"]] * 3
+
+
 def test_what_is_written_is_read_again():
     settings = {
         "shared_buffers": "200GB",

@@ -308,9 +308,12 @@ def test_a_plan_of_yaml_keeps_its_columns_in_frames_of_psql(lines):
         ("Oracle", "Plan hash value: 3956160932\n\n---\n| Id | Operation |\n---"),
         ("SQLite", "QUERY PLAN\n|--SCAN t1\n`--SEARCH t2 USING INDEX i"),
         ("TiDB", "+----+----+\n| id | estRows |\n+----+----+\n| TableReader_5 | 10000.00 |"),
+        ("LaTeX", f"\\begin{{longtable}}{{l}}\n\\raggedright{{{PLAN}}} \\tabularnewline"),
+        ("troff", f".LP\n.TS\ncenter;\nl.\n{PLAN}.TE"),
+        ("AsciiDoc", f'[options="header",cols="<l"]\n|====\n^l|QUERY PLAN\n|{PLAN}|===='),
     ],
 )
-def test_a_plan_of_another_product_is_named(product, text):
+def test_a_plan_of_another_product_or_form_is_named(product, text):
     with pytest.raises(PlanUnreadableError, match=product):
         read(text)
 

@@ -38,7 +38,7 @@ TAKEN = [
     "SELECT 1 AS a; \\gset\nSELECT 1;", "\\startpipeline\nSELECT 1;\n\\syncpipeline\nSELECT 2;\n\\endpipeline",
     "\\if 1\nSELECT 1;\n\\elif 0\nSELECT 2;\n\\else\nSELECT 3;\n\\endif", "\\ set x 1\nSELECT :x;", "SELECT a[1:2], b::int FROM t;",
     "SELECT 1 -- it's :y\n;", "SELECT 'a' \"b\" 'c''d';", "SELECT 1", ";;SELECT 1;", "\\set x 1\n\n\\set y :x\nSELECT :y;", "select '\\';",
-    "SELECT a$1 FROM t;", "\\set x 1\nSELECT :x$$ \\if $$;", "\\if 1\nSELECT 1;\n\\else\\\n\nSELECT 2;\n\\endif", ";\\gset\nSELECT 1;", "\\if :scale > 1 and not :client_id is null\nSELECT 1;\n\\endif", "\\set x 0 = false\nSELECT 1;", "SELECT '{\"a\": 1}'::jsonb @> '{}' AS x;",
+    "SELECT a$1 FROM t;", "\\set x 1\nSELECT :x$$ \\if $$;", "\\if 1\nSELECT 1;\n\\else\\\n\nSELECT 2;\n\\endif", ";\\gset\nSELECT 1;", "\\if :scale > 1 and not :client_id is null\nSELECT 1;\n\\endif", "\\set x 0 = false\nSELECT 1;", "/* :y */ \\gset\nSELECT 1;", "SELECT 1 \\gset\n/* a */\n\\gset\nSELECT 1;", "SELECT '{\"a\": 1}'::jsonb @> '{}' AS x;",
 ]  # fmt: skip
 REFUSED = [
     ("\\set x 1;\nSELECT 1;", 1), ("SELECT 1;\n\\set x 1 -- one\nSELECT 1;", 2), ("\\if 1\nSELECT 1;\n\\endif -- end", 3), ("\\else\nSELECT 1;", 1),
@@ -48,6 +48,7 @@ REFUSED = [
     ("\\set x case when 1 then 2\nSELECT 1;", 1), ("\\set x least()\nSELECT 1;", 1), ("\\sleep\nSELECT 1;", 1), ("\\sleep a\nSELECT 1;", 1), ("\\sleep 1 h\nSELECT 1;", 1),
     ("\\sleep 1 ms 2\nSELECT 1;", 1), ("\\sleep 1;\nSELECT 1;", 1), ("\\if\nSELECT 1;\n\\endif", 1), ("\\endif\nSELECT 1;", 1), ("\\if 1\nSELECT 1;", 1), ("\\if 1\n\\else\n\\elif 1\nSELECT 1;\n\\endif", 3),
     ("\\if 1\n\\else\n\\else\nSELECT 1;\n\\endif", 3), ("\\gset\nSELECT 1;", 1), ("SELECT 1 \\gset a b\nSELECT 1;", 1), ("\\startpipeline now\nSELECT 1;\n\\endpipeline", 1), ("\\setrandom x 1 2\nSELECT 1;", 1),
+    *((f"SELECT {number}E'a\\';\n\\frob\n", 2) for number in ("$1", "1", "1.5", "1.", "1e+5", "$1x", "1_0")), ("-- a\n\\gset\nSELECT 1;", 2),
     ("\\set x on\nSELECT 1;", 1), ("\\if 1 is off\nSELECT 1;\n\\endif", 1), ("SELECT 1;\n\\sleep 1 us\n\\gset", 3), ("SELECT 1 AS a \\gset\n\\gset\nSELECT 1;", 2),
     ("SELECT 1; \\endif", 1), ("\\set x 1 is\nSELECT 1;", 1), ("\\set x random(1,,2)\nSELECT 1;", 1), ("\\set x permute(1)\nSELECT 1;", 1), ("\\set x %\nSELECT 1;", 1),
 ]  # fmt: skip
