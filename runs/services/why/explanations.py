@@ -20,6 +20,7 @@ from runs.selectors.why.ablations import Answers
 from runs.services.why import sides
 from runs.services.why.recorded import Recorded, recorded
 
+MOST_RECORDINGS = 3
 # Codes of why a difference cannot be explained; the first that holds is told.
 OBSTACLES = ("same_cell", "published", "uploaded", "other_load", "other_machine", "no_evidence")
 
@@ -99,11 +100,11 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
     listed = _suspects(of_a, of_b, difference)
     earlier = ablations.of_pair(a, b, to=reader)
     ablation = next((each for each in earlier if each.suspects), None)
-    recording = next((each for each in earlier if not each.suspects), None)
+    recordings = [each for each in earlier if not each.suspects][:MOST_RECORDINGS]
     if ablation is not None:
         listed = _as_queued(ablation, listed)
     candidates = [each for each in listed if each.is_candidate]
-    arms = _arms(a, b, recording)
+    arms = _arms(a, b, recordings)
     return Explanation(
         a=cells[a],
         b=cells[b],
@@ -115,7 +116,7 @@ def explain(a: int, b: int, *, reader: Reader) -> Explanation:
         ablation=ablation,
         answers=ablations.answers(ablation) if ablation else None,
         length=_length(cells[a], cells[b], len(candidates)) if candidates else None,
-        recording=recording,
+        recording=next(iter(recordings), None),
         recorded=recorded(*arms, (cells[a], cells[b]), difference),
     )
 
@@ -129,12 +130,13 @@ def of_campaign(campaign: int, *, reader: Reader) -> list[Explanation]:
     return [each for each in found if each.proof is not None]
 
 
-def _arms(a: int, b: int, recording: Ablation | None) -> tuple[set[int], set[int]]:
-    """The cells of both sides, with those of the campaign that recorded from here."""
+def _arms(a: int, b: int, recordings: Sequence[Ablation]) -> tuple[set[int], set[int]]:
+    """The cells of both sides, with those of the campaigns that recorded from here."""
     arms = {"A": {a}, "B": {b}}
-    if recording is not None:
-        for key, arm in recording.campaign.cells.values_list("pk", f"levels__{ablations.ARM}"):
-            arms[str(arm)[0]].add(key)
+    campaigns = [each.campaign_id for each in recordings]
+    cells = Cell.objects.filter(campaign__in=campaigns) if campaigns else Cell.objects.none()
+    for key, arm in cells.values_list("pk", f"levels__{ablations.ARM}"):
+        arms[str(arm)[0]].add(key)
     return arms["A"], arms["B"]
 
 
