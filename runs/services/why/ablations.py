@@ -128,7 +128,8 @@ def record(*, found: Explanation, by: User | None = None) -> Ablation:
 
 
 def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
-    return {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
+    wanted = {name: name != "waits" or plan.version_num >= WAITS_SINCE for name in names}
+    return {"syscalls": False, "stacks": False, **wanted}
 
 
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
