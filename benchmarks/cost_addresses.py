@@ -89,6 +89,7 @@ API = (
     "campaigns/{published}/reproduction/?server=lab-1&generators=lab-1&cluster_servers=lab-1",
     *("changes/{change}/", "configurations/own-0/", "hardware/{hardware}/"),
     *("measurements/{measurement}/", "runs/{run}/", "runs/{uploaded}/", "scenarios/ci/"),
+    "runs/{run}/series/tps/?skip=1",
     *(
         "scenarios/fixed-point-read/",
         "schedules/{schedule}/",

@@ -34,6 +34,7 @@ from runs.api.rendering import JSONRenderer
 from runs.models import Token
 from runs.reports.tables import csv_cell
 from runs.selectors.access import projects
+from runs.selectors.histories import histories
 
 # Rows that the database sends at a time.
 CHUNK = 2000
@@ -311,6 +312,15 @@ def _fault_of(
 def refuse(name: str, code: str, message: str) -> QueryFault:
     """The fault of one parameter, to be raised."""
     return QueryFault({name: [ErrorDetail(message, code)]})
+
+
+def skipped(request: Request, field: str) -> int:
+    """The parameter `skip`, as a field of the answer before gave it."""
+    skip = histories.skipped(request.query_params.get("skip", "0"))
+    if skip is None:
+        message = _("Give a whole number, taken from “%(field)s”.") % {"field": field}
+        raise refuse("skip", "invalid", message)
+    return skip
 
 
 def taken(kind: type[S], request: Request) -> S:

@@ -182,7 +182,7 @@ class HistoryDoor(QueryDoor):
             metric=metric,
             levels=levels,
             ref=given.get("ref", ""),
-            skip=_skip(given.get("skip", "0")),
+            skip=doors.skipped(request, "older"),
         )
         return Response(
             {
@@ -204,13 +204,6 @@ def _metric(name: str, campaign: Campaign) -> Metric:
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
     return found
-
-
-def _skip(text: str) -> int:
-    skip = histories.skipped(text)
-    if skip is None:
-        raise doors.refuse("skip", "invalid", _("Give a whole number, taken from “older”."))
-    return skip
 
 
 def _series(each: History) -> dict[str, Any]:

@@ -294,7 +294,7 @@ class JudgementSerializer(serializers.Serializer[Any]):
 
 
 class RunDetailSerializer(RunSerializer):
-    """A run with all that it left, but outputs and values of series.
+    """A run with all that it left, but outputs and values of series (`series/<name>/`).
 
     `settings` are those that the server reported in the run, null before it has.
     """

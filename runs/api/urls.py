@@ -22,6 +22,7 @@ from runs.api.observations import ObservationDoor
 from runs.api.runs import RunDoor
 from runs.api.schedules import ScheduleDoor
 from runs.api.schema_view import SchemaView
+from runs.api.series import SeriesDoor
 from runs.api.servers import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 
@@ -57,6 +58,7 @@ urlpatterns = [
     path("v1/preflight/<uuid:check_id>/", PreflightCheckDoor.as_view(), name="preflight-check"),
     path("v1/trials/", TrialDoor.as_view(), name="trial"),
     path("v1/trials/<uuid:check_id>/", TrialCheckDoor.as_view(), name="trial-check"),
+    path("v1/runs/<int:run_id>/series/<str:name>/", SeriesDoor.as_view(), name="run-series"),
     path("v1/schema/", SchemaView.as_view(), name="schema"),
     # The page's script is served as a file of its own: no inline script anywhere on the site.
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api:schema"), name="docs"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import IntegerField, Prefetch, Q, QuerySet
+from django.db.models import F, IntegerField, Prefetch, Q, QuerySet
 from django.db.models.expressions import Func
 from django.db.models.functions import Left
 from django.utils.translation import gettext
@@ -30,7 +30,9 @@ RELATED = (
 
 # What a list shows of a message; that of a failed run has pages of output.
 MESSAGE_BEGINNING = 300
-
+# Of a series, in one answer of the API: some 200 kB.
+MOST_VALUES = 20_000
+_LENGTH = Func("values", 1, function="array_length", output_field=IntegerField())
 
 _LISTED = (
     *("position", "repeat", "origin", "state", "validity", "code", "wording", "remedy"),
@@ -70,8 +72,16 @@ def detail(run_id: int, *, to: Reader = NOBODY) -> Run:
 
 def with_findings() -> QuerySet[Run]:
     """Runs as in `detail`, but with each series' number of values (`length`) instead of them."""
-    length = Func("values", 1, function="array_length", output_field=IntegerField())
-    return _whole(Series.objects.order_by("name").defer("values").annotate(length=length))
+    return _whole(Series.objects.order_by("name").defer("values").annotate(length=_LENGTH))
+
+
+def series_part(run_id: int, name: str, *, skip: int, to: Reader) -> Series | None:
+    """A series with its `length` and a `part` of its values; None where the reader sees none."""
+    if not visible(Run.objects.filter(pk=run_id), to=to).exists():
+        return None
+    part = F(f"values__{skip}_{skip + MOST_VALUES}")
+    found = Series.objects.filter(run=run_id, name=name).defer("values")
+    return found.annotate(length=_LENGTH, part=part).first()
 
 
 def running_now() -> QuerySet[Run]:

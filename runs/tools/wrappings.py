@@ -31,6 +31,11 @@ _TIME = re.compile(
     rf"\A(?:\[(?:{_DAY_TIME}|{_CLOCK})\]|{_DAY_TIME}|{_CLOCK}|{_SYSLOG})(?: :)?"
     r"(?:[ \t](?:(?:stdout|stderr) [FP] |\d\d[OE][ +])?|$)"
 )
+# A shell's; # and > alone begin comments and quotations as well.
+_PROMPT = re.compile(
+    r"\A(?:(?:\[?[\w.-]{1,40}@[\w.-]{1,60}[^$#%>]{0,80}|(?:PS )?[A-Z]:\\[^>]{0,80})[$#%>]"
+    r"|➜ {1,2}\S{1,80}|[$%]) ?(?=\S)"
+)
 _TAG = re.compile(r"</?[a-z]{1,10}>")
 
 
@@ -44,7 +49,7 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
         text = text.replace("\r", "\n")
     *whole, cut = text.split("\n")
     lines = [_shown_by_a_terminal(line).rstrip() for line in whole] + [_shown_by_a_terminal(cut)]
-    lines = [line for line in lines if not _SCRIPT.fullmatch(line)]
+    lines = _without_prompt([line for line in lines if not _SCRIPT.fullmatch(line)])
     if not _most_begin(lines, _TIME):
         return "\n".join(lines), ()
     note = Reason("unwrapped", "Most lines began with a time, which was left out.")
@@ -108,6 +113,14 @@ def _shown_by_a_terminal(line: str) -> str:
     if "\r" not in line:
         return line
     return next((part for part in reversed(line.split("\r")) if part.strip()), "")
+
+
+def _without_prompt(lines: list[str]) -> list[str]:
+    """Without what a terminal has before the first line alone."""
+    written = [at for at, line in enumerate(lines[:_LINES_LOOKED_AT]) if line.strip()]
+    if len(written) > 1 and not _PROMPT.match(lines[written[1]]):
+        lines[written[0]] = _PROMPT.sub("", lines[written[0]], count=1)
+    return lines
 
 
 def _most_begin(lines: list[str], prefix: re.Pattern[str]) -> bool:

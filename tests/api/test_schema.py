@@ -85,6 +85,7 @@ def test_every_address_is_described(schema):
         "/api/v1/runs/{id}/restore/",
         "/api/v1/runs/{id}/retry/",
         "/api/v1/runs/{id}/withdraw/",
+        "/api/v1/runs/{run_id}/series/{name}/",
         "/api/v1/scenarios/",
         "/api/v1/scenarios/{slug}/",
         "/api/v1/schedules/",

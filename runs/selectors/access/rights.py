@@ -288,6 +288,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "api:change-decision": _act(Right.DECIDE),
     "api:run-list": _LOOK,
     "api:run-detail": _LOOK,
+    "api:run-series": _LOOK,
     "api:run-retry": _act(Right.QUEUE),
     "api:run-withdraw": _act(Right.WITHDRAW),
     "api:run-restore": _act(Right.WITHDRAW),

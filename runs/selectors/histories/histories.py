@@ -97,7 +97,7 @@ def histories(
 
 
 def skipped(text: str) -> int | None:
-    """How many commits an address leaves out; None if that is no number."""
+    """How many commits or values an address leaves out; None if that is no number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_SKIP else None
 
 

@@ -29,6 +29,12 @@ _SETTINGS = re.compile(
     r"|DBVersion:(?P<release>[0-9]{1,3}(?:\.[0-9]{1,3}){0,2})"
     r"|Benchmark Run jobid=(?P<jobid>[0-9A-F]{8,40})"
 )
+# What was asked for, in answer to `diset`.
+_ASKED = re.compile(
+    rf"Changed tpcc:pg_(?P<name>\w{{1,40}}) from \S{{1,40}} to (?P<value>{_COUNT}) for .*"
+    rf"|Value (?P<kept>{_COUNT}) for tpcc:pg_(?P<same>\w{{1,40}}) is the same .*"
+)
+_NAMES = {"count_ware": "warehouses", "rampup": "rampup", "duration": "minutes"}
 _FAILED_USER = re.compile(r"(?P<user>[0-9]{1,9}):FINISHED FAILED")
 _ERROR = re.compile(r"Error in Virtual User [0-9]{1,9}: ?.*")
 _SUMMARY = re.compile(r">>>>> SUMMARY OF (?P<users>[0-9]{1,9}) ACTIVE VIRTUAL USERS : .*")
@@ -96,6 +102,9 @@ def _take(line: str, log: Log) -> None:
         log.results.append(result.groupdict())
     elif setting := _SETTINGS.fullmatch(said):
         log.values.update({k: v for k, v in setting.groupdict().items() if v is not None})
+    elif asked := _ASKED.fullmatch(said):
+        if name := _NAMES.get(asked["name"] or asked["same"]):
+            log.values[name] = asked["value"] or asked["kept"]
     elif said == "FINISHED FAILED" or _ERROR.fullmatch(said):
         _take_failure(line, said, log)
     elif _QUERIES.match(said):

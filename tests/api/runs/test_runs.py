@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from runs.execution.errors import TargetProblem
 from runs.models import Campaign, Run, RunCount
 from runs.models.campaigns import Origin
+from runs.selectors import runs
 from runs.selectors.access.projects import NOBODY
 from runs.selectors.campaigns import campaigns
 from runs.services import seals
@@ -91,6 +92,34 @@ def test_a_run_has_everything_that_it_left(get):
     assert body["settings"]["work_mem"]["setting"] == "4096"
     assert body["quality"] == [{"code": "short", "message": "Short."}]
     assert (body["server"], body["hardware"], body["attempt"]) == (None, None, 1)
+
+
+def test_the_values_of_a_series_come_in_parts(client, get, monkeypatch):
+    run = factories.finish(factories.story(factories.run()), tps=1)
+    address = f"runs/{run.pk}/series/tps/"
+    run.series.filter(name="tps").update(values=[7, None, 9], start=0.5, interval=0.5)
+    whole = get(address)
+    assert whole == {
+        "name": "tps",
+        "unit": "tps",
+        "start": 0.5,
+        "interval": 0.5,
+        "length": 3,
+        "values": [7, None, 9],
+        "next": None,
+    }
+    monkeypatch.setattr(runs, "MOST_VALUES", 2)
+    first = get(address)
+    last = get(address, skip=first["next"])
+    assert (first["values"], last["start"], last["values"]) == ([7, None], 1.5, [9])
+    assert (last["next"], get(address, skip=999_999)["values"]) == (None, [])
+
+    answers = [client.get(f"/api/v1/{address}?skip={text}").status_code for text in ("-1", "x")]
+    assert answers == [400, 400]
+    for other in (f"runs/{run.pk}/series/none/", "runs/0/series/tps/"):
+        assert client.get(f"/api/v1/{other}").status_code == 404
+    Campaign.objects.update(project=projects.create(slug="hidden", is_public=False))
+    assert client.get(f"/api/v1/{address}").status_code == 404
 
 
 def test_a_queued_run_has_neither_measurements_nor_settings(get):

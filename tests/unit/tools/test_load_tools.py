@@ -404,6 +404,15 @@ def test_a_job_report_is_read_whole():
     assert [(found.start, found.interval) for found in reading.series] == [(0.0, 10.0)]
 
 
+def test_levels_are_what_was_asked_for_also_of_a_log():
+    text = sample("hammerdb", "4.9_timed.log").decode()
+    kept = "Value 1 for tpcc:pg_count_ware is the same as existing value 1, no change made"
+    assert kept in text
+    changed = "Changed tpcc:pg_count_ware from 1 to 50 for PostgreSQL"
+    reading = ADAPTER.read({"stdout": text.replace(kept, changed).encode()})
+    assert reading.levels == {"clients": 1, "warehouses": 50, "duration": 60, "rampup": 0}
+
+
 def test_a_virtual_user_that_failed_makes_the_result_partial():
     reading = read("hammerdb", "5.0_user_failed.log")
 

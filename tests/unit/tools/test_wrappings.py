@@ -155,6 +155,8 @@ WRAPPINGS = {
         f"level=info msg={json.dumps(line) if ' ' in line or not line else line} pod=x\n"
         for line in text.splitlines()
     ),
+    "a prompt": lambda text: f"[postgres@db1 ~]$ {text}",
+    "a prompt of PowerShell": lambda text: f"PS C:\\bench> {text}",
     "GitLab's sections": lambda text: (
         "section_start:1741064767:step_script\r\x1b[0K\x1b[36;1mExecuting\x1b[0;m\n"
         f"{text}section_end:1741064777:step_script\r\x1b[0K\n\x1b[32;1mJob succeeded\x1b[0;m\n"
