@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs import foreign_json
+from runs.wording import Marked
+from runs.wording import gettext_noop as _
 
 _LINES_LOOKED_AT = 2000
 _SHARE = 0.6  # of the lines: others come from the shell around
@@ -49,26 +51,19 @@ _MESSAGES = (
 )
 
 
-def whole(text: str) -> Iterator[tuple[str, str]]:
+def whole(text: str) -> Iterator[tuple[str, Marked]]:
     """What documents, strings and pages hold, with a sentence on what was around it."""
     for inside in _documents(text):
-        yield inside, "The text was in a document, and is read without it."
+        yield inside, _("The text was in a document, and is read without it.")
     for inside in _literals(text):
-        yield inside, "The text was in one string, and is read without it."
+        yield inside, _("The text was in one string, and is read without it.")
     if (inside := without_marks(text)) != text:
-        yield inside, "The text was marked as HTML, and is read without it."
+        yield inside, _("The text was marked as HTML, and is read without it.")
 
 
 def frames(text: str) -> Iterator[tuple[str, str]]:
-    """The lines without what most begin and end with, the longest beginning first."""
-    for inside, prefix in _frames(text.split("\n")):
-        yield inside, _said(prefix)
-
-
-def _said(prefix: str) -> str:
-    if not prefix.strip():
-        return "Most lines were indented or marked, which was left out."
-    return f"Most lines began with “{prefix.strip()[:60]}”, which was left out."
+    """The lines without what most begin and end with, and the beginning; the longest first."""
+    yield from _frames(text.split("\n"))
 
 
 def _documents(text: str) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """Words in Django-free modules: marked for translation, kept with their values, put when shown."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from runs.control_characters import neutralised
 
 _PLACE = re.compile(r"%%|%\((\w+)\)s")
 DEEPEST = 5
@@ -26,6 +28,31 @@ def gettext_noop(text: str) -> Marked:
 def in_english(text: str) -> str:
     """The text itself."""
     return text
+
+
+def wording_of(text: str, values: Mapping[str, object]) -> Wording:
+    """A text with what it quotes, without control characters, or with what has a wording itself."""
+    quoted = {name: _quoted(value) for name, value in values.items()}
+    is_ours = bool(quoted) or isinstance(text, Marked)
+    return {"text": text if is_ours else neutralised(text), "values": quoted}
+
+
+def _quoted(value: object) -> str | Wording:
+    if isinstance(value, Marked):
+        return {"text": value, "values": {}}
+    wording = getattr(value, "wording", value)  # a problem's
+    return wording if isinstance(wording, Mapping) else neutralised(str(value))
+
+
+def joined(parts: Sequence[Wording], further: str) -> Wording:
+    """Sentences in one: each but the first as `further` has it, such as "; %(sentence)s"."""
+    if len(parts) == 1:
+        return parts[0]
+    values = {
+        str(place): wording_of(further, {"sentence": each}) if place else each
+        for place, each in enumerate(parts)
+    }
+    return {"text": "".join(f"%({name})s" for name in values), "values": values}
 
 
 def is_wording(told: Any, depth: int = DEEPEST) -> bool:

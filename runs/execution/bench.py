@@ -15,7 +15,7 @@ from runs.execution import usage
 from runs.execution.asyncio_tasks import end
 from runs.execution.clock_skew import Skew
 from runs.execution.connection import Line
-from runs.execution.errors import CommandTimeout, TargetProblem, wording_of
+from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.guard import (
     DISK_FLOOR_BYTES,
     LOOK_SECONDS,
@@ -32,7 +32,7 @@ from runs.execution.postgres import DATABASE, Cluster
 from runs.execution.reporter import Findings, Note, Reporter
 from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
-from runs.wording import put
+from runs.wording import put, wording_of
 
 LAST_LINES = 20
 # The shell's exit statuses for a program that is missing, or cannot be executed.
@@ -387,7 +387,7 @@ class Bench:
     ) -> None:
         """Add a note that a reader of the result should know; text and values as of a problem."""
         wording = wording_of(text, values)
-        self.findings.notes.append(Note(code, put(wording), level, wording if values else {}))
+        self.findings.notes.append(Note(code, put(wording), level, wording))
 
     async def on_host(self, act: Callable[[Host], Awaitable[T]]) -> T:
         """Do something idempotent on the database's machine, until it succeeds."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runs.control_characters import neutralised
 from runs.execution.base_dir import BaseDir
-from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem, TargetRestarted
 from runs.execution.hosts import Host
 from runs.execution.steps import perform, stop_all

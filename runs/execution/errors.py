@@ -1,10 +1,7 @@
 """Errors on a target, each with a stable code, what was found and what to do."""
 
-from collections.abc import Mapping
-
-from runs.execution.control_characters import neutralised
-from runs.wording import Marked, Wording, put
 from runs.wording import gettext_noop as _
+from runs.wording import put, wording_of
 
 
 class TargetProblem(Exception):
@@ -26,20 +23,6 @@ class TargetProblem(Exception):
         super().__init__(self.message)
         self.code = code or self.code
         self.remedy = remedy or self.remedy
-
-
-def wording_of(text: str, values: Mapping[str, object]) -> Wording:
-    """A text with what it quotes of the target, without control characters, or of problems."""
-    quoted = {name: _quoted(value) for name, value in values.items()}
-    return {"text": text if quoted else neutralised(text), "values": quoted}
-
-
-def _quoted(value: object) -> str | Wording:
-    if isinstance(value, TargetProblem):
-        return value.wording
-    if isinstance(value, Marked):
-        return {"text": value, "values": {}}
-    return value if isinstance(value, Mapping) else neutralised(str(value))
 
 
 class ServerFault(TargetProblem):

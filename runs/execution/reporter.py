@@ -39,14 +39,14 @@ class Note:
     code: str
     message: str
     level: Literal["info", "warning"] = "warning"
-    # What the message is made of, if it has values (`runs.wording`).
+    # What the message is made of (`runs.wording`).
     wording: Wording = field(default_factory=dict)
 
     @property
     def stored(self) -> dict[str, Any]:
-        """As runs keep it: with a wording only where there is one."""
+        """As runs keep it: with a wording only where that has values."""
         kept = {"code": self.code, "message": self.message, "level": self.level}
-        return {**kept, "wording": self.wording} if self.wording else kept
+        return {**kept, "wording": self.wording} if self.wording.get("values") else kept
 
 
 @dataclass

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from runs.control_characters import neutralised
 from runs.execution import leftovers, postgres
 from runs.execution.base_dir import BaseDir
-from runs.execution.control_characters import neutralised
 from runs.execution.errors import TargetProblem
 from runs.execution.hosts import Answer, Host
 from runs.execution.plan import WorkloadPlan

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from runs.execution.control_characters import neutralised
+from runs.control_characters import neutralised
 
 MOST_DIGITS = 18
 # Longer than any line that the probe prints about a machine or an installation.

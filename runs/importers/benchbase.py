@@ -14,6 +14,7 @@ from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, mo
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
+from runs.wording import put
 
 _SERIES = ("results.csv", "samples.csv")
 _OPTION = re.compile(
@@ -48,7 +49,7 @@ def _take(file: Path, found: Imported) -> None:
     begun = moment(summary.get("Start timestamp (milliseconds)"), per_second=1000)
     at = begun or ended
     if at is None or not reading.measurements:
-        why = "; ".join(each.message for each in reading.reasons) or "no time"
+        why = put(reading.failure) if reading.reasons else "no time"
         found.left_out.append(f"{file.name}: {why}")
         return
     fields = of_reading(reading)

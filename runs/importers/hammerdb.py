@@ -17,6 +17,7 @@ from runs.tools import metrics, quantities
 from runs.tools.adapter import SeriesReading, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
+from runs.wording import put
 
 Row = dict[str, Any]
 
@@ -53,7 +54,7 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
         found.left_out.append(f"Job {name}: {refused.message}")
         return
     if at is None or not reading.measurements:
-        why = "; ".join(each.message for each in reading.reasons) or "no time"
+        why = put(reading.failure) if reading.reasons else "no time"
         found.left_out.append(f"Job {name}: {why}")
         return
     fields = of_reading(reading)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from runs import foreign_json
+from runs.execution.reporter import Note
 from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesReading
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
+from runs.wording import Wording, put
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 _HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
@@ -22,8 +24,8 @@ _LARGEST = 1e18
 class ImportedRun:
     """One run of a peer. `external_id` is the peer's own name of it, the same at each import.
 
-    `levels` are what was asked for. `failure` says why a run has no figures to rely on. `text` is
-    what it was read from, and is kept where it is there.
+    `levels` are what was asked for. `failure`, with its `wording` where it is a tool's, says why a
+    run has no figures to rely on. `text` is what it was read from, and is kept where it is there.
     """
 
     campaign: str
@@ -46,8 +48,9 @@ class ImportedRun:
     tool_name: str = ""
     tool_version: str = ""
     failure: str = ""
+    wording: Wording = field(default_factory=dict)
     failure_code: str = "imported_without_figures"
-    notes: tuple[Mapping[str, str], ...] = ()
+    notes: tuple[Mapping[str, Any], ...] = ()
     text: str = ""
 
 
@@ -126,7 +129,8 @@ def texts(of: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
 
 def of_reading(reading: Reading) -> dict[str, Any]:
     """What an adapter has read, as fields of a run."""
-    failure = "" if reading.status == "finished" else "; ".join(x.message for x in reading.reasons)
+    wording = {} if reading.status == "finished" else reading.failure
+    failure = put(wording) if wording else ""
     return {
         "levels": reading.levels,
         "measurements": () if failure else reading.measurements,
@@ -136,8 +140,9 @@ def of_reading(reading: Reading) -> dict[str, Any]:
         "tool_version": reading.tool_version or "",
         "server_version": reading.server_version or "",
         "failure": failure,
+        "wording": wording,
         "failure_code": reading.reasons[0].code if failure and reading.reasons else "failed",
         "notes": tuple(
-            {"code": each.code, "message": each.message, "level": "info"} for each in reading.notes
+            Note(each.code, each.message, "info", each.wording).stored for each in reading.notes
         ),
     }

@@ -33,6 +33,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.tools import pgbench, quantities
+from runs.wording import Wording
 from runs.wording import gettext_noop as _
 
 MAIN, PARTNER = "main", "partner"
@@ -158,7 +159,7 @@ def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
         bench.findings.tool_name = "pgbench"
         bench.findings.tool_version = result.tool_version or bench.findings.tool_version
         if result.status != "complete" or not result.tps:
-            raise _incomplete(" ".join(problem.message for problem in result.problems))
+            raise _incomplete(result.failure)
         found[int(number)] = result.tps
     return [found[number] for number in sorted(found)]
 
@@ -186,7 +187,7 @@ async def _unseen(_output: str) -> None:
     """Nothing is shown during it: the files have what pgbench says."""
 
 
-def _incomplete(found: str) -> TargetProblem:
+def _incomplete(found: str | Wording) -> TargetProblem:
     return TargetProblem(
         _("A load of a pair did not end as asked. %(found)s"),
         code="duet_incomplete",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
-from runs.execution.errors import wording_of
 from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData
 from runs.scenarios.metrics import LATENCY_PERCENTILES
@@ -14,6 +13,7 @@ from runs.tools import pgbench
 from runs.tools.pgbench import histogram, versions
 from runs.tools.pgbench.histogram import Histogram
 from runs.wording import gettext_noop as _
+from runs.wording import wording_of
 
 # The maximum number of logged lines of all machines: counted in about half a second, 90 MB.
 MOST_LINES = 2_000_000

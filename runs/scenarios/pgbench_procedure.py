@@ -330,9 +330,9 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
         result = _parsed(bench, load, step)
         results.append(result)
         for problem in result.problems:
-            bench.note(problem.code, problem.message)
+            bench.note(problem.code, "%(problem)s", problem=problem)
         for line in result.unknown_lines:
-            bench.note("unknown_line", line)
+            bench.note("unknown_line", "%(line)s", line=line)
     findings = bench.findings
     findings.tool_name = "pgbench"
     findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
@@ -381,7 +381,8 @@ def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
 def _not_complete(result: pgbench.PgbenchResult) -> TargetProblem:
     problems = [problem for problem in result.problems if not problem.note]
     return TargetProblem(
-        " ".join(problem.message for problem in problems) or "pgbench gave no result.",
+        "%(problems)s",
+        problems=result.failure,
         code=f"pgbench_{problems[0].code}" if problems else "pgbench_no_result",
         remedy=_("The partial output is kept with the run: read pgbench.err and server.log."),
     )

@@ -8,35 +8,66 @@ figures, and a run that covers less than was asked for is `partial` and says why
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Literal, Protocol
+
+from runs.wording import Marked, Wording, joined, put, wording_of
+from runs.wording import gettext_noop as _
 
 Direction = Literal["higher", "lower", "neutral"]
 Status = Literal["finished", "partial", "failed"]
 Files = Mapping[str, bytes | str]
 Level = int | float | str
+LONGEST_MESSAGE = 500  # characters of what a tool said
+_LONGEST_FAILURE = 5000  # of all that is wrong with a run
+_QUOTED = Marked("%(said)s")
 
 
 class UnreadableOutput(ValueError):
     """The files are not this tool's, or not in a form that can be read.
 
-    `code` is stable, `message` says what was found, `remedy` what to do. Both are translated with
-    the names still out of them: `texts` and `names`.
+    `code` is stable, `wording` says what was found, `remedy` what to do (`runs.wording`).
+    `message` is the first in English.
     """
 
-    def __init__(self, code: str, message: str, remedy: str, **names: str) -> None:
+    def __init__(self, code: str, text: Marked, remedy: Marked, **names: str) -> None:
         self.code = code
-        self.texts = (message, remedy)
-        self.names = names
-        self.message, self.remedy = (text % names if names else text for text in self.texts)
+        self.wording, self.remedy = (wording_of(each, names) for each in (text, remedy))
+        self.message = put(self.wording)
         super().__init__(self.message)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Reason:
-    """One thing that is wrong with a run, or worth knowing. `code` is stable."""
+    """One thing that is wrong with a run, or worth knowing. `code` is stable.
+
+    `message` is the English sentence, `wording` what others are made of (`runs.wording`). Values
+    quote the output, in at most 500 characters each, or are reasons or marked texts themselves.
+    """
 
     code: str
     message: str
+    wording: Wording = field(compare=False, repr=False)
+
+    def __init__(self, code: str, text: Marked, /, **values: object) -> None:
+        wording = wording_of(text, {name: _shortened(each) for name, each in values.items()})
+        vars(self).update(code=code, message=put(wording), wording=wording)
+
+
+def _shortened(value: object) -> object:
+    if isinstance(value, Marked) or not isinstance(value, str):
+        return value
+    return value[:LONGEST_MESSAGE]
+
+
+def quoted(code: str, said: str) -> Reason:
+    """What the tool itself said, which is never translated."""
+    return Reason(code, _QUOTED, said=said)
+
+
+SEVERAL_RESULTS = Reason(
+    "several_results", _("The output holds more than one run: send each by itself.")
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +124,17 @@ class Reading:
     labels: Mapping[str, str] = field(default_factory=dict)
     workload: Mapping[str, Level] = field(default_factory=dict)
     unknown_lines: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> Wording:
+        """The reasons in one, as many as a run keeps; empty where there is none."""
+        lengths = accumulate(len(each.message) for each in self.reasons)
+        told = [
+            each.wording
+            for each, length in zip(self.reasons, lengths, strict=True)
+            if length <= _LONGEST_FAILURE
+        ]
+        return joined(told, _("; %(sentence)s")) if told else {}
 
 
 @dataclass(frozen=True)

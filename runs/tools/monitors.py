@@ -11,6 +11,8 @@ from runs.tools.output import text_of
 from runs.tools.pidstat import reader as pidstat
 from runs.tools.sar import reader as sar
 from runs.tools.vmstat import reader as vmstat
+from runs.wording import Marked
+from runs.wording import gettext_noop as _
 
 _READERS: dict[str, Callable[[str], HostReading]] = {
     "vmstat": vmstat.read,
@@ -45,18 +47,22 @@ def read(files: Files) -> tuple[tuple[SeriesReading, ...], tuple[Reason, ...]]:
     for name, content in files.items():
         tool = tool_of(name)
         if tool in _KEPT:
-            notes.append(Reason("monitor_not_read", f"{name} is kept, and not read."))
+            notes.append(_not_read(name, _("%(file)s is kept, and not read.")))
         elif tool:
             try:
                 found = _READERS[tool](text_of(content))
             except UnreadableOutput as refused:
-                notes.append(Reason("monitor_not_read", f"{name}: {refused.message}"))
+                notes.append(_not_read(name, _("%(file)s: %(said)s"), said=refused))
                 continue
             if not found.columns:
-                notes.append(Reason("monitor_not_read", f"{name} has no whole sample."))
+                notes.append(_not_read(name, _("%(file)s has no whole sample.")))
             for each in _series(found):
                 series.setdefault(each.name, each)
     return tuple(series.values()), tuple(notes)
+
+
+def _not_read(name: str, text: Marked, **values: object) -> Reason:
+    return Reason("monitor_not_read", text, file=name, **values)
 
 
 def _series(found: HostReading) -> Iterator[SeriesReading]:

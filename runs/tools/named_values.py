@@ -5,9 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from runs.tools.adapter import Files, MetricValue, Reading, Reason, UnreadableOutput
+from runs.tools.adapter import (
+    SEVERAL_RESULTS,
+    Files,
+    MetricValue,
+    Reading,
+    Reason,
+    UnreadableOutput,
+)
 from runs.tools.metrics import Metric
 from runs.tools.output import documents_in, output_of, shown
+from runs.wording import gettext_noop as _
 
 _ANY = Metric("real_time", "", "ms", "lower")
 MOST = 900  # measurements: an upload takes 1,000
@@ -43,14 +51,16 @@ def read_document(
 
 def _too_many(reading: Reading) -> tuple[Reason, ...]:
     count = len(reading.measurements)
-    message = f"There are {count} figures, and at most {MOST} in a run: send them in several."
-    return (Reason("too_many", message),) if count > MOST else ()
+    if count <= MOST:
+        return ()
+    message = _("There are %(count)s figures, and at most %(most)s in a run: send them in several.")
+    return (Reason("too_many", message, count=count, most=MOST),)
 
 
 def _several(found: Sequence[Any]) -> tuple[Reason, ...]:
     if len(found) == 1:
         return ()
-    return (Reason("several_results", "The output holds more than one run: send each by itself."),)
+    return (SEVERAL_RESULTS,)
 
 
 def marked(names: Iterable[str]) -> frozenset[str]:
@@ -65,7 +75,9 @@ def doubled(names: Sequence[str]) -> tuple[Reason, ...]:
     """The reason why names that are there twice leave nothing to rely on."""
     if len({name.lower() for name in names}) == len(names):
         return ()
-    return (Reason("several_results", "A benchmark is there more than once: send each run alone."),)
+    return (
+        Reason("several_results", _("A benchmark is there more than once: send each run alone.")),
+    )
 
 
 def median_of(metric: Metric, values: Sequence[float]) -> tuple[MetricValue, ...]:

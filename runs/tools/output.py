@@ -13,7 +13,6 @@ from runs.tools.adapter import Files, UnreadableOutput
 from runs.wording import gettext_noop as _
 
 UNKNOWN_LINES = 100
-LONGEST_MESSAGE = 500
 _SHOWN_CHARACTERS = 300
 _LONGEST_LINE = 20_000
 _BYTE_ORDER_MARKS = {

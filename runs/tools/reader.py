@@ -55,8 +55,14 @@ def _possible(reading: Reading) -> Reading:
     below = [x for x in reading.measurements if x.value < 0 and units.is_never_negative(x.unit)]
     if not below:
         return reading
-    said = f"{below[0].metric} is below 0: {below[0].value:g} {below[0].unit}."
-    reasons = (*reading.reasons, Reason("contradiction", said))
+    reason = Reason(
+        "contradiction",
+        _("%(metric)s is below 0: %(value)s %(unit)s."),
+        metric=below[0].metric,
+        value=f"{below[0].value:g}",
+        unit=below[0].unit,
+    )
+    reasons = (*reading.reasons, reason)
     return replace(reading, status="failed", reasons=reasons, measurements=())
 
 
@@ -129,10 +135,9 @@ def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
         return isinstance(part, Reading) and _holds_several(part)
 
     place = bisect_left(range(len(lines)), True, key=is_several)
+    said = _("%(reason)s The second is there by line %(line)s.")
     reasons = tuple(
-        replace(each, message=f"{each.message} The second is there by line {place}.")
-        if each.code == "several_results"
-        else each
+        Reason(each.code, said, reason=each, line=place) if each.code == "several_results" else each
         for each in reading.reasons
     )
     return replace(reading, reasons=reasons)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from runs import enclosed
 from runs.tools.adapter import Reason
 from runs.tools.output import text_of
+from runs.wording import gettext_noop as _
 
 _LINES_LOOKED_AT = 2000
 _KNOWN_SHARE = 0.6  # of those that begin with something known
@@ -52,7 +53,7 @@ def unwrapped(content: bytes | str) -> tuple[str, tuple[Reason, ...]]:
     lines = _without_prompt([line for line in lines if not _SCRIPT.fullmatch(line)])
     if not _most_begin(lines, _TIME):
         return "\n".join(lines), ()
-    note = Reason("unwrapped", "Most lines began with a time, which was left out.")
+    note = Reason("unwrapped", _("Most lines began with a time, which was left out."))
     return "\n".join(_TIME.sub("", line, count=1) for line in lines), (note,)
 
 
@@ -71,20 +72,33 @@ def alternatives(text: str) -> Iterator[_Alternative]:
 
 def _alternatives(text: str) -> Iterator[_Alternative]:
     """First of one layer, then of two: a log of JSON in a container, JSON with times in it."""
-    whole = [_named(*each) for each in enclosed.whole(text)]
-    frames = [_named(*each) for each in enclosed.frames(text)]
+    whole = [_named(*each) for each in _whole(text)]
+    frames = [_named(*each) for each in _frames(text)]
     yield from (*whole, *frames)
     for inside, notes in (*whole, *frames[:_LAYERS]):
-        for further in enclosed.whole(inside):
+        for further in _whole(inside):
             yield _named(*further, notes)
     for inside, notes in whole:
-        for further in enclosed.frames(inside):
+        for further in _frames(inside):
             yield _named(*further, notes)
 
 
-def _named(text: str, said: str, before: tuple[Reason, ...] = ()) -> _Alternative:
+def _whole(text: str) -> Iterator[tuple[str, Reason]]:
+    for inside, said in enclosed.whole(text):
+        yield inside, Reason("unwrapped", said)
+
+
+def _frames(text: str) -> Iterator[tuple[str, Reason]]:
+    bare = Reason("unwrapped", _("Most lines were indented or marked, which was left out."))
+    said = _("Most lines began with “%(beginning)s”, which was left out.")
+    for inside, prefix in enclosed.frames(text):
+        beginning = prefix.strip()[:60]
+        yield inside, Reason("unwrapped", said, beginning=beginning) if beginning else bare
+
+
+def _named(text: str, left_out: Reason, before: tuple[Reason, ...] = ()) -> _Alternative:
     plain, notes = unwrapped(text)
-    return plain, (*before, Reason("unwrapped", said), *notes)
+    return plain, (*before, left_out, *notes)
 
 
 def _unescaped(text: str) -> str:

@@ -32,6 +32,7 @@ from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
 from runs.tools.output import text_of
+from runs.wording import put
 
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
@@ -117,7 +118,7 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     try:
         reading = reader.read(adapter, {"stdout": given["text"]})
     except UnreadableOutput as refused:
-        texts = (_(each) % refused.names if refused.names else _(each) for each in refused.texts)
+        texts = (put(each, _) for each in (refused.wording, refused.remedy))
         form.add_error("file", " ".join(texts))
         return render(request, "uploads/new.html", context)
     levels, faults = _placed(given, reading)

@@ -15,8 +15,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
+from runs.control_characters import neutralised
 from runs.execution import clock_skew, ssh, steps, target_facts
-from runs.execution.control_characters import neutralised
 from runs.execution.errors import ConnectionLost, TargetProblem
 from runs.execution.hosts import Address, Answer, Host
 from runs.execution.sessions import AnswerTooLong

@@ -59,6 +59,26 @@ def test_a_file_is_shown_and_stored_when_that_is_confirmed(admin_client):
     assert not any(part in page for part in ('class="phases"', 'id="commands"'))
 
 
+def test_what_is_wrong_with_a_run_is_told_in_the_readers_language(admin_client):
+    def get(path, language):
+        return admin_client.get(path, headers={"Accept-Language": language})
+
+    admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
+    japanese = "出力に複数の結果が含まれているか、同じ結果の行が重複しています。 2件目は遅くとも "
+    preview = sent(admin_client, TEXT * 2)
+    assert japanese in preview.content.decode()
+    page = confirmed(admin_client, preview)
+    assert japanese in page.content.decode()
+    path = f"/api/v1{page.redirect_chain[-1][0]}"
+    assert get(path, "ja").json()["message"].startswith(japanese)
+    english = "The output holds more than one result, or lines of one twice. The second is there by"
+    assert get(path, "en").json()["message"].startswith(english)
+    assert Run.objects.get().message.startswith(english)
+    # One that was stored before there were wordings.
+    Run.objects.update(wording={}, message="xyz")
+    assert "xyz" in get(page.redirect_chain[-1][0], "ja").content.decode()
+
+
 def test_the_same_text_is_the_same_run(admin_client):
     for _time in range(2):
         answer = confirmed(admin_client, sent(admin_client))

@@ -34,6 +34,7 @@ from runs.services.access import projects
 from runs.services.errors import Fault, Refused
 from runs.services.uploads import GivenRun, StoredRun
 from runs.services.uploads.idempotency import Answer
+from runs.wording import of_stored
 
 GZIP = 16 + zlib.MAX_WBITS
 RUN_PART = "run"
@@ -267,7 +268,7 @@ def _described(run: StoredRun, page: str, address: str) -> dict[str, Any]:
         "campaign": run.campaign,
         "state": run.state,
         "code": run.code,
-        "message": run.message,
+        "message": of_stored(run.wording, run.message, _),
         "repeat": run.repeat,
         "stored_before": run.is_again,
     }

@@ -7,11 +7,12 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.api.uploads.fields import Faults, Object, is_object, is_storable, text
-from runs.execution.reporter import ArtifactData
+from runs.execution.reporter import ArtifactData, Note
 from runs.services.errors import Fault
 from runs.services.uploads import GivenMeasurement, GivenSeries
 from runs.tools import reader, registry
 from runs.tools.adapter import Adapter, Reading, UnreadableOutput
+from runs.wording import gettext_noop, put, wording_of
 
 Files = Mapping[str, bytes | str]
 MOST_FILES = 200
@@ -87,10 +88,12 @@ def read(
     if reading is None:
         return {"status": "failed"}
     _refuse_differences(said, reading, at, faults)
+    failure = reading.failure
     return {
         "status": reading.status,
         "code": _code(reading),
-        "message": "; ".join(each.message for each in reading.reasons)[:5000] or reason,
+        "message": put(failure) if failure else reason,
+        "wording": failure,
         "measurements": _measurements(reading),
         "series": tuple(
             GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
@@ -121,8 +124,7 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
     try:
         return reader.read(adapter, files)
     except UnreadableOutput as unreadable:
-        told = [_(each) for each in unreadable.texts]
-        told = [each % unreadable.names if unreadable.names else each for each in told]
+        told = (put(each, _) for each in (unreadable.wording, unreadable.remedy))
         faults.append(Fault(f"{at}/raw", unreadable.code, *told))
         return None
 
@@ -169,18 +171,16 @@ def _measurements(reading: Reading) -> tuple[GivenMeasurement, ...]:
     )
 
 
-def _notes(reading: Reading) -> tuple[dict[str, str], ...]:
-    notes = [
-        {"code": each.code, "message": each.message, "level": "info"} for each in reading.notes
-    ]
-    notes += [
-        {"code": each.code, "message": each.message, "level": "warning"} for each in reading.reasons
-    ]
+def _notes(reading: Reading) -> tuple[dict[str, Any], ...]:
+    notes = [Note(each.code, each.message, "info", each.wording) for each in reading.notes]
+    notes += [Note(each.code, each.message, "warning", each.wording) for each in reading.reasons]
     if reading.unknown_lines:
         shown = " | ".join(reading.unknown_lines)[:2000]
-        message = f"Lines that BenchLab does not know: {shown}"
-        notes.append({"code": "unknown_lines", "message": message, "level": "info"})
-    return tuple(notes)
+        wording = wording_of(
+            gettext_noop("Lines that BenchLab does not know: %(lines)s"), {"lines": shown}
+        )
+        notes.append(Note("unknown_lines", put(wording), "info", wording))
+    return tuple(each.stored for each in notes)
 
 
 def _kept(files: Files) -> tuple[ArtifactData, ...]:

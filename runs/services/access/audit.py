@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Model
 from django.utils import timezone
 
-from runs.execution.control_characters import neutralised
+from runs.control_characters import neutralised
 from runs.models import AuditEntry, Project
 from runs.postgresql_settings import secrets
 from runs.selectors.access import macs, permissions

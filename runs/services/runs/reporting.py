@@ -12,7 +12,7 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connection, transaction
 
-from runs.execution.control_characters import neutralised
+from runs.control_characters import neutralised
 from runs.execution.errors import Detached, TargetProblem
 from runs.execution.reporter import Findings, Phase, SeriesData
 from runs.execution.steps import StepResult

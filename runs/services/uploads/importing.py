@@ -118,7 +118,8 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
         finished_at=run.finished_at,
         status="finished" if is_whole else "failed",
         code="" if is_whole else run.failure_code,
-        message=run.failure[:2000],
+        message=run.failure,
+        wording={} if is_whole else run.wording,
         levels={**({"version": run.server_version} if run.server_version else {}), **run.levels},
         measurements=tuple(
             GivenMeasurement(

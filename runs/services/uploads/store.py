@@ -31,12 +31,14 @@ from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
+from runs.wording import Wording
 
 # A run's columns. Those not named are null.
 RUNS = (
     "runs_run (id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,"
     " attempt, server_id, hardware_id, environment_id, settings_id, server_version, tool_name,"
-    " tool_version, quality, external_id, round, labels, queued_at, started_at, finished_at)"
+    " tool_version, quality, wording, external_id, round, labels, queued_at, started_at,"
+    " finished_at)"
 )
 MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
 SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
@@ -109,6 +111,7 @@ def _run(
         *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),
         *(run.server_version, run.tool_name, run.tool_version),
         json.dumps([dict(note) for note in run.notes]) if run.notes else "[]",
+        json.dumps(run.wording) if run.wording else "{}",
         run.external_id,
         run.round,
         json.dumps(dict(run.labels)) if run.labels else "{}",
@@ -132,6 +135,7 @@ class StoredRun:
     state: str
     code: str
     message: str
+    wording: Wording
     repeat: int
     is_again: bool = False
 
@@ -198,8 +202,8 @@ def _store(
     _once_committed(finished, is_sealed=bool(to_seal), number=len(runs))
     return [
         StoredRun(
-            *(key, run.campaign, STATES[run.status]),
-            *(run.code, run.message, where.repeat),
+            *(key, run.campaign, STATES[run.status], run.code),
+            *(run.message, run.wording, where.repeat),
         )
         for run, key, where in zip(runs, ids, placed, strict=True)
     ]
@@ -220,7 +224,8 @@ def _with_those(
 
 def _stored_before(run: Run) -> StoredRun:
     return StoredRun(
-        *(run.pk, run.campaign.slug, run.state, run.code, run.message, run.repeat), is_again=True
+        *(run.pk, run.campaign.slug, run.state, run.code, run.message, run.wording, run.repeat),
+        is_again=True,
     )
 
 

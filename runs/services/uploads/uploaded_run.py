@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
+from runs.wording import Wording
 
 # Made once: json.dumps makes one for each call with options.
 _SORTED = json.JSONEncoder(sort_keys=True).encode
@@ -72,8 +73,8 @@ class GivenRun:
     """One run. `at` is its place in the request, for faults that only the database can find.
 
     `levels` has the version if it is known, and what is unusual about the `workload`. `code` and
-    `message` say why a run did not finish. Runs of one campaign with the same `round` were made
-    together.
+    `message`, with its `wording` where it is a tool's, say why a run did not finish. Runs of one
+    campaign with the same `round` were made together.
     """
 
     at: str
@@ -101,7 +102,8 @@ class GivenRun:
     round: int | None = None
     code: str = ""
     message: str = ""
-    notes: tuple[Mapping[str, str], ...] = ()
+    wording: Wording = field(default_factory=dict)
+    notes: tuple[Mapping[str, Any], ...] = ()
     files: tuple[ArtifactData, ...] = ()
 
     @cached_property

@@ -11,6 +11,7 @@ from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     Level,
     MetricValue,
@@ -95,25 +96,33 @@ def _read(files: Files) -> tuple[list[dict[str, Any]], str]:
 
 def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
     summary = summaries[0]
-    database = words(summary.get("DBMS Type")) or "an unknown database"
+    database = (words(summary.get("DBMS Type")) or "")[:60]
     state = words(summary.get("Final State"))
     if len(summaries) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     if database.lower() not in _DATABASES:
-        yield Reason("other_database", f"This is a result of {database[:60]}.")
+        yield Reason(
+            "other_database",
+            _("This is a result of %(database)s."),
+            database=database or _("an unknown database"),
+        )
     if state and state.lower() == "error":
-        yield Reason("run_aborted", "The final state of the run is ERROR.")
+        yield Reason("run_aborted", _("The final state of the run is ERROR."))
     elif state and state.lower() not in _STATES_OF_AN_END:
-        yield Reason("ended_early", f"The final state of the run is {state[:40]}.")
+        yield Reason("ended_early", _("The final state of the run is %(state)s."), state=state[:40])
     throughput, goodput = (number(summary.get(key)) for key in (_THROUGHPUT_KEY, _GOODPUT_KEY))
     if throughput and goodput and goodput > throughput * 1.001:
-        message = f"The goodput ({goodput:g}) is above the throughput ({throughput:g})."
-        yield Reason("contradiction", message)
+        yield Reason(
+            "contradiction",
+            _("The goodput (%(goodput)s) is above the throughput (%(throughput)s)."),
+            goodput=f"{goodput:g}",
+            throughput=f"{throughput:g}",
+        )
     if (
         not (goodput or (goodput is None and throughput))
         or number(summary.get("Measured Requests")) == 0
     ):
-        yield Reason("nothing_processed", "No request was committed.")
+        yield Reason("nothing_processed", _("No request was committed."))
 
 
 def _status(reasons: tuple[Reason, ...]) -> Status:

@@ -8,6 +8,7 @@ from typing import Any
 from runs import foreign_json
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     Level,
     MetricValue,
@@ -16,9 +17,9 @@ from runs.tools.adapter import (
     Status,
     TakenFile,
     UnreadableOutput,
+    quoted,
 )
 from runs.tools.output import (
-    LONGEST_MESSAGE,
     documents_in,
     number,
     output_of,
@@ -192,25 +193,31 @@ def _reasons(
     reports: list[Any], report: dict[str, Any], errors: tuple[str, ...]
 ) -> Iterator[Reason]:
     if errors:
-        yield Reason("tool_error", errors[0][:LONGEST_MESSAGE])
+        yield quoted("tool_error", errors[0])
     if len(reports) > 1 and len({_jobs_of(each) for each in reports}) == 1:
-        message = "The output holds several runs, or --status-interval without its end: send one."
+        message = _(
+            "The output holds several runs, or --status-interval without its end: send one."
+        )
         yield Reason("several_results", message)
     elif len(reports) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     elif rows(report, "client_stats"):
-        yield Reason("of_clients", "These are results of fio --client: send each client's own.")
+        yield Reason("of_clients", _("These are results of fio --client: send each client's own."))
     elif not rows(report, "jobs"):
-        yield Reason("no_result", "fio ended without a job's result.")
+        yield Reason("no_result", _("fio ended without a job's result."))
     for job in rows(report, "jobs"):
         if job.get("error"):
-            name = words(job.get("jobname"))
-            yield Reason("job_failed", f"Job {name} ended with error {job['error']!s:.40}.")
+            yield Reason(
+                "job_failed",
+                _("Job %(name)s ended with error %(error)s."),
+                name=words(job.get("jobname")),
+                error=str(job["error"])[:40],
+            )
             return
     if any(0 < _eta(job) < _UNKNOWN_ETA for job in rows(report, "jobs")):
-        yield Reason("cut", "This is a report of fio on its way: the last one is missing.")
+        yield Reason("cut", _("This is a report of fio on its way: the last one is missing."))
     if rows(report, "jobs") and not any(_done(job) for job in rows(report, "jobs")):
-        yield Reason("nothing_processed", "No job read or wrote anything.")
+        yield Reason("nothing_processed", _("No job read or wrote anything."))
 
 
 def _last_of_one_run(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     MetricValue,
     Reading,
@@ -16,10 +17,10 @@ from runs.tools.adapter import (
     Status,
     TakenFile,
     UnreadableOutput,
+    quoted,
 )
 from runs.tools.metrics import Point, regular
 from runs.tools.output import (
-    LONGEST_MESSAGE,
     document_of,
     lines_of,
     number,
@@ -239,18 +240,18 @@ class GoTpcAdapter:
 
 def _reasons(report: Report) -> Iterator[Reason]:
     if report.errors:
-        yield Reason("tool_error", report.errors[0][:LONGEST_MESSAGE])
+        yield quoted("tool_error", report.errors[0])
     if report.repeated or len(report.results) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     elif not report.results and report.of_queries and not report.current:
-        message = "Only TPC-C runs are read, and this is one of TPC-H's queries."
+        message = _("Only TPC-C runs are read, and this is one of TPC-H's queries.")
         yield Reason("other_benchmark", message)
     elif not report.results:
-        yield Reason("no_result", "The output ends without tpmC: it is no whole run of tpcc.")
+        yield Reason("no_result", _("The output ends without tpmC: it is no whole run of tpcc."))
     elif not report.results[0].get("tpmc"):
-        yield Reason("nothing_processed", "No new order was processed.")
+        yield Reason("nothing_processed", _("No new order was processed."))
     elif "NEW_ORDER" not in report.summary:
-        yield Reason("cut", "The summary of the operations is missing.")
+        yield Reason("cut", _("The summary of the operations is missing."))
 
 
 def _status(reasons: tuple[Reason, ...]) -> Status:

@@ -117,10 +117,15 @@ def _reasons(
     for name, each in named.items():
         if name not in runs:
             said = next((words(row.get("error_message")) for row in each), None)
-            yield Reason("benchmark_failed", f"{name} failed: {said or 'no reason was given'}")
+            yield Reason(
+                "benchmark_failed",
+                _("%(name)s failed: %(said)s"),
+                name=name,
+                said=said or _("no reason was given"),
+            )
     yield from doubled(list(named))
     if not any(True for _value in _values(runs)):
-        yield Reason("no_result", "No benchmark has a time.")
+        yield Reason("no_result", _("No benchmark has a time."))
 
 
 def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:

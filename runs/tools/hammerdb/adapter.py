@@ -6,6 +6,7 @@ from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     Level,
     MetricValue,
@@ -14,10 +15,11 @@ from runs.tools.adapter import (
     Status,
     TakenFile,
     UnreadableOutput,
+    quoted,
 )
 from runs.tools.hammerdb.job_report import counter_series, read_document
 from runs.tools.hammerdb.text_log import Log, is_result, read_lines
-from runs.tools.output import LONGEST_MESSAGE, documents_in, lines_of, number, shown, text_of
+from runs.tools.output import documents_in, lines_of, number, shown, text_of
 from runs.wording import gettext_noop as _
 
 _TIMES = (
@@ -87,22 +89,29 @@ def _report(found: tuple[Any, ...]) -> Any:
 
 def _reasons(log: Log) -> Iterator[Reason]:
     if log.errors:
-        yield Reason("tool_error", log.errors[0][:LONGEST_MESSAGE])
+        yield quoted("tool_error", log.errors[0])
     if log.failed_users:
-        yield Reason("users_failed", f"{len(log.failed_users)} virtual users FINISHED FAILED.")
+        yield Reason(
+            "users_failed",
+            _("%(number)s virtual users FINISHED FAILED."),
+            number=len(log.failed_users),
+        )
     different = {(result["nopm"], result["tpm"]) for result in log.results}
     benchmark = log.values.get("benchmark", "TPROC-C")
     if benchmark != "TPROC-C":
-        message = f"Only TPROC-C runs are read, and this is one of {benchmark[:40]}."
-        yield Reason("other_benchmark", message)
+        message = _("Only TPROC-C runs are read, and this is one of %(benchmark)s.")
+        yield Reason("other_benchmark", message, benchmark=benchmark[:40])
     elif not log.results:
-        yield Reason("no_result", "There is no TEST RESULT: the run did not end, or was not timed.")
+        yield Reason(
+            "no_result", _("There is no TEST RESULT: the run did not end, or was not timed.")
+        )
     elif len(different) > 1:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     elif log.results[0]["database"] not in ("PostgreSQL", "EnterpriseDB", "Citus"):
-        yield Reason("other_database", f"This is a result of {log.results[0]['database'][:60]}.")
+        database = log.results[0]["database"][:60]
+        yield Reason("other_database", _("This is a result of %(database)s."), database=database)
     elif not number(log.results[0]["nopm"]):
-        yield Reason("nothing_processed", "No new order was processed.")
+        yield Reason("nothing_processed", _("No new order was processed."))
 
 
 def _status(reasons: tuple[Reason, ...]) -> Status:

@@ -75,10 +75,11 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
     for row in commands:
         statuses = row.get("exit_codes")
         if isinstance(statuses, list) and any(status != 0 for status in statuses):
-            yield Reason("command_failed", f"{words(row.get('command'))} ended with an error.")
+            command = words(row.get("command"))
+            yield Reason("command_failed", _("%(command)s ended with an error."), command=command)
     yield from doubled([_name(row) for row in commands])
     if not any(quantities.ELAPSED.of(_median(row)) for row in commands):
-        yield Reason("no_result", "No command has a median.")
+        yield Reason("no_result", _("No command has a median."))
 
 
 def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:

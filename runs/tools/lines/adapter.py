@@ -65,11 +65,15 @@ class LinesAdapter:
             )
         values, reasons = _values(matches)
         reasons += [
-            Reason("not_a_number", f"No number: {line.strip()[:100]} (write 1203.5 ms, no comma)")
+            Reason(
+                "not_a_number",
+                _("No number: %(line)s (write 1203.5 ms, no comma)"),
+                line=line.strip()[:100],
+            )
             for line, match in found
             if match is None and _is_meant(line.strip())
         ][:5]
-        reasons += [Reason("cut", "The last line has no end.")] if lines.cut else []
+        reasons += [Reason("cut", _("The last line has no end."))] if lines.cut else []
         return Reading(
             status="failed" if reasons else "finished",
             tool_name=self.name,
@@ -87,16 +91,16 @@ def _is_meant(line: str) -> bool:
 def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reason]]:
     reasons = list(doubled([named(match["name"]) for match in matches]))
     if len(matches) > MOST:
-        reasons.append(Reason("too_many", f"There are more than {MOST} figures."))
+        reasons.append(Reason("too_many", _("There are more than %(most)s figures."), most=MOST))
     values = []
     for match in matches:
         unit, value = match["unit"] or "", number(match["value"])
         direction = match["direction"] or _direction(unit)
         if value is None or abs(value) > _LARGEST:
-            reasons.append(Reason("not_a_number", f"{match['name']} is no number."))
+            reasons.append(Reason("not_a_number", _("%(name)s is no number."), name=match["name"]))
         elif direction is None:
-            told = f"Nobody can tell which {match['name']} is better: add higher, lower or neutral."
-            reasons.append(Reason("no_direction", told))
+            told = _("Nobody can tell which %(name)s is better: add higher, lower or neutral.")
+            reasons.append(Reason("no_direction", told, name=match["name"]))
         else:
             values.append(
                 MetricValue(named(match["name"]), value, unit, direction, match["name"])  # type: ignore[arg-type]

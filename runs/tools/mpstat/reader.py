@@ -8,6 +8,7 @@ from runs.tools import sysstat_tables
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import HostReading
 from runs.tools.output import part, rows
+from runs.wording import gettext_noop as _
 
 NAME = "mpstat"
 # Names of JSON; in text with a percent sign, and to sysstat 8 "user" for "usr".
@@ -43,8 +44,8 @@ def _table(text: str) -> str:
     except ValueError as error:
         raise UnreadableOutput(
             "not_mpstat_output",
-            "This is not the whole JSON that mpstat -o JSON prints.",
-            "Stop mpstat by SIGINT.",
+            _("This is not the whole JSON that mpstat -o JSON prints."),
+            _("Stop mpstat by SIGINT."),
         ) from error
     lines = []
     for host in rows(part(document, "sysstat"), "hosts")[:1]:

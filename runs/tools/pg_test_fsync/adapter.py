@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     MetricValue,
     Reading,
@@ -17,9 +18,10 @@ from runs.tools.adapter import (
     Status,
     TakenFile,
     UnreadableOutput,
+    quoted,
 )
 from runs.tools.metrics import Metric
-from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
+from runs.tools.output import lines_of, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
 _SECTIONS = (
@@ -139,13 +141,13 @@ def _take_setting(line: str, tests: _Tests) -> bool:
 
 def _reasons(tests: _Tests) -> Iterator[Reason]:
     if tests.errors:
-        yield Reason("tool_error", tests.errors[0][:LONGEST_MESSAGE])
+        yield quoted("tool_error", tests.errors[0])
     if tests.repeated:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     if not tests.rates:
-        yield Reason("no_result", "No test of the output has a result.")
+        yield Reason("no_result", _("No test of the output has a result."))
     elif not any(metric.name.startswith(quantities.UNSYNCED.name) for metric in tests.rates):
-        yield Reason("cut", "The output ends before the last test, the one without sync.")
+        yield Reason("cut", _("The output ends before the last test, the one without sync."))
 
 
 def _status(tests: _Tests, reasons: tuple[Reason, ...]) -> Status:

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runs.tools import quantities
-from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.adapter import (
+    SEVERAL_RESULTS,
+    Files,
+    MetricValue,
+    Reading,
+    Reason,
+    TakenFile,
+    UnreadableOutput,
+    quoted,
+)
 from runs.tools.output import lines_of, output_of, shown
 from runs.wording import gettext_noop as _
 
@@ -75,11 +84,11 @@ def _costs(lines: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
 
 def _reasons(lines: list[str], clocks: list[str]) -> Iterator[Reason]:
     if backwards := [line for line in lines if _BACKWARDS.fullmatch(line)]:
-        yield Reason("tool_error", backwards[0])
+        yield quoted("tool_error", backwards[0])
     if len(set(clocks)) < len(clocks):
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     elif not clocks:
-        yield Reason("no_result", "The output ends without the time per loop.")
+        yield Reason("no_result", _("The output ends without the time per loop."))
 
 
 def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:

@@ -17,13 +17,12 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric, interval_of, regular
-from runs.tools.output import LONGEST_MESSAGE, shown, slug, text_named
+from runs.tools.output import shown, slug, text_named
 from runs.tools.pgbench import workload
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
     PgbenchResult,
-    Problem,
     ProgressPoint,
     ScriptResult,
     StatementResult,
@@ -189,11 +188,8 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         tool_name="pgbench",
         tool_version=result.tool_version,
         server_version=result.server_version,
-        reasons=(*(_told(item) for item in result.problems if not item.note), *logs.reasons),
-        notes=(
-            *(_told(item) for item in result.problems if item.note),
-            *logs.notes,
-        ),
+        reasons=(*(item for item in result.problems if not item.note), *logs.reasons),
+        notes=(*(item for item in result.problems if item.note), *logs.notes),
         measurements=figures + (logs.measurements if figures else ()),
         series=progress + tuple(series for series in logs.series if series.name not in names),
         levels=levels(result),
@@ -216,14 +212,14 @@ def _is_other_use(result: PgbenchResult, text: str) -> bool:
 
 def _log_alone(result: PgbenchResult, logs: LogReading) -> Reading:
     """Return what a log says without the summary: latencies, of nobody knows which run."""
-    missing = "There is a log but no summary: how long the run was, and its tps, are not known."
+    missing = _("There is a log but no summary: how long the run was, and its tps, are not known.")
     return Reading(
         status="partial",
         tool_name="pgbench",
         reasons=(
             Reason("no_summary", missing),
             *(
-                _told(item)
+                item
                 for item in result.problems
                 if not item.note and item.code not in {"not_pgbench_output", "no_result"}
             ),
@@ -233,10 +229,6 @@ def _log_alone(result: PgbenchResult, logs: LogReading) -> Reading:
         series=progress_series(result.progress),
         unknown_lines=shown((*result.unknown_lines, *logs.unknown_lines)),
     )
-
-
-def _told(problem: Problem) -> Reason:
-    return Reason(problem.code, problem.message[:LONGEST_MESSAGE])
 
 
 def _exit_status(files: Files) -> int | None:

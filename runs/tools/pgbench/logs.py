@@ -25,6 +25,7 @@ from runs.tools.pgbench.transaction_log import (
     is_transaction_line,
     read_transaction_log,
 )
+from runs.wording import gettext_noop as _
 
 _WIDTHS = (6, 10, 11, 15, 16)
 _NUMBERS = re.compile(rb"[0-9]{9,11}(?: [0-9]{1,24}){5,15}")
@@ -121,7 +122,11 @@ def read_logs(files: Mapping[str, bytes], result: PgbenchResult) -> LogReading:
     of_transactions = {name: files[name] for name, kind in kinds.items() if kind == "transactions"}
     aggregated = {name: files[name] for name, kind in kinds.items() if kind == "aggregated"}
     strange = tuple(
-        Reason("unknown_file", f"{text_of(name)[:100]} is no log of pgbench and was left out.")
+        Reason(
+            "unknown_file",
+            _("%(file)s is no log of pgbench and was left out."),
+            file=text_of(name)[:100],
+        )
         for name, kind in kinds.items()
         if kind is None and files[name].strip()
     )
@@ -151,17 +156,16 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     ]
     differs = _difference(log, result)
     if (result.transactions_processed or log.latencies.count) < log.latencies.count:
-        contradiction = (
-            f"{differs} It is that of another run, too: send the logs of this run alone."
-        )
-        return LogReading(True, reasons=(Reason("log_of_another_run", contradiction),))
+        text = _("%(difference)s It is that of another run, too: send the logs of this run alone.")
+        contradiction = Reason("log_of_another_run", text, difference=differs)
+        return LogReading(True, reasons=(contradiction,))
     if log.latencies.count and not differs:
         measurements += quantities.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
     return LogReading(
         bool(log.lines),
         tuple(measurements),
         () if differs else _per_second(log),
-        (Reason("log_differs", differs),) if differs else (),
+        (differs,) if differs else (),
         unknown_lines=tuple(log.unknown_lines),
     )
 
@@ -173,18 +177,20 @@ def _ms(log: TransactionLog, percent: float) -> float | None:
     return None if latency is None else latency / _US_PER_MS
 
 
-def _difference(log: TransactionLog, result: PgbenchResult) -> str:
-    """Say why the log does not have the transactions of the summary; empty if it does."""
-    if result.transactions_processed is None:
-        return "Without a summary the log may be incomplete; its rates were left out."
+def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
+    """Say why the log does not have the transactions of the summary; None if it does."""
+    whole, number = result.transactions_processed, log.latencies.count
+    if whole is None:
+        text = _("Without a summary the log may be incomplete; its rates were left out.")
+        return Reason("log_differs", text)
     if log.misplaced:
-        return f"{log.misplaced} transactions of the log have impossible times."
-    if log.latencies.count == result.transactions_processed:
-        return ""
-    return (
-        f"The log holds {log.latencies.count} of the {result.transactions_processed} transactions "
+        text = _("%(number)s transactions of the log have impossible times.")
+        return Reason("log_differs", text, number=log.misplaced)
+    text = _(
+        "The log holds %(number)s of the %(all)s transactions "
         "(a thread's log may be missing, or it is a sample): its rates were left out."
     )
+    return Reason("log_differs", text, number=number, all=whole) if number != whole else None
 
 
 def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
@@ -211,11 +217,14 @@ def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
 
 def _of_intervals(log: AggregatedLog, result: PgbenchResult) -> LogReading:
     missing = result.threads is None or log.writers != result.threads
-    note = Reason(
-        "log_differs",
-        f"The logs are those of {log.writers} threads, the run had {result.threads or 'more'}: "
-        "their rates were left out.",
+    text = _(
+        "The logs are those of %(number)s threads, the run had %(all)s: their rates were left out."
     )
+    if result.threads is None:
+        text = _(
+            "The logs are those of %(number)s threads, the run had more: their rates were left out."
+        )
+    note = Reason("log_differs", text, number=log.writers, all=result.threads)
     return LogReading(
         bool(log.intervals),
         series=() if missing else _intervals(log),

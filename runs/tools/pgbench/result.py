@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from runs.tools.adapter import Reason
+from runs.wording import Marked, Wording, joined, wording_of
+from runs.wording import gettext_noop as _
+
 Status = Literal["complete", "partial", "failed"]
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with a run, or worth knowing about its figures.
+@dataclass(frozen=True, init=False)
+class Problem(Reason):
+    """One thing that is wrong with a run, or, as a `note`, leaves the figures good."""
 
-    `code` is stable; `message` says what was found. A `note` leaves the figures good.
-    """
+    note: bool
 
-    code: str
-    message: str
-    note: bool = False
+    def __init__(self, code: str, text: Marked, /, *, note: bool = False, **values: object) -> None:
+        super().__init__(code, text, **values)
+        vars(self).update(note=note)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +153,13 @@ class PgbenchResult(Figures, Settings):
     problems: tuple[Problem, ...] = ()
     progress: tuple[ProgressPoint, ...] = ()
     unknown_lines: tuple[str, ...] = ()
+
+    @property
+    def failure(self) -> Wording:
+        """What is wrong with the run, in one."""
+        told = [problem.wording for problem in self.problems if not problem.note]
+        none = wording_of(_("pgbench gave no result."), {})
+        return joined(told or [none], " %(sentence)s")
 
     def without_figures(self) -> "PgbenchResult":
         """Return this result with every figure unknown."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from runs.tools.pgbench.messages import Messages
 from runs.tools.pgbench.result import Expected, Figures, Problem, Settings, Status
 from runs.tools.pgbench.summary import Summary
+from runs.wording import gettext_noop as _
 
 # A line of a figure that no version prints in this way, such as one that is no number.
 _MEANT = re.compile(r"(?:latency (?:average|stddev)|tps|(?:initial|average) connection time) ?[:=]")
@@ -54,14 +55,16 @@ def find_problems(
 
 def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
     if messages.aborts:
-        of_all = f" of {settings.clients}" if settings.clients else ""
-        died = f"{len(messages.aborted_clients)}{of_all} clients aborted"
-        yield Problem("clients_aborted", f"{died}; the first message: {messages.aborts[0]}")
+        died = _("%(number)s of %(all)s clients aborted; the first message: %(said)s")
+        if not settings.clients:
+            died = _("%(number)s clients aborted; the first message: %(said)s")
+        number, said = len(messages.aborted_clients), messages.aborts[0]
+        yield Problem("clients_aborted", died, number=number, all=settings.clients, said=said)
     elif messages.run_aborted:
-        yield Problem("run_aborted", "The tool said that the run was aborted.")
+        yield Problem("run_aborted", _("The tool said that the run was aborted."))
     if messages.connection_failures:
-        first = messages.connection_failures[0]
-        yield Problem("connection_failed", f"A connection failed: {_with_reason(first, messages)}")
+        said = _with_reason(messages.connection_failures[0], messages)
+        yield Problem("connection_failed", _("A connection failed: %(said)s"), said=said)
     elif messages.errors and not messages.aborts:
         yield _tool_error(messages.errors[0])
 
@@ -74,9 +77,9 @@ def _with_reason(failure: str, messages: Messages) -> str:
 
 def _tool_error(message: str) -> Problem:
     if "does not exist" in message and "relation" in message:
-        advice = "Load the tables first (pgbench -i), or name a database that has them."
-        return Problem("not_initialised", f"{message} {advice}")
-    return Problem("tool_error", f"The tool reported: {message}")
+        text = _("%(said)s Load the tables first (pgbench -i), or name a database that has them.")
+        return Problem("not_initialised", text, said=message)
+    return Problem("tool_error", _("The tool reported: %(said)s"), said=message)
 
 
 def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Problem]:
@@ -84,50 +87,62 @@ def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Pro
         return
     signal = -exit_status if exit_status < 0 else exit_status - 128
     if signal in _SIGNALS:
-        yield Problem("interrupted", f"The tool was ended by {_SIGNALS[signal]}.")
+        name = _SIGNALS[signal]
+        yield Problem("interrupted", _("The tool was ended by %(signal)s."), signal=name)
+    elif messages.unknown_lines:
+        text = _("The tool exited with status %(status)s: %(said)s")
+        said = messages.unknown_lines[0].strip()
+        yield Problem("exit_status", text, status=exit_status, said=said)
     else:
-        said = f": {messages.unknown_lines[0].strip()}" if messages.unknown_lines else "."
-        yield Problem("exit_status", f"The tool exited with status {exit_status}{said}")
+        text = _("The tool exited with status %(status)s.")
+        yield Problem("exit_status", text, status=exit_status)
 
 
 def _in_output(
     figures: Figures, summary: Summary, messages: Messages, exit_status: int | None
 ) -> Iterator[Problem]:
     if summary.repeated:
-        message = "The output holds more than one result, or lines of one twice."
+        message = _("The output holds more than one result, or lines of one twice.")
         yield Problem("several_results", message)
     if figures.transactions_processed == 0:
-        yield Problem("nothing_processed", "No transaction was processed.")
+        yield Problem("nothing_processed", _("No transaction was processed."))
     elif not (exit_status or summary.values or messages.recognised):
-        message = "Nothing in the output is pgbench's: no line of a result, no message of the tool."
+        message = _(
+            "Nothing in the output is pgbench's: no line of a result, no message of the tool."
+        )
         yield Problem("not_pgbench_output", message)
     elif figures.tps is None:
-        yield Problem("no_result", "The output ends without a whole line of transactions/second.")
+        yield Problem(
+            "no_result", _("The output ends without a whole line of transactions/second.")
+        )
     elif figures.transactions_processed is None:
-        yield Problem("no_result", "The output has no whole line of the transactions processed.")
+        yield Problem("no_result", _("The output has no whole line of the transactions processed."))
     meant = [line for line in summary.other_lines if _MEANT.match(line)]
     if figures.transactions_processed and (average := summary.values.get("average")):
         meant += [f"latency average = {average}"] if figures.latency_average_ms is None else []
     if meant:
-        yield Problem("unreadable_figure", f"A figure cannot be read: {meant[0][:80]!r}")
+        line = repr(meant[0][:80])
+        yield Problem("unreadable_figure", _("A figure cannot be read: %(line)s"), line=line)
     if summary.cut_line is not None:
-        message = f"The last line may have been cut and was left out: {summary.cut_line[:80]!r}"
-        yield Problem("cut_line", message, note=True)
+        message = _("The last line may have been cut and was left out: %(line)s")
+        yield Problem("cut_line", message, note=True, line=repr(summary.cut_line[:80]))
     if summary.counts_skipped_as_processed and figures.skipped:
-        message = (
-            f"The tool counted {figures.skipped} skipped transactions as processed; "
+        message = _(
+            "The tool counted %(number)s skipped transactions as processed; "
             "transactions and tps were corrected."
         )
-        yield Problem("skipped_corrected", message, note=True)
+        yield Problem("skipped_corrected", message, note=True, number=figures.skipped)
 
 
 def _against_expected(settings: Settings, expected: Expected) -> Iterator[Problem]:
-    for code, name, found, wanted in (
-        ("clients_differ", "clients", settings.clients, expected.clients),
-        ("duration_differs", "seconds", settings.duration_s, expected.duration_s),
+    clients = _("The run was of %(found)s clients, not of %(wanted)s as asked for.")
+    seconds = _("The run was of %(found)s seconds, not of %(wanted)s as asked for.")
+    for code, text, found, wanted in (
+        ("clients_differ", clients, settings.clients, expected.clients),
+        ("duration_differs", seconds, settings.duration_s, expected.duration_s),
     ):
         if found is not None and wanted is not None and found != wanted:
-            yield Problem(code, f"The run was of {found:g} {name}, not of {wanted:g} as asked for.")
+            yield Problem(code, text, found=f"{found:g}", wanted=f"{wanted:g}")
 
 
 def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
@@ -136,8 +151,8 @@ def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
         return
     accounted = processed + (figures.failed_transactions or 0) + (figures.skipped or 0)
     if accounted != requested:
-        message = f"{accounted} of the {requested} transactions asked for were run."
-        yield Problem("transactions_missing", message)
+        message = _("%(number)s of the %(wanted)s transactions asked for were run.")
+        yield Problem("transactions_missing", message, number=accounted, wanted=requested)
 
 
 def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterator[Problem]:
@@ -147,12 +162,13 @@ def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterat
     known = (expected.elapsed_s, _covered_seconds(figures))
     seconds = min((time for time in known if time is not None), default=duration)
     if seconds < duration * _COVERED_SHARE - _early_end_allowed(settings, figures):
-        message = f"The run took {seconds:.1f} s of its {duration:g} s; its figures cover no more."
-        yield Problem("ended_early", message)
+        message = _("The run took %(seconds)s s of its %(all)s s; its figures cover no more.")
+        yield Problem("ended_early", message, seconds=f"{seconds:.1f}", all=f"{duration:g}")
     elapsed = expected.elapsed_s
     if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
-        message = f"The run took {elapsed:.1f} s instead of {duration:g} s."
-        yield Problem("overran", message, note=True)
+        message = _("The run took %(seconds)s s instead of %(wanted)s s.")
+        took, wanted = f"{elapsed:.1f}", f"{duration:g}"
+        yield Problem("overran", message, note=True, seconds=took, wanted=wanted)
 
 
 def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
@@ -162,8 +178,9 @@ def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
     if not clients or not tps or not latency or figures.schedule_lag_average_ms is not None:
         return
     if latency / 1000 * tps > clients * _MOST_IN_FLIGHT:
-        message = f"{clients} clients cannot run {tps:g} transactions/s of {latency:g} ms each."
-        yield Problem("contradiction", message)
+        message = _("%(clients)s clients cannot run %(tps)s transactions/s of %(ms)s ms each.")
+        rate, ms = f"{tps:g}", f"{latency:g}"
+        yield Problem("contradiction", message, clients=clients, tps=rate, ms=ms)
 
 
 def _covered_seconds(figures: Figures) -> float | None:

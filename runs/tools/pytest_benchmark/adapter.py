@@ -57,10 +57,11 @@ def _is_one(document: Any) -> bool:
 def _reasons(tests: list[dict[str, Any]]) -> Iterator[Reason]:
     for row in tests:
         if row.get("has_error"):
-            yield Reason("benchmark_failed", f"{_named(row, 'fullname')[:200]} failed.")
+            name = _named(row, "fullname")[:200]
+            yield Reason("benchmark_failed", _("%(name)s failed."), name=name)
     yield from doubled([_named(row, "fullname") for row in tests])
     if not any(True for _value in _values(tests)):
-        yield Reason("no_result", "No test has a median.")
+        yield Reason("no_result", _("No test has a median."))
 
 
 def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:

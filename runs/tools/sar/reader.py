@@ -17,6 +17,7 @@ from runs.tools.host_reading import (
     without_idle_devices,
 )
 from runs.tools.output import number, part, rows
+from runs.wording import gettext_noop as _
 
 NAME = "sar"
 Row = dict[str, float]
@@ -119,8 +120,8 @@ def _statistics(text: str) -> Sequence[Any]:
 def _unreadable() -> UnreadableOutput:
     return UnreadableOutput(
         "not_sadf_output",
-        "This is not the whole JSON that sadf -j prints, nor the text of sar.",
-        "Look at what sadf printed: the recording may have been cut off.",
+        _("This is not the whole JSON that sadf -j prints, nor the text of sar."),
+        _("Look at what sadf printed: the recording may have been cut off."),
     )
 
 

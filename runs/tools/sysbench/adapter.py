@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    SEVERAL_RESULTS,
     Files,
     Level,
     MetricValue,
@@ -18,9 +19,10 @@ from runs.tools.adapter import (
     Status,
     TakenFile,
     UnreadableOutput,
+    quoted,
 )
 from runs.tools.metrics import Point, regular
-from runs.tools.output import LONGEST_MESSAGE, lines_of, output_of, shown, text_named
+from runs.tools.output import lines_of, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]{1,6}"
@@ -259,17 +261,19 @@ class SysbenchAdapter:
 
 def _reasons(summary: Summary) -> Iterator[Reason]:
     if summary.errors:
-        yield Reason("tool_error", summary.errors[0][:LONGEST_MESSAGE])
+        yield quoted("tool_error", summary.errors[0])
     if summary.repeated:
-        yield Reason("several_results", "The output holds more than one run: send each by itself.")
+        yield SEVERAL_RESULTS
     # Of files 1.1 counts neither events nor seconds, and ends with the sum of latencies.
     of_files = {"fsyncs", "sum"} <= summary.values.keys() and "events" not in summary.values
     if not of_files and not {"events", "time"} <= summary.values.keys():
-        yield Reason("no_result", "The output ends without the statistics of a run.")
+        yield Reason("no_result", _("The output ends without the statistics of a run."))
     elif int(summary.values.get("events", 1)) == 0:
-        yield Reason("nothing_processed", "No event was executed.")
+        yield Reason("nothing_processed", _("No event was executed."))
     elif not of_files and "end" not in summary.values:
-        yield Reason("cut", "The output ends before its last line; what is missing is not known.")
+        yield Reason(
+            "cut", _("The output ends before its last line; what is missing is not known.")
+        )
 
 
 def _status(summary: Summary, reasons: tuple[Reason, ...]) -> Status:

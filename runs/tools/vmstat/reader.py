@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import KIB_PER_MIB, HostReading
+from runs.wording import gettext_noop as _
 
 NAME = "vmstat"
 _MACH = re.compile(r"Mach Virtual Memory Statistics: \(page size of (?P<bytes>\d{1,9}) bytes")
@@ -39,8 +40,8 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
     if not samples and not any(map(_is_header, lines)):
         raise UnreadableOutput(
             "not_vmstat_output",
-            "No line names the columns of vmstat.",
-            "Look at what vmstat printed.",
+            _("No line names the columns of vmstat."),
+            _("Look at what vmstat printed."),
         )
     found = [_values(cells) for cells in samples[1:]]
     seconds = tuple(interval_s * (position + 1) for position in range(len(found)))

@@ -155,6 +155,26 @@ def test_a_run_that_failed_is_stored_as_failed_with_the_reason(post):
     assert "aborted" in answer["message"]
 
 
+def test_a_failure_and_its_notes_are_told_in_the_readers_language(client, bearer):
+    body = run(*FIGURES, raw={"stdout": GOOD.stdout, "stderr": "too %(late)s", "exit_status": 3})
+    body |= {"tool": "pgbench"}
+    said = {
+        "en": "The tool exited with status 3: too %(late)s",
+        "ja": "ツールが終了ステータス 3 で終了しました: too %(late)s",
+    }
+    unknown = {
+        "en": "Lines that BenchLab does not know: too %(late)s",
+        "ja": "BenchLabが知らない行: too %(late)s",
+    }
+    for language, sentence in said.items():
+        headers = bearer | {"Accept-Language": language}
+        made = client.post("/api/v1/uploads/", body, "application/json", headers=headers).json()
+        found = client.get(f"/api/v1/runs/{made['id']}/", headers=headers).json()
+        assert made["message"] == found["message"] == sentence
+        notes = {note["code"]: note["message"] for note in found["quality"]}
+        assert notes == {"exit_status": sentence, "unknown_lines": unknown[language]}
+
+
 def faults(answer):
     assert answer.status_code == 400, answer.content
     assert not Run.objects.exists()

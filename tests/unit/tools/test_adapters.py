@@ -13,6 +13,7 @@ from runs.tools import quantities, registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, document_of, documents_in, number
+from runs.wording import Marked, put
 from tests.each import examples
 from tests.unit.timing import cpu_seconds
 from tests.unit.tools.pgbench.samples import all_samples, samples_with_log
@@ -51,7 +52,7 @@ def reading_of(adapter: Adapter, files: Files) -> Reading | None:
     try:
         reading = adapter.read(files)
     except UnreadableOutput as refused:
-        said = (refused.code, refused.message, refused.remedy)
+        said = (refused.code, refused.message, put(refused.remedy))
         assert all(said), "a refusal says what was found and what to do"
         return None
     assert_sound(reading)
@@ -64,6 +65,8 @@ def assert_sound(reading: Reading) -> None:
     assert bool(reading.measurements) or reading.status != "finished"
     assert not (reading.measurements and reading.status == "failed")
     assert len(reading.unknown_lines) <= UNKNOWN_LINES
+    said = (*reading.reasons, *reading.notes)
+    assert all(isinstance(each.wording["text"], Marked) for each in said)  # for other languages
     names = [value.metric for value in reading.measurements]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z0-9_]{1,80}", name) for name in names)

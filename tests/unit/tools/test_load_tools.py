@@ -6,6 +6,7 @@ import pytest
 
 from runs.tools import registry
 from runs.tools.adapter import UnreadableOutput
+from runs.wording import put
 from tests.unit.tools.reading import codes, figures, read, sample, series
 
 # BenchBase's summary and series give the figures in them.
@@ -97,7 +98,7 @@ def test_series_without_a_summary_are_refused():
         read("benchbase", "tpcc.results.csv")
 
     assert refused.value.code == "not_benchbase_output"
-    assert "summary.json" in refused.value.remedy
+    assert "summary.json" in put(refused.value.remedy)
 
 
 def test_a_summary_that_was_cut_is_refused():

@@ -13,6 +13,7 @@ from runs.tools.host_reading import MOST_DEVICES, metric_of
 from runs.tools.pg_test_fsync.adapter import one_write
 from runs.tools.sar import reader as sar_reader
 from runs.tools.vmstat import reader as vmstat_reader
+from runs.wording import put
 from tests.unit.tools.reading import codes, figures, read, sample, samples
 
 # fio's recorded outputs give the figures in their JSON.
@@ -103,7 +104,7 @@ def test_output_for_people_is_refused_with_the_option_to_use(name):
         read("fio", name)
 
     assert refused.value.code == "fio_not_json"
-    assert "--output-format=json" in refused.value.remedy
+    assert "--output-format=json" in put(refused.value.remedy)
 
 
 def test_json_that_was_cut_is_refused():

@@ -8,6 +8,7 @@ import pytest
 
 from runs.tools import reader, registry
 from runs.tools.adapter import UnreadableOutput
+from runs.wording import put
 from tests import patterns
 from tests.unit.tools.pgbench.samples import sample as pgbench_sample
 from tests.unit.tools.reading import sample
@@ -221,7 +222,7 @@ def test_the_tool_that_wrote_it_is_named(tool):
         reader.read(registry.find("pgbench"), {"stdout": text_of(tool)})
 
     assert refused.value.code == "other_tool"
-    assert f"--tool {tool}" in refused.value.remedy
+    assert f"--tool {tool}" in put(refused.value.remedy)
 
 
 @pytest.mark.parametrize("tool", ["pgbench", *PRINTED])
@@ -240,7 +241,7 @@ def test_decimal_commas_are_named():
     with pytest.raises(UnreadableOutput) as refused:
         reader.read(registry.find("pgbench"), {"stdout": text})
 
-    assert "LC_ALL=C" in refused.value.remedy
+    assert "LC_ALL=C" in put(refused.value.remedy)
 
 
 @pytest.mark.parametrize(
