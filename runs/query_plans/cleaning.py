@@ -15,6 +15,7 @@ _TAG = re.compile(r"<[A-Za-z/!][^<>]{0,300}+>")
 _IS_HTML = re.compile(r"<(?:t[dr]|pre|br)\b", re.IGNORECASE)
 _ESCAPED = re.compile(r"-&gt;|&quot;|&lt;Plan&gt;")
 _BEFORE_CELL = re.compile(r"^[ \t]++(?=<t[dhr]\b)", re.MULTILINE)
+_ROW_ENDS = re.compile(r"(?:</tr>|<br ?/?>)(?![ \t]{0,40}\n)", re.IGNORECASE)
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}+[A-Za-z]")
 _BLANKS = str.maketrans(dict.fromkeys("\u00a0\u2007\u202f\u3000", " ") | {"\ufeff": "", "\0": ""})
 # A log's entry of auto_explain, of stderr, csvlog and jsonlog.
@@ -96,7 +97,7 @@ def _plain(text: str) -> str:
     if "=3D" in text:  # the source of a mail
         text = quopri.decodestring(text.encode()).decode(errors="replace")
     if _IS_HTML.search(text):
-        text = _BEFORE_CELL.sub("", text)
+        text = _ROW_ENDS.sub("\n", _BEFORE_CELL.sub("", text))
         text = html.unescape(_TAG.sub("", text)).translate(_BLANKS)
     elif _ESCAPED.search(text) and "<Plan>" not in text:  # the source of a page, without its marks
         text = html.unescape(text).translate(_BLANKS)

@@ -203,6 +203,7 @@ LAYOUTS = {
     "rows of Python": repr([(line,) for line in LINES]),
     "rows of JavaScript": "[\n" + "".join(f"  {{ 'QUERY PLAN': {line!r} }},\n" for line in LINES) + "]",
     "JSON, expanded CSV": 'QUERY PLAN,"' + JSON.replace('"', '""') + '"\n',
+    "HTML in one line": "<table>" + "".join(f"<tr><td>{html.escape(line).replace(' ', '&nbsp;')}</td></tr>" for line in LINES),
     "HTML, expanded": "<table>" + "".join(f'<tr><td colspan="2">Record {n}</td></tr>\n    <tr><th>QUERY PLAN</th>\n'
                                           f"    <td>{html.escape(line)}</td></tr>\n" for n, line in enumerate(LINES, 1)) + "</table>",
     "postgres.ai": "\n".join(LINES[:-2]) + "\n\nTime: 25.339 ms\n  - planning: 0.739 ms\n  - execution: 24.600 ms\n"
