@@ -40,6 +40,7 @@ SHEBANG = "#!/usr/bin/env python3\n"
 FUNCTIONS = frozenset(
     ("compile", "findall", "finditer", "fullmatch", "match", "search", "split", "sub", "subn")
 )
+IMPORTS_RE = re.compile(r"^\s*(?:import|from)\b.*\bre\b", re.MULTILINE)
 # Where a call's flags are, if not by name.
 FLAGS_AT = {"compile": 1, "split": 3, "sub": 4, "subn": 4}
 
@@ -137,7 +138,10 @@ def called(module: ModuleType) -> Iterator[Found | str]:
     path = Path(str(module.__file__))
     if not path.is_relative_to(ROOT):
         return
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not IMPORTS_RE.search(text):
+        return
+    tree = ast.parse(text)
     names = _regex_names(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (function := _function(node, names)):
@@ -265,8 +269,8 @@ def below(kind: Any) -> Iterator[Any]:
 
 # Texts that could make a pattern slow.
 
-# A pattern that is not linear takes a multiple of this at such a length; 100 kB then take 0.1 s.
-SIZE = 20_000
+# A pattern that is not linear takes a multiple of this at such a length; 100 kB then take 0.2 s.
+SIZE = 10_000
 SECONDS = 0.02
 # One of each kind that a class can tell apart; what a pattern names itself comes on top.
 ALPHABET = " \t\n\\'\"`0aAeEx_.,:;-+*/%=<>()[]{}|&#$@!?~^é表\x00"
@@ -400,13 +404,12 @@ def hostile(found: Found, common: Iterable[str] = UNITS) -> Iterator[str | bytes
     """Long texts: each unit repeated, after what begins a match, and before what ends it."""
     tree = _parser.parse(found.pattern, found.flags)
     prefixes = {before for before, _body in _pumped(tree)} - {""}
-    texts = dict.fromkeys(long(unit) for unit in (*common, *units(found)))
+    own = units(found)
+    texts = dict.fromkeys(long(unit) for unit in (*common, *own))
     texts |= dict.fromkeys(COUNTED if common else ())
     for before, body in list(dict.fromkeys(_pumped(tree)))[:12]:
         texts[before + long(body) + "\x00"] = None
-    texts |= dict.fromkeys(
-        before + long(unit) for before in list(prefixes)[:3] for unit in units(found)[:8]
-    )
+    texts |= dict.fromkeys(before + long(unit) for before in list(prefixes)[:3] for unit in own[:8])
     for text in texts:
         yield text.encode("utf-8") if isinstance(found.pattern, bytes) else text
 
@@ -473,7 +476,7 @@ class Slowest:
 
 
 # An exponential one is ended by the kernel.
-MOST_SECONDS = 2
+MOST_SECONDS = 1
 
 
 def measure(only: Iterable[Found] | None = None) -> list[Slowest]:

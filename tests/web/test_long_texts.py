@@ -32,7 +32,7 @@ UNITS = ("\\", "[", "'\\", " ", "0.", ":a ", '{"a":', "password='", "\\ shell", 
 SECONDS = 1.0
 # Each field meets so many of them, other ones each time; what has several lines meets more.
 # Each pattern by itself meets all kinds in tests/unit/test_patterns.py.
-MOST, MOST_OF_LINES = 1, 6
+MOST, MOST_OF_LINES = 1, 3
 
 
 def texts(number, most=MOST):

@@ -82,7 +82,7 @@ def of_steps():
 
 
 def test_one_by_one_in_one_batch_and_at_random_end_with_the_same_steps():
-    levels = [1000] * 14 + [920] * 14 + [1010] * 14 + [930] * 14
+    levels = [1000] * 11 + [920] * 11 + [1010] * 11 + [930] * 11
     runs = history(levels, runs=1, noise=0.005, seed=3)
     lists = []
     for name, order, size in (

@@ -9,26 +9,24 @@ from tests.histories import commit, noisy, repeats, sha, store
 pytestmark = pytest.mark.django_db
 
 
-def pushed(numbers, level, parent):
-    """Commits on main, each the child of the one before it, analysed one by one."""
+def pushed(numbers, level, parent, *, at_once=False):
+    """Commits on main, each the child of the one before it, analysed one by one or all at once."""
     for number in numbers:
         revision = commit(number, parents=[sha(parent)] if parent is not None else [])
         store(repeats(revision, tps=noisy(level), job=f"job {number}"))
-        changes.find(campaign_id=Campaign.objects.get().pk)
+        if not at_once or number == numbers[-1]:
+            changes.find(campaign_id=Campaign.objects.get().pk)
         parent = number
 
 
-@pytest.fixture(params=["main", ""])
-def forced(request):
+@pytest.mark.parametrize("tracked", ["main", ""])
+def test_what_was_taken_back_leaves_history_and_baselines_and_its_change_is_refuted(tracked, get):
     """30 commits, ten at -7 % that were taken back, and 30 without them."""
-    pushed(range(30), 1000.0, None)
-    Campaign.objects.update(tracked_ref=request.param)
+    pushed(range(30), 1000.0, None, at_once=True)
+    Campaign.objects.update(tracked_ref=tracked)
     pushed(range(30, 40), 930.0, 29)
     assert Change.objects.get(kind="step").decision == "open"
     pushed(range(40, 70), 1000.0, 29)
-
-
-def test_what_was_taken_back_leaves_the_history_and_its_change_is_refuted(forced, get):
     assert not Change.objects.filter(decision="open").exists()
     assert Change.objects.get(kind="step").reason == "left_behind"
 
@@ -37,8 +35,6 @@ def test_what_was_taken_back_leaves_the_history_and_its_change_is_refuted(forced
         sha(number) for number in (*range(30), *range(40, 70))
     ]
 
-
-def test_what_was_taken_back_is_no_baseline(forced, get):
     store(repeats(commit(71, "pr", parents=[sha(42)]), tps=[1000.0, 1001.0, 999.0], job="pr"))
     query = {"campaign": "nightly", "head": f"revision:{sha(71)}"}
 

@@ -40,7 +40,7 @@ def listed(campaign, batches):
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_in_one_batch_one_by_one_and_in_random_order(seed):
     shuffled = Random(seed).sample(uploads(seed, "shuffled"), COMMITS)
 
