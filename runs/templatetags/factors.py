@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 
 from runs.scenarios import common_factors, registry
 from runs.selectors.campaigns.factor_names import choice_title, own_titles, says_itself
-from runs.templatetags.formats import as_read
+from runs.templatetags.formats import as_read, term
 
 register = template.Library()
 
@@ -17,7 +17,9 @@ register = template.Library()
 @register.filter
 def level(value: Any, name: str) -> str:
     """A factor and its level: "Clients 8", "Scale factor 10", "one table"."""
-    title = own_titles().get(name) or gettext(_titles().get(name, name))
+    title = own_titles().get(name) or (
+        gettext(_titles()[name]) if name in _titles() else term(name)
+    )
     told = choice_title(name, value) if isinstance(value, str) else ""
     return told if says_itself(name, value) else f"{title} {told or as_read(value)}"
 

@@ -59,6 +59,7 @@ TERMS = {
     "specification": gettext_lazy("Specification"),
     "ssd": gettext_lazy("SSD"),
     "storage": gettext_lazy("Storage"),
+    "threads": gettext_lazy("Threads"),
     "vcpus": gettext_lazy("vCPUs"),
     "warm_up": gettext_lazy("Warm-up"),
     "word_size": gettext_lazy("Word size"),

@@ -41,6 +41,8 @@ MOST_BYTES = 2_000_000
 MOST_BYTES_OF_PEER = 1_900_000
 _UNPACKED = 20_000_000
 _FILES = 10_000
+# HammerDB and BenchBase are tools, and keep results too.
+PEER = "kept-by-"
 _SHOWN = 20
 _VERSION = RegexValidator(r"\A[0-9]{1,2}(?:\.[0-9]{1,3}){0,2}\Z")
 _SHA = RegexValidator(r"\A[0-9a-fA-F]{7,64}\Z")
@@ -68,7 +70,8 @@ class UploadForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         tools = [(each.name, each.title) for each in registry.every()]
-        tools += [(peer, _("Results kept by %(peer)s") % {"peer": peer}) for peer in IMPORTERS]
+        kept = _("Results kept by %(peer)s")
+        tools += [(PEER + peer, kept % {"peer": peer}) for peer in IMPORTERS]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
         projects = permissions.choices(user, Right.UPLOAD)
         self.fields["project"] = forms.ModelChoiceField(
@@ -78,7 +81,7 @@ class UploadForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Take the file's text, once: a second step has it already."""
         found: dict[str, Any] = super().clean() or {}
-        is_of_peer = found.get("tool") in IMPORTERS
+        is_of_peer = found.get("tool", "").startswith(PEER)
         if file := found.get("file"):
             found["name"] = file.name
             if file.size > (MOST_BYTES_OF_PEER if is_of_peer else MOST_BYTES):
@@ -112,7 +115,7 @@ def upload_new(request: HttpRequest) -> HttpResponse:
         return render(request, "uploads/new.html", context)
     given = form.cleaned_data
     permissions.require(user, Right.UPLOAD, given["project"])
-    if given["tool"] in IMPORTERS:
+    if given["tool"].startswith(PEER):
         return _import(request, form, context)
     adapter = next(each for each in registry.every() if each.name == given["tool"])
     try:
@@ -147,7 +150,9 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
         campaigns = sorted({run.campaign for run in runs})
         context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
         return render(request, "uploads/new.html", context)
-    done = importing.load(runs=runs, project=given["project"], origin=f"{given['tool']}: page")
+    done = importing.load(
+        runs=runs, project=given["project"], origin=f"{given['tool'].removeprefix(PEER)}: page"
+    )
     for sentence in done.left_out[:_SHOWN]:
         messages.error(request, sentence)
     told = _("%(new)s runs are new, %(there)s were there.")
@@ -168,7 +173,7 @@ def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
             return Imported()
         for place in places:
             try:
-                found = IMPORTERS[given["tool"]](place)
+                found = IMPORTERS[given["tool"].removeprefix(PEER)](place)
             except (ValueError, OSError) as error:  # NotTheirs, or no text
                 told = str(error).replace(f"{folder}/", "")
                 continue

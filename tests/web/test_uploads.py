@@ -12,8 +12,10 @@ from django.urls import reverse
 from runs.importers.registry import IMPORTERS
 from runs.models import Run
 from runs.services.access import projects
+from runs.web.uploads import PEER
 from tests.domain.services.uploads.test_importing import PEERS
 from tests.unit.tools.pgbench.samples import sample
+from tests.unit.tools.reading import sample as tool_sample
 
 pytestmark = pytest.mark.django_db
 TEXT = sample("18.6/a_tpcb").stdout
@@ -64,7 +66,7 @@ def test_what_is_wrong_with_a_run_is_told_in_the_readers_language(admin_client):
         return admin_client.get(path, headers={"Accept-Language": language})
 
     admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
-    japanese = "出力に複数の結果が含まれているか、同じ結果の行が重複しています。 2件目は遅くとも "
+    japanese = "出力に複数の結果が含まれているか、同じ結果の行が重複しています。2件目は "
     preview = sent(admin_client, TEXT * 2)
     assert japanese in preview.content.decode()
     page = confirmed(admin_client, preview)
@@ -97,7 +99,7 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
 
     for there in (0, count):
         file = SimpleUploadedFile("results", source.read_bytes())
-        page = sent(admin_client, file=file, tool=peer.partition(" ")[0], campaign="")
+        page = sent(admin_client, file=file, tool=f"{PEER}{peer.partition(' ')[0]}", campaign="")
         assert Run.objects.count() == there
         answer = confirmed(admin_client, page)
         told = f"{count - there} runs are new, {there} were there."
@@ -107,7 +109,7 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
 @pytest.mark.parametrize("content", [b"tps = 5", b"PK\3\4 cut", b"SQLite format 3\0 cut"])
 @pytest.mark.parametrize("peer", IMPORTERS)
 def test_a_file_that_is_not_the_peers_is_named(admin_client, peer, content):
-    page = sent(admin_client, file=SimpleUploadedFile("x", content), tool=peer, campaign="")
+    page = sent(admin_client, file=SimpleUploadedFile("x", content), tool=PEER + peer, campaign="")
 
     assert page.context["form"].errors["file"]
     assert not Run.objects.exists()
@@ -118,6 +120,12 @@ def test_another_tools_file_is_named(admin_client):
 
     assert "--tool pgbench" in page.content.decode()
     assert not Run.objects.exists()
+
+
+def test_a_tool_that_keeps_results_too_is_read_as_a_tool(admin_client):
+    page = sent(admin_client, tool_sample("hammerdb", "timed.log").decode(), "hammerdb")
+
+    assert page.context["reading"].tool_name == "hammerdb"
 
 
 def test_a_run_of_pgbench_needs_the_servers_version(admin_client):

@@ -20,7 +20,7 @@ from runs.selectors.campaigns import treatments
 from runs.selectors.campaigns.factor_names import factor_titles
 from runs.selectors.compare.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
-from runs.templatetags.formats import term
+from runs.templatetags.formats import as_read, term
 from runs.tools.quantities import HOST
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence
@@ -220,7 +220,7 @@ def _levels(run: Run) -> list[tuple[str, Any]]:
     levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
     if run.server is not None:
         levels = [(name, run.server.name if name == SERVER else level) for name, level in levels]
-    return [(titles.get(name) or term(name), level) for name, level in levels]
+    return [(titles.get(name) or term(name), as_read(level)) for name, level in levels]
 
 
 def _measurements(run: Run) -> list[Measurement]:
