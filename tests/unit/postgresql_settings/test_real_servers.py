@@ -1,6 +1,8 @@
 """What the check accepts, real servers take; what it refuses, they refuse."""
 
 # ruff: noqa: E501 - tables of lines are wide.
+import os
+
 import pytest
 
 from runs.postgresql_settings import values
@@ -242,9 +244,10 @@ EXCEPTIONS = {
     "not a number, which 9.3 and 9.5 take": ["random_page_cost = 'nan'"],
 }  # fmt: skip
 # Refused at the start alone: `postgres -C` takes them.
+MANY_CONNECTIONS = ("max_connections", "262143")
 AT_THE_START = [
     ("max_wal_size", "31MB"), ("archive_mode", "always"), ("archive_mode", "1"),
-    ("max_connections", "262143"), ("wal_consistency_checking", "nonsense"), ("seed", "0.5"),
+    MANY_CONNECTIONS, ("wal_consistency_checking", "nonsense"), ("seed", "0.5"),
 ]  # fmt: skip
 # Values as the server has them, in its own unit, whatever the spelling of words.
 VALUES = [
@@ -272,9 +275,12 @@ def test_what_is_decided_otherwise_has_its_reason(server):
 
 @EACH_SERVER
 def test_a_start_decides_what_minus_c_leaves_open(server):
-    expected = [not refused({name: value}, server) for name, value in AT_THE_START]
-    answers = [server.starts({name: value}) for name, value in AT_THE_START]
-    assert disagreements(AT_THE_START, expected, answers) == []
+    asked = {each: not refused(dict([each]), server) for each in AT_THE_START}
+    if "BENCHLAB_TEST_ALL" not in os.environ and asked[MANY_CONNECTIONS]:
+        # Before 9.6 it starts, and fills memory for all of them for seconds.
+        del asked[MANY_CONNECTIONS]
+    answers = [server.starts(dict([each])) for each in asked]
+    assert disagreements([*asked], [*asked.values()], answers) == []
 
 
 @SOME_START
