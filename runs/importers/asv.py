@@ -24,6 +24,7 @@ from runs.importers.row import (
 from runs.tools.adapter import MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import part, words
+from runs.wording import gettext_noop as _
 
 _MACHINE = frozenset({"arch", "cpu", "machine", "num_cpu", "os", "ram", "version"})
 _UNITS = {"seconds": "s", "bytes": "B"}
@@ -35,7 +36,7 @@ def read(path: Path) -> Imported:
     catalogue = _json(folder / "benchmarks.json")
     files = sorted(folder.glob("*/*.json"))
     if not catalogue or not files:
-        raise NotTheirs("There is no benchmarks.json with results of machines below it.")
+        raise NotTheirs(_("There is no benchmarks.json with results of machines below it."))
     found = Imported()
     for file in files:
         if file.name != "machine.json":

@@ -14,6 +14,7 @@ from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, mo
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
+from runs.wording import gettext_noop as _
 from runs.wording import put
 
 _SERIES = ("results.csv", "samples.csv")
@@ -27,7 +28,7 @@ def read(path: Path) -> Imported:
     """Read every summary below the folder, or one summary. Raises NotTheirs."""
     files = sorted(path.rglob("*.summary.json")) if path.is_dir() else [path]
     if not files:
-        raise NotTheirs("There is no *.summary.json in the folder or below it.")
+        raise NotTheirs(_("There is no *.summary.json in the folder or below it."))
     found = Imported()
     for file in files:
         _take(file, found)

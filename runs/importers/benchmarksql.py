@@ -15,6 +15,7 @@ from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, texts
 from runs.tools import quantities
 from runs.tools.adapter import MetricValue
 from runs.tools.output import number
+from runs.wording import gettext_noop as _
 
 _NEW_ORDER = "NEW_ORDER"
 # The delivery itself is done in the background, and no transaction of a terminal.
@@ -46,7 +47,7 @@ def read(path: Path) -> Imported:
     """Read every result below the folder. Raises NotTheirs."""
     folders = sorted({file.parent.parent for file in path.rglob("data/runInfo.csv")})
     if not folders:
-        raise NotTheirs("There is no data/runInfo.csv in the folder or below it.")
+        raise NotTheirs(_("There is no data/runInfo.csv in the folder or below it."))
     found = Imported()
     for folder in folders:
         _take(folder, found)

@@ -25,6 +25,7 @@ from runs.importers.row import (
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import marked
 from runs.tools.output import part, rows, words
+from runs.wording import gettext_noop as _
 
 
 @dataclass
@@ -38,7 +39,7 @@ def read(path: Path) -> Imported:
     """Read the answers. Raises NotTheirs."""
     timelines = [each for answer in documents(path) for each in rows(answer, "timelines")]
     if not timelines:
-        raise NotTheirs("There are no timelines: save what /timeline/json/ answers.")
+        raise NotTheirs(_("There are no timelines: save what /timeline/json/ answers."))
     found = Imported()
     points: dict[tuple[str, str], _Point] = {}
     alike = marked(words(each.get("benchmark")) or "" for each in timelines)

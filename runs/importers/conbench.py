@@ -23,13 +23,14 @@ from runs.importers.row import (
 from runs.tools.adapter import MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import number, part, words
+from runs.wording import gettext_noop as _
 
 
 def read(path: Path) -> Imported:
     """Read the answers. Raises NotTheirs."""
     results = [each for answer in documents(path) for each in _results(answer)]
     if not results:
-        raise NotTheirs("There is no result with tags and stats, as the API answers them.")
+        raise NotTheirs(_("There is no result with tags and stats, as the API answers them."))
     found = Imported()
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for each in results:

@@ -23,6 +23,7 @@ from runs.importers.row import (
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import part, rows, words
+from runs.wording import gettext_noop as _
 
 # As src/write.ts decides which alerts are of worse figures.
 _BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
@@ -35,10 +36,12 @@ def read(path: Path) -> Imported:
     try:
         document = foreign_json.loads(text[begin:].rstrip().rstrip(";")) if begin >= 0 else None
     except (ValueError, json.JSONDecodeError) as error:
-        raise NotTheirs(f"No JSON behind window.BENCHMARK_DATA: {error}") from error
+        raise NotTheirs(
+            _("No JSON behind window.BENCHMARK_DATA: %(error)s"), error=error
+        ) from error
     suites = part(document, "entries")
     if not suites:
-        raise NotTheirs("There are no entries: this is not data.js of github-action-benchmark.")
+        raise NotTheirs(_("There are no entries: this is not data.js of github-action-benchmark."))
     found = Imported()
     for name, entries in suites.items():
         for entry in rows({"entries": entries}, "entries"):

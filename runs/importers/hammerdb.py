@@ -17,6 +17,7 @@ from runs.tools import metrics, quantities
 from runs.tools.adapter import SeriesReading, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
+from runs.wording import gettext_noop as _
 from runs.wording import put
 
 Row = dict[str, Any]
@@ -30,11 +31,11 @@ def read(path: Path) -> Imported:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             if _rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'view'"):
-                raise NotTheirs("The database has views, which HammerDB makes none of.")
+                raise NotTheirs(_("The database has views, which HammerDB makes none of."))
             for job in _rows(database, "SELECT jobid, timestamp FROM JOBMAIN ORDER BY 2, 1"):
                 _take(database, job, found)
     except sqlite3.Error as error:
-        raise NotTheirs(f"No database of HammerDB's jobs: {error}") from error
+        raise NotTheirs(_("No database of HammerDB's jobs: %(error)s"), error=error) from error
     return found
 
 

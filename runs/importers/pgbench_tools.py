@@ -20,6 +20,8 @@ from runs.tools.adapter import Level, MetricValue, SeriesReading
 from runs.tools.host_reading import device_column
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
+from runs.wording import Marked
+from runs.wording import gettext_noop as _
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
@@ -80,7 +82,7 @@ def read(source: Path | str) -> Imported:
     tables = _asked(text) if is_address else _dumped(Path(source))
     if not tables.get("tests"):
         raise NotTheirs(
-            "There is no table tests with rows, or the dump is not plain (pg_dump -Fp)."
+            _("There is no table tests with rows, or the dump is not plain (pg_dump -Fp).")
         )
     found = Imported()
     further = {name: _by_test(tables.get(name, [])) for name in _TABLES[3:]}
@@ -103,7 +105,7 @@ def _asked(address: str) -> Tables:
                     )
                     found[table] = cursor.fetchall()
     except psycopg.Error as error:
-        raise NotTheirs(f"{error}".strip()) from error
+        raise NotTheirs(Marked("%(error)s"), error=str(error).strip()) from error
     return found
 
 

@@ -22,6 +22,7 @@ from runs.importers.row import (
 )
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import MOST, marked
+from runs.wording import gettext_noop as _
 
 _DIRECTIONS: dict[str, Direction] = {"HIB": "higher", "LIB": "lower"}
 _ENTITIES = re.compile(rb"<!(?:DOCTYPE|ENTITY)")
@@ -32,13 +33,13 @@ def read(path: Path) -> Imported:
     file = path / "composite.xml" if path.is_dir() else path
     content = file.read_bytes()
     if _ENTITIES.search(content):
-        raise NotTheirs("The file declares entities, which a result file never does.")
+        raise NotTheirs(_("The file declares entities, which a result file never does."))
     try:
         root = ElementTree.fromstring(content)  # noqa: S314 -- no entities, see above
     except ElementTree.ParseError as error:
-        raise NotTheirs(f"This is not XML: {error}") from error
+        raise NotTheirs(_("This is not XML: %(error)s"), error=error) from error
     if root.tag != "PhoronixTestSuite":
-        raise NotTheirs("The outermost element is not PhoronixTestSuite.")
+        raise NotTheirs(_("The outermost element is not PhoronixTestSuite."))
     found = Imported()
     title = _text(root, "Generated/Title") or file.parent.name
     for system in root.findall("System"):

@@ -21,6 +21,7 @@ from runs.importers.row import (
 from runs.tools import quantities
 from runs.tools.adapter import Level
 from runs.tools.output import number, part, rows, words
+from runs.wording import gettext_noop as _
 
 _FIGURES = {
     "tps": quantities.TPS,
@@ -44,7 +45,7 @@ def read(path: Path) -> Imported:
         for document in documents(file):
             _take(document, file, _licence(file), found)
     if not found.runs:
-        raise NotTheirs("There is no result with postgres_version, benchmark and results.")
+        raise NotTheirs(_("There is no result with postgres_version, benchmark and results."))
     if any("licence" not in run.labels for run in found.runs):
         found.left_out.append("Results without a LICENSE next to them: ask before publishing them.")
     return found

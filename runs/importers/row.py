@@ -12,7 +12,8 @@ from runs.execution.reporter import Note
 from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesReading
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
-from runs.wording import Wording, put
+from runs.wording import Marked, Wording, put, wording_of
+from runs.wording import gettext_noop as _
 
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 _HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
@@ -63,7 +64,14 @@ class Imported:
 
 
 class NotTheirs(ValueError):
-    """The file or folder is not one of the peer's; the message says what was looked for."""
+    """The file or folder is not one of the peer's; the message says what was looked for.
+
+    It is English, and of its `wording` others are made (`runs.wording`).
+    """
+
+    def __init__(self, text: Marked, **values: object) -> None:
+        self.wording = wording_of(text, values)
+        super().__init__(put(self.wording))
 
 
 def documents(path: Path) -> Iterator[Any]:
@@ -72,7 +80,9 @@ def documents(path: Path) -> Iterator[Any]:
         try:
             yield foreign_json.loads(file.read_text("utf-8"))
         except ValueError as error:
-            raise NotTheirs(f"{file.name} is not JSON: {error}") from error
+            raise NotTheirs(
+                _("%(file)s is not JSON: %(error)s"), file=file.name, error=error
+            ) from error
 
 
 def named(

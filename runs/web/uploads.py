@@ -32,7 +32,7 @@ from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
 from runs.tools.output import text_of
-from runs.wording import put
+from runs.wording import put, wording_of
 
 CLIENT = "benchlab-upload"
 COMMENT = "benchlab-comment"
@@ -169,13 +169,14 @@ def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
         try:
             places = _unpacked(b64decode(given["text"]), path)
         except (OSError, ValueError, BadZipFile) as error:
-            form.add_error("file", str(error))
+            broken = _("The ZIP cannot be unpacked: %(error)s") % {"error": error}
+            form.add_error("file", broken if isinstance(error, BadZipFile) else str(error))
             return Imported()
         for place in places:
             try:
                 found = IMPORTERS[given["tool"].removeprefix(PEER)](place)
             except (ValueError, OSError) as error:  # NotTheirs, or no text
-                told = str(error).replace(f"{folder}/", "")
+                told = put(wording_of("%(error)s", {"error": error}), _).replace(f"{folder}/", "")
                 continue
             if found.runs:
                 return found

@@ -109,9 +109,10 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
 @pytest.mark.parametrize("content", [b"tps = 5", b"PK\3\4 cut", b"SQLite format 3\0 cut"])
 @pytest.mark.parametrize("peer", IMPORTERS)
 def test_a_file_that_is_not_the_peers_is_named(admin_client, peer, content):
+    admin_client.defaults["HTTP_ACCEPT_LANGUAGE"] = "ja"
     page = sent(admin_client, file=SimpleUploadedFile("x", content), tool=PEER + peer, campaign="")
 
-    assert page.context["form"].errors["file"]
+    assert re.search("[ぁ-ん]", page.context["form"].errors["file"][0])
     assert not Run.objects.exists()
 
 
