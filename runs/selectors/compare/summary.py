@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.selectors.campaigns.factor_names import Words
-from runs.selectors.compare.comparisons import ComparedPage, Step
+from runs.selectors.compare.comparisons import ComparedPage, SeriesFit, Step
 from runs.selectors.compare.fact_words import fact, fact_value
 from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.verdict_words import (
@@ -25,6 +25,7 @@ from runs.selectors.compare.verdict_words import (
     size,
     size_of_all,
 )
+from runs.templatetags.formats import quantity
 
 PROVEN = ("slower", "faster", "different")
 # In the order in which a sentence names what is not proven.
@@ -121,7 +122,7 @@ def of_comparison(page: ComparedPage) -> list[str]:
     """The sentence of each series of the compare page against the baseline.
 
     Of versions in a row the newest comes first, then each step from version to version, what got
-    slower before all else, then the other versions.
+    slower before all else, then the other versions. Last is what fitted laws say.
     """
     if page.loaded.metric is None:
         return []
@@ -135,8 +136,9 @@ def of_comparison(page: ComparedPage) -> list[str]:
         (head, base): summary(head, base, found, together=together.get(head), direction=direction)
         for head, found in rows.items()
     }
+    laws = [_scaling(each) for each in page.fits]
     if not page.steps:
-        return list(told.values())
+        return [*told.values(), *laws]
     steps = sorted(page.steps, key=_weight)
     newest = (page.steps[-1].head_label, base)
     first = {newest: told[newest]} if newest in told else {}
@@ -146,7 +148,20 @@ def of_comparison(page: ComparedPage) -> list[str]:
         for each in steps
         if (names := (each.head_label, each.base_label))
     }
-    return list((first | said | told).values())
+    return [*(first | said | told).values(), *laws]
+
+
+def _scaling(found: SeriesFit) -> str:
+    """Where the law through a series has its peak, as far as its points prove one."""
+    fit = found.fit
+    if fit.peak_level is None or fit.peak is None:
+        told = {"name": found.label, "last": max(cell.x for cell in found.series.cells)}
+        return _("%(name)s: up to %(last)s no peak is proven.") % told
+    return _("%(name)s does best at %(level)s, with %(peak)s by the law.") % {
+        "name": found.label,
+        "level": quantity(fit.peak_level),
+        "peak": quantity(fit.peak),
+    }
 
 
 def _weight(step: Step) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from runs.selectors.campaigns import campaigns
 from runs.selectors.compare import (
     comparability,
     comparisons,
+    summary,
     verdicts,
 )
 from runs.selectors.compare import (
@@ -205,8 +206,10 @@ def test_settings_and_machines_in_which_series_differ_are_told():
 def test_laws_of_scalability_are_fitted_when_asked_for():
     finished(version=["16.14"], clients=[1, 2, 4, 8])
 
-    (found,) = compare("s=c&fit=usl").fits
+    page = compare("s=c&fit=usl")
+    (found,) = page.fits
 
+    assert summary.of_comparison(page) == [f"{found.label}: up to 8 no peak is proven."]
     assert found.fit.gamma == pytest.approx(1000, rel=0.01)
     assert found.fit.r_squared == pytest.approx(1)
     assert compare("s=c").fits == ()
