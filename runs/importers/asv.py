@@ -55,7 +55,7 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: Imported) 
     document = _json(file)
     sha, at = sha_of(document.get("commit_hash")), moment(document.get("date"), per_second=1000)
     if not sha or at is None:
-        found.left_out.append(f"{file.name}: no commit_hash or date.")
+        found.leave_out(_("%(file)s: no commit_hash or date."), file=file.name)
         return
     machine = _json(file.parent / "machine.json") | part(document, "params")
     values = list(_values(document, catalogue, file.name, found))
@@ -104,7 +104,7 @@ def _values(
         )
         values = value_of(metric, value)
         if not values:
-            found.left_out.append(f"{file}: {name} has no number.")
+            found.leave_out(_("%(file)s: %(name)s has no number."), file=file, name=name)
         yield from values
 
 

@@ -15,7 +15,6 @@ from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
 from runs.wording import gettext_noop as _
-from runs.wording import put
 
 _SERIES = ("results.csv", "samples.csv")
 _OPTION = re.compile(
@@ -43,15 +42,15 @@ def _take(file: Path, found: Imported) -> None:
     try:
         reading = ADAPTER.read(files)
     except UnreadableOutput as refused:
-        found.left_out.append(f"{file.name}: {refused.message}")
+        found.leave_out(_("%(file)s: %(said)s"), file=file.name, said=refused)
         return
     summary = part({"first": next(iter(documents_in(text).found), {})}, "first")
     ended = moment(summary.get("Current Timestamp (milliseconds)"), per_second=1000)
     begun = moment(summary.get("Start timestamp (milliseconds)"), per_second=1000)
     at = begun or ended
     if at is None or not reading.measurements:
-        why = put(reading.failure) if reading.reasons else "no time"
-        found.left_out.append(f"{file.name}: {why}")
+        why = reading.failure or _("no time")
+        found.leave_out(_("%(file)s: %(said)s"), file=file.name, said=why)
         return
     fields = of_reading(reading)
     fields["levels"] = {**reading.levels, **dict(_asked_for(file.with_name(f"{stem}.config.xml")))}

@@ -63,10 +63,12 @@ def _take(folder: Path, found: Imported) -> None:
     )
     minutes, database = number(info.get("runMins")), info.get("db") or info.get("dbType") or "?"
     if at is None or not minutes:
-        found.left_out.append(f"{folder.name}: no time of its start, or a run by transactions.")
+        text = _("%(folder)s: no time of its start, or a run by transactions.")
+        found.leave_out(text, folder=folder.name)
         return
     if "postgres" not in database.lower():
-        found.left_out.append(f"{folder.name}: a result of {database}.")
+        text = _("%(folder)s: a result of %(database)s.")
+        found.leave_out(text, folder=folder.name, database=database)
         return
     is_summed = (data / "summary.csv").is_file()
     kinds = _summed(data) if is_summed else _kinds(data / "result.csv", minutes * 60_000)

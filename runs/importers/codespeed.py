@@ -67,12 +67,14 @@ def _values(
                 sha, at = sha_of(cells[-3]), _date(cells[0])
                 values = value_of(metric, cells[1])
                 if not sha or at is None or not values:
-                    skipped[
-                        f"{name}: {cells[-3]} is no commit by 7 digits or more, or has no number"
-                    ] += 1
+                    skipped[str(cells[-3])] += 1
                     continue
                 yield (str(executable), sha), at, str(branch), values[0]
-    found.left_out += [f"{what} ({count} times)." for what, count in skipped.items()]
+    text = _(
+        "%(name)s: %(commit)s is no commit by 7 digits or more, or has no number (%(count)s times)."
+    )
+    for commit, count in skipped.items():
+        found.leave_out(text, name=name, commit=commit, count=count)
 
 
 def _date(text: Any) -> datetime | None:

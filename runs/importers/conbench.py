@@ -51,7 +51,7 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], found: Imported
     first = results[0]
     at, commit = moment(first.get("timestamp")), part(first, "commit")
     if at is None:
-        found.left_out.append(f"Run {run}: no time.")
+        found.leave_out(_("Run %(run)s: no time."), run=run)
         return
     values = list(_values(run, results, found))
     repository = (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
@@ -93,7 +93,8 @@ def _values(run: str, results: list[dict[str, Any]], found: Imported) -> Iterato
             value = sum(samples) / len(samples)
         values = value_of(named(name, unit, is_marked=name in alike), value)
         if each.get("error") or not values or name in seen:
-            found.left_out.append(f"Run {run}: {name} (an error, no number, or twice).")
+            text = _("Run %(run)s: %(name)s (an error, no number, or twice).")
+            found.leave_out(text, run=run, name=name)
         else:
             seen.add(name)
             yield from values

@@ -53,7 +53,7 @@ def _take(suite: str, entry: dict[str, Any], found: Imported) -> None:
     commit = part(entry, "commit")
     sha, at = sha_of(commit.get("id")), moment(entry.get("date"), per_second=1000)
     if not sha or at is None:
-        found.left_out.append(f"{suite}: an entry without a commit or a date.")
+        found.leave_out(_("%(suite)s: an entry without a commit or a date."), suite=suite)
         return
     tool = words(entry.get("tool")) or "?"
     values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", found))
@@ -85,12 +85,11 @@ def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> It
             direction = direction_of(unit)
         value = value_of(named(name, unit, direction, is_marked=name in alike), bench.get("value"))
         if not value or not name or names.count(name) > 1:
-            found.left_out.append(
-                f"{where}: {name or 'a bench without a name'} (no number, or twice)."
-            )
+            text = _("%(place)s: %(name)s (no number, or twice).")
+            found.leave_out(text, place=where, name=name or _("a bench without a name"))
             continue
         yield from value
         for each in further:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
-            figure, _, unit = each.strip().partition(" ")
+            figure, _space, unit = each.strip().partition(" ")
             if (other := f"{name} - {unit}") not in names:
                 yield from value_of(named(other, unit, direction), figure)

@@ -18,7 +18,6 @@ from runs.tools.adapter import SeriesReading, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
 from runs.wording import gettext_noop as _
-from runs.wording import put
 
 Row = dict[str, Any]
 
@@ -52,11 +51,11 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
     try:
         reading = ADAPTER.read({"stdout": text, "timing": _profile(database, name)})
     except UnreadableOutput as refused:
-        found.left_out.append(f"Job {name}: {refused.message}")
+        found.leave_out(_("Job %(name)s: %(said)s"), name=name, said=refused)
         return
     if at is None or not reading.measurements:
-        why = put(reading.failure) if reading.reasons else "no time"
-        found.left_out.append(f"Job {name}: {why}")
+        why = reading.failure or _("no time")
+        found.leave_out(_("Job %(name)s: %(said)s"), name=name, said=why)
         return
     fields = of_reading(reading)
     fields["series"] = tuple(_counter(database, name))

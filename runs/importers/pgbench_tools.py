@@ -154,10 +154,12 @@ def _take(
     key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
     where = " ".join(filter(None, ["test", *key]))
     if at is None or ended is None or not _number(row.get("trans")):
-        found.left_out.append(f"{where}: it has not ended, or measured no transaction.")
+        text = _("%(test)s: it has not ended, or measured no transaction.")
+        found.leave_out(text, test=where)
         return
     if not _number(row.get("tps")):
-        found.left_out.append(f"{where}: the column tps is empty; the rest of it is taken.")
+        text = _("%(test)s: the column tps is empty; the rest of it is taken.")
+        found.leave_out(text, test=where)
     settings = {
         str(each["name"]): str(each.get("value") or each.get("setting") or "")
         for each in further["test_settings"].get(key, [])

@@ -55,7 +55,7 @@ def _take(root: Element, system: Element, title: str, found: Imported) -> None:
     name = _text(system, "Identifier")
     at = moment(_text(system, "TimeStamp"))
     if not name or at is None:
-        found.left_out.append(f"A system ({name or '?'}) without a name or a time.")
+        found.leave_out(_("A system (%(name)s) without a name or a time."), name=name or "?")
         return
     values = list(_values(root, name, found))
     model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
@@ -88,5 +88,6 @@ def _values(root: Element, system: str, found: Imported) -> Iterator[MetricValue
             if _text(entry, "Identifier") == system:
                 values = value_of(metric, _text(entry, "Value"))
                 if not values:
-                    found.left_out.append(f"{system}: {name} has no number.")
+                    text = _("%(system)s: %(name)s has no number.")
+                    found.leave_out(text, system=system, name=name)
                 yield from values

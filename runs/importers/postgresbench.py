@@ -47,7 +47,8 @@ def read(path: Path) -> Imported:
     if not found.runs:
         raise NotTheirs(_("There is no result with postgres_version, benchmark and results."))
     if any("licence" not in run.labels for run in found.runs):
-        found.left_out.append("Results without a LICENSE next to them: ask before publishing them.")
+        text = _("Results without a LICENSE next to them: ask before publishing them.")
+        found.leave_out(text)
     return found
 
 
@@ -60,7 +61,8 @@ def _take(document: Any, file: Path, licence: str, found: Imported) -> None:
             value for name, metric in _FIGURES.items() for value in value_of(metric, row.get(name))
         )
         if at is None or number(row.get("tps")) is None:
-            found.left_out.append(f"{file.name}: run {place} has no date or no tps.")
+            text = _("%(file)s: run %(place)s has no date or no tps.")
+            found.leave_out(text, file=file.name, place=place)
             continue
         levels = dict(_levels(document, benchmark))
         name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))

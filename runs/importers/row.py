@@ -60,7 +60,11 @@ class Imported:
     """The runs of a peer's files, and what of them could not be taken, a sentence each."""
 
     runs: list[ImportedRun] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[Wording] = field(default_factory=list)
+
+    def leave_out(self, text: Marked, **values: object) -> None:
+        """Say what is not taken (`runs.wording`)."""
+        self.left_out.append(wording_of(text, values))
 
 
 class NotTheirs(ValueError):

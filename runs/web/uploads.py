@@ -149,6 +149,7 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
     if not runs or "store" not in request.POST:
         campaigns = sorted({run.campaign for run in runs})
         context |= {"found": found, "campaigns": campaigns, "again": _again(given)}
+        context["left_out"] = _sentences(found)
         return render(request, "uploads/new.html", context)
     done = importing.load(
         runs=runs, project=given["project"], origin=f"{given['tool'].removeprefix(PEER)}: page"
@@ -158,6 +159,10 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
     told = _("%(new)s runs are new, %(there)s were there.")
     messages.success(request, told % {"new": done.runs, "there": done.there})
     return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
+
+
+def _sentences(found: Imported) -> list[str]:
+    return [put(each, _) for each in found.left_out[:_SHOWN]]
 
 
 def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
@@ -180,7 +185,7 @@ def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
                 continue
             if found.runs:
                 return found
-            told = " ".join([told, *found.left_out[:_SHOWN]])
+            told = " ".join([told, *_sentences(found)])
     form.add_error("file", told)
     return Imported()
 

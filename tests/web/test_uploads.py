@@ -91,7 +91,7 @@ def test_the_same_text_is_the_same_run(admin_client):
 
 @pytest.mark.parametrize("peer", PEERS)
 def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path, peer):
-    make, _figures, _levels, count, _left_out = PEERS[peer]
+    make, _figures, _levels, count, left_out = PEERS[peer]
     (folder := tmp_path / "peer").mkdir()
     source = make(folder)
     if source.is_dir():
@@ -101,6 +101,7 @@ def test_what_a_peer_has_kept_is_shown_and_comes_in_once(admin_client, tmp_path,
         file = SimpleUploadedFile("results", source.read_bytes())
         page = sent(admin_client, file=file, tool=f"{PEER}{peer.partition(' ')[0]}", campaign="")
         assert Run.objects.count() == there
+        assert len(page.context["left_out"]) == left_out
         answer = confirmed(admin_client, page)
         told = f"{count - there} runs are new, {there} were there."
         assert told in answer.content.decode()

@@ -9,6 +9,7 @@ from runs.importers.registry import IMPORTERS
 from runs.management import command
 from runs.services.access import projects
 from runs.services.uploads import importing
+from runs.wording import put
 
 _SHOWN = 20
 
@@ -34,11 +35,12 @@ class Command(command.Command):
             raise CommandError(f"{source}: {error}") from error
         except OSError as error:
             raise CommandError(f"{source}: {error.strerror or error}") from error
+        left_out = [put(each) for each in found.left_out]
         if not found.runs:
-            raise CommandError("\n".join([f"{source} has no run.", *found.left_out[:_SHOWN]]))
+            raise CommandError("\n".join([f"{source} has no run.", *left_out[:_SHOWN]]))
         if options["dry_run"]:
             self.stdout.write(f"{len(found.runs)} runs can be read.")
-            self._tell(found.left_out)
+            self._tell(left_out)
             return
         origin = f"{peer}: {Path(source).name if '://' not in source else 'a connection'}"
         project = command.project_named(options["project"])
@@ -47,7 +49,7 @@ class Command(command.Command):
         self.stdout.write(f"{done.runs} runs are new, {done.there} were there.")
         for slug in sorted(done.campaigns):
             self.stdout.write(f"campaign {slug}")
-        self._tell([*found.left_out, *done.left_out])
+        self._tell([*left_out, *done.left_out])
 
     def _tell(self, left_out: list[str]) -> None:
         if left_out:
