@@ -153,15 +153,15 @@ def of_comparison(page: ComparedPage) -> list[str]:
 
 def _scaling(found: SeriesFit) -> str:
     """Where the law through a series has its peak, as far as its points prove one."""
-    fit = found.fit
+    fit, last = found.fit, max(cell.x for cell in found.series.cells)
+    told = {"name": found.label, "last": last}
     if fit.peak_level is None or fit.peak is None:
-        told = {"name": found.label, "last": max(cell.x for cell in found.series.cells)}
         return _("%(name)s: up to %(last)s no peak is proven.") % told
-    return _("%(name)s does best at %(level)s, with %(peak)s by the law.") % {
-        "name": found.label,
-        "level": quantity(fit.peak_level),
-        "peak": quantity(fit.peak),
-    }
+    told |= {"level": f"{fit.peak_level:.0f}", "peak": quantity(fit.peak)}
+    text = _(
+        "By the fitted law %(name)s does best at about %(level)s (%(peak)s); measured to %(last)s."
+    )
+    return text % told
 
 
 def _weight(step: Step) -> tuple[int, int]:
