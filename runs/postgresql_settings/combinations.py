@@ -63,12 +63,9 @@ def _taken_from_connections(major: str) -> tuple[tuple[str, ...], ...]:
 
 def _processes(effective: Effective) -> Iterator[Finding]:
     """All processes together have a bound, and each setting alone stays within it."""
-    counted = (
-        "max_connections",
-        "autovacuum_max_workers",
-        "max_worker_processes",
-        "max_wal_senders",
-    )
+    is_old = before(effective.major, "18")  # later ones count the slots of such workers
+    workers = "autovacuum_max_workers" if is_old else "autovacuum_worker_slots"
+    counted = ("max_connections", workers, "max_worker_processes", "max_wal_senders")
     total = sum(effective.number(name) or 0 for name in counted)
     most = _MOST_PROCESSES_TO_9_5 if before(effective.major, "9.6") else _MOST_PROCESSES
     if total >= most:

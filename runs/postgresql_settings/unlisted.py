@@ -53,6 +53,7 @@ _BUILD_WORDS: Mapping[str, tuple[tuple[Span, tuple[str, ...]], ...]] = {
 }
 
 # Numbers that may be zero, but otherwise not below this, in their own unit.
+NEVER_ZERO = frozenset({"io_max_concurrency"})
 LEAST_BUT_ZERO: Mapping[str, float] = {"vacuum_buffer_usage_limit": 128}
 
 # Numbers that the server raises to this, in their own unit, where they are smaller (but -1).
@@ -82,9 +83,12 @@ IN_VAIN = frozenset(
 
 # String settings whose words each machine has by its locales and time zones, and those of all.
 OF_THE_MACHINE = frozenset(
-    {"lc_messages", "lc_monetary", "lc_numeric", "lc_time", "timezone", "log_timezone"}
+    (
+        *("lc_messages", "lc_monetary", "lc_numeric", "lc_time"),
+        *("timezone", "timezone_abbreviations", "log_timezone", "bonjour", "max_stack_depth"),
+    )
 )
-EVERYWHERE = frozenset({"", "c", "posix", "gmt", "utc"})
+EVERYWHERE = frozenset({"", "c", "posix", "gmt", "utc", "default", *OFF, "100kb", "1mb", "2mb"})
 
 # Numbers that count in banks.
 MULTIPLE_OF: Mapping[str, int] = {

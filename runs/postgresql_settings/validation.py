@@ -107,8 +107,8 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     else:
         yield from word_lists.findings(value, setting)
         if unlisted.depends_on_the_build(setting, value):
-            message = _("Whether a server takes %(name)s = %(value)s depends on its own build.")
-            remedy = _("Some have no such library, time zone or locale, and then do not start.")
+            message = _("A server takes %(name)s = %(value)s or not by its build or machine.")
+            remedy = _("Without such a library, locale, time zone or stack it does not start.")
             yield _finding("warning", "by_build", name, major, message, remedy, value=value)
 
 

@@ -223,7 +223,8 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
     least = unlisted.LEAST_BUT_ZERO.get(setting.name)
     if least is not None and number != 0:
         low = least
-    if low is None or high is None or low <= number <= high:
+    is_zero = number == 0 and setting.name in unlisted.NEVER_ZERO
+    if low is None or high is None or (low <= number <= high and not is_zero):
         return _in_whole_banks(number, text, setting)
     raise BadValue(
         "out_of_range",
@@ -231,7 +232,7 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
         _named(
             setting,
             text,
-            low=units.spelled(low, setting.unit, setting.major),
+            low="1" if is_zero else units.spelled(low, setting.unit, setting.major),
             high=units.rounded(high, setting.unit),
         ),
         _("Choose a value from %(low)s to %(high)s."),

@@ -11,6 +11,7 @@ from runs.postgresql_settings.catalogue import Setting, before
 from runs.postgresql_settings.findings import Finding
 from runs.wording import gettext_noop as _
 
+_CANNOT_BE = _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s.")
 # (word, first version that has it)
 _LISTS: Mapping[str, Mapping[str, str]] = {
     "createrole_self_grant": {"set": "16", "inherit": "16"},
@@ -47,6 +48,25 @@ _STANDBYS = re.compile(
     r"""(?:(?P<name>(?:"[^"]++")+|[A-Za-z_\u0080-\U0010ffff][\w$]*+|\*)"""
     r"""|(?P<number>\d++)|(?P<mark>[(),]))\s*+"""
 )
+_STYLE, _ORDER = r"(?:iso|sql|postgres\w*|german)", r"(?:ymd|dmy|mdy|us|euro\w*|noneuro\w*)"
+_IDENTIFIERS = r"""\s*(?:(?:"[^"]+"|[^\s",]+)\s*(?:,\s*(?:"[^"]+"|[^\s",]+)\s*)*)?"""
+# What else a value as a whole has to look like.
+_SHAPES: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(shape, re.IGNORECASE | re.ASCII)
+    for name, shape in {
+        "backtrace_functions": r"[\w,\s]*",
+        "DateStyle": (
+            rf"\s*(?:{_STYLE}(?:\s*,\s*{_ORDER})?|{_ORDER}(?:\s*,\s*{_STYLE})?|default)?\s*"
+        ),
+        "default_table_access_method": r".+",
+        "recovery_target": r"(?:immediate)?",
+        "recovery_target_lsn": r"(?:[0-9a-f]{1,8}/[0-9a-f]{1,8})?",
+        "recovery_target_time": r"(?:.*\d.*)?",
+        "search_path": _IDENTIFIERS,
+        "synchronized_standby_slots": _IDENTIFIERS,
+        "temp_tablespaces": _IDENTIFIERS,
+    }.items()
+}
 _PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
 
 
@@ -59,6 +79,8 @@ def findings(value: str, setting: Setting) -> Iterator[Finding]:
             yield _error("invalid_encoding", setting, value, _("There is no encoding “%(value)s”."))
     elif setting.name == "synchronous_standby_names":
         yield from _standbys(value, setting)
+    elif setting.name in _SHAPES and not _SHAPES[setting.name].fullmatch(value):
+        yield _error("invalid_choice", setting, value, _CANNOT_BE)
 
 
 def _words(value: str, setting: Setting) -> Iterator[Finding]:
@@ -74,7 +96,7 @@ def _words(value: str, setting: Setting) -> Iterator[Finding]:
                 "invalid_choice",
                 setting,
                 word,
-                _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s."),
+                _CANNOT_BE,
                 _("Choose one of: %(allowed)s."),
                 allowed=", ".join((*allowed, *alone[:1], *alone[4:5])),
             )

@@ -203,6 +203,12 @@ FILE_LINES = [
     "synchronous_standby_names = '2 (a, b)'", "synchronous_standby_names = 'ANY 0 (a)'",
     "synchronous_standby_names = 'ANY (a)'", "synchronous_standby_names = ''", "work_mem = '4MB",
     "1work_mem = 4MB", "work_mem = 4MB work_mem = 5MB", "log_destination = 'stderr,'",
+    "datestyle = 'iso, foo'", "datestyle = 'sql, dmy, iso'", "datestyle = 'dmy, postgres'", "datestyle = ''",
+    "recovery_target = 'now'", "recovery_target_time = 'today'", "recovery_target_lsn = 'zz'",
+    "recovery_target_lsn = '0/16B3748'", "default_table_access_method = ''", "backtrace_functions = 'f(x)'",
+    "backtrace_functions = 'f, g'", "search_path = 'a b'", "search_path = '\"a b\", c'", "search_path = 'a,'",
+    "synchronized_standby_slots = 'a b'", "synchronized_standby_slots = 'a, b'", "io_max_concurrency = 0",
+    "autovacuum_max_workers = 262143",
 ]  # fmt: skip
 
 
@@ -239,6 +245,7 @@ EXCEPTIONS = {
     "the build": [
         "wal_compression = lz4", "wal_compression = zstd", "wal_sync_method = fsync_writethrough",
         "io_method = io_uring", "timezone = Mars/Olympus", "lc_messages = xx_XX.UTF-8",
+        "timezone_abbreviations = 'Mars'", "max_stack_depth = 100MB", "bonjour = on",
     ],
     "a later minor release": ["data_sync_retry = on"],
     "not a number, which 9.3 and 9.5 take": ["random_page_cost = 'nan'"],
