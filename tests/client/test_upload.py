@@ -352,6 +352,11 @@ def test_the_commit_and_the_job_are_those_of_the_ci(upload, environment, expecte
 
 
 JENKINS = {"JENKINS_URL": "https://j.example.org/", "GIT_COMMIT": "a" * 40}
+REMOTE = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "remote.upstream.url",
+    "GIT_CONFIG_VALUE_0": "git@example.org:o/p.git",
+}
 GITLAB = {"GITLAB_CI": "true", "CI_COMMIT_SHA": "a" * 40, "CI_COMMIT_REF_NAME": "main"}
 AZURE = {"TF_BUILD": "True", "BUILD_SOURCEVERSION": "a" * 40}
 DRONE = {"DRONE": "true", "DRONE_COMMIT_SHA": "a" * 40, "DRONE_BRANCH": "main"}
@@ -368,6 +373,8 @@ WOODPECKER = {
         (JENKINS | {"GIT_BRANCH": "origin/main"}, "main"),
         (JENKINS | {"GIT_BRANCH": "refs/heads/main"}, "main"),
         (JENKINS | {"GIT_BRANCH": "refs/remotes/upstream/main"}, "main"),
+        (JENKINS | REMOTE | {"GIT_BRANCH": "upstream/main"}, "main"),
+        (JENKINS | REMOTE | {"GIT_BRANCH": "feature/main"}, "feature/main"),
         (JENKINS | {"CHANGE_BRANCH": "main", "CHANGE_FORK": "eve"}, "eve:main"),
         (JENKINS | {"CHANGE_BRANCH": "topic"}, "topic"),
         (GITLAB, "main"),
