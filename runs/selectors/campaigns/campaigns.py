@@ -9,7 +9,7 @@ from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import connections, router
-from django.db.models import Avg, Count, F, Min, Q, QuerySet
+from django.db.models import Avg, Case, Count, F, Min, Q, QuerySet, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -248,12 +248,19 @@ def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
     return [_row(campaign, counts[campaign.pk]) for campaign in campaigns]
 
 
+# Wordings without words of their own: a tool's message, or several reasons in one.
+ONLY_QUOTES = r"^(%\(\w+\)s)*$"
+
+
 def causes(campaign: Campaign, states: Collection[str]) -> Any:
     """Why runs are in these states: each cause once, with the `number` of its runs, and `runs`.
 
-    Messages of one text are one cause, whatever they quote.
+    Messages of one text are one cause, whatever they quote, but not those that only quote.
     """
-    text = Coalesce(KeyTextTransform("text", "wording"), "message")
+    text = Case(
+        When(wording__text__regex=ONLY_QUOTES, then="message"),
+        default=Coalesce(KeyTextTransform("text", "wording"), "message"),
+    )
     listed = campaign.runs.filter(state__in=states).order_by()
     grouped = listed.values("state", "code", cause=text)
     counted = grouped.annotate(

@@ -13,13 +13,15 @@ from django.utils.translation import override
 from runs.models import Campaign, Configuration, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
-from runs.selectors.campaigns import factor_names
+from runs.selectors.campaigns import campaigns, factor_names
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.summary import of_table
 from runs.services import archive
 from runs.services.campaigns import scenarios, summaries
+from runs.tools.adapter import Reason, quoted
 from runs.web import pages
 from runs.web.campaigns.treatment_fields import ChoicesField
+from runs.wording import Marked
 from tests import factories
 from tests.web.test_browser import SAMPLE
 
@@ -309,6 +311,19 @@ def test_every_door_says_the_same_sentence_of_a_campaign(client, finished_campai
     assert by_api.json()["summary"] == [sentence]
     shared = client.get("/campaigns/finished/").content.decode()
     assert f'<meta name="description" content="{sentence}">' in html.unescape(shared)
+
+
+def test_each_message_of_a_tool_is_a_cause_and_a_text_of_ours_is_one_whatever_it_quotes(
+    ready_server,
+):
+    campaign = factories.campaign("troubled", on=ready_server)
+    reasons = [quoted("tool_error", said) for said in ("no disk", "no disk", "no memory")]
+    reasons += [Reason("other", Marked("%(name)s failed."), name=name) for name in "ab"]
+    for run, reason in zip(campaign.runs.order_by("position"), reasons, strict=False):
+        told = {name: getattr(reason, name) for name in ("code", "message", "wording")}
+        Run.objects.filter(pk=run.pk).update(state="failed", **told)
+    numbers = [each["number"] for each in campaigns.causes(campaign, ["failed"])]
+    assert numbers == [2, 1, 2]
 
 
 def test_many_versions_are_a_table_of_steps_at_a_glance(client, ready_server):
