@@ -11,10 +11,11 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.doors import QueryDoor
+from runs.models import Series
 from runs.selectors import runs
 
 
-class SeriesValuesSerializer(serializers.Serializer[Any]):
+class SeriesValuesSerializer(serializers.Serializer[Series]):
     """A part of a series: value `i` is of the second `start + i * interval`; null is a gap."""
 
     name = serializers.CharField()
@@ -22,7 +23,7 @@ class SeriesValuesSerializer(serializers.Serializer[Any]):
     start = serializers.FloatField(help_text="Seconds, of the first value of this part.")
     interval = serializers.FloatField()
     length = serializers.IntegerField(help_text="How many values the whole series has.")
-    values = serializers.ListField(child=serializers.FloatField(allow_null=True))
+    values = serializers.ListField(child=serializers.FloatField(allow_null=True), source="part")
     next = serializers.IntegerField(allow_null=True)
 
 
@@ -43,13 +44,6 @@ class SeriesDoor(QueryDoor):
         if found is None:
             raise NotFound
         end = skip + len(found.part)
-        shown = {
-            "name": found.name,
-            "unit": found.unit,
-            "start": found.start + skip * found.interval,
-            "interval": found.interval,
-            "length": found.length,
-            "values": found.part,
-            "next": end if end < found.length else None,
-        }
-        return Response(SeriesValuesSerializer(shown).data)
+        found.start += skip * found.interval
+        found.next = end if end < found.length else None
+        return Response(SeriesValuesSerializer(found).data)
