@@ -44,7 +44,7 @@ _YAML = re.compile(
     rf"""\A( *+)(?:- )?["']?(?P<name>{_NAME})["']?:"""
     rf"""(?:\s++(?P<value>{_VALUE}(?=\s*+(?:#|\Z))|[^#]*+))?\s*+(?:#.*+)?"""
 )
-_QUOTED_JSON = re.compile(r"--parameters\s++'(\s*+[\[{][^']*+)'")
+_QUOTED_JSON = re.compile(r"--(?:parameters|config-json)\s++'(\s*+[\[{][^']*+)'")
 _NAMES = {"name", "parametername", "parameter_name", "parameter name", "parameter"}
 _VALUES = {"setting", "value", "parametervalue", "parameter_value", "parameter value",
            "currentvalue", "current_setting", "values"}  # fmt: skip
@@ -111,7 +111,7 @@ def _literal(text: str) -> str:
 
 
 def _is_known(name: str) -> bool:
-    return bool(existence(name)) or "." in name
+    return bool(existence(name) or ("." in name and re.fullmatch(_NAME, name)))
 
 
 def _of_yaml(lines: list[str]) -> list[Pasted] | None:
@@ -289,7 +289,7 @@ def _of_json(text: str) -> list[Pasted] | None:
 
 
 def _in_units(row: dict[str, Any]) -> dict[str, Any]:
-    """Aiven counts work_mem in MB, beside an object `pg` of settings in their own units."""
+    """Aiven and DigitalOcean count work_mem in MB, and others in their own units."""
     if isinstance(row.get("work_mem"), int) and row.keys() & {"pg", "shared_buffers_percentage"}:
         return {**row, "work_mem": f"{row['work_mem']}MB"}
     return row

@@ -198,6 +198,7 @@ def test_unknown_settings_of_a_block_and_formulas_are_left_to_the_check():
         ("wal_level setting:       replica\nmax_locks_per_xact setting:   64\n",
          "max_locks_per_transaction", "64"),
         ('{"user_config": {"pg": {"jit": false}, "work_mem": 64}}', "work_mem", "64MB"),  # Aiven
+        ("Data\n====\npostgresql.conf:\n----\nwork_mem = 8MB\njit = off\n", "work_mem", "8MB"),  # kubectl
     ],
 )  # fmt: skip
 def test_values_are_read_whole(text, name, value):
