@@ -20,7 +20,7 @@ INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 
 _BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
 # What a browser or an old editor puts between words: letters for PostgreSQL, or no end of a line.
-_NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000]|\\r(?=.*\\S)")
+_NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000\\r]")
 _LETTER = r"A-Za-z_\u0080-\U0010ffff"
 _TOKEN = re.compile(
     rf"""
@@ -202,7 +202,7 @@ def _tokens(line: str) -> Iterator[tuple[str, str]]:
 
 def _syntax(number: int, line: str) -> Fault:
     shown = {"line": str(number), "text": line.strip()[:200]}
-    if _NO_BLANKS.search(line):
+    if _NO_BLANKS.search(line.rstrip("\r\t ")):
         message = _("Line %(line)s has no-break spaces or old line ends: %(text)s. Replace them.")
         return Fault(number, "no_blanks", message, shown)
     return Fault(

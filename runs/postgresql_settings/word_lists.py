@@ -48,20 +48,20 @@ _STANDBYS = re.compile(
     r"""(?:(?P<name>(?:"[^"]++")+|[A-Za-z_\u0080-\U0010ffff][\w$]*+|\*)"""
     r"""|(?P<number>\d++)|(?P<mark>[(),]))\s*+"""
 )
-_STYLE, _ORDER = r"(?:iso|sql|postgres\w*|german)", r"(?:ymd|dmy|mdy|us|euro\w*|noneuro\w*)"
-_IDENTIFIERS = r"""\s*(?:(?:"[^"]+"|[^\s",]+)\s*(?:,\s*(?:"[^"]+"|[^\s",]+)\s*)*)?"""
+_STYLE = r"(?:iso|sql|postgres\w*+|german)\s*+"
+_ORDER = r"(?:ymd|dmy|mdy|us|(?:non)?euro\w*+)\s*+"
+_IDENTIFIER = r"""(?:"[^"]++"|[^\s",]++)\s*+"""
+_IDENTIFIERS = rf"(?:{_IDENTIFIER}(?:,\s*+{_IDENTIFIER})*)?"
 # What else a value as a whole has to look like.
 _SHAPES: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(shape, re.IGNORECASE | re.ASCII)
+    name: re.compile(rf"\A\s*+{shape}\Z", re.IGNORECASE | re.ASCII)
     for name, shape in {
-        "backtrace_functions": r"[\w,\s]*",
-        "DateStyle": (
-            rf"\s*(?:{_STYLE}(?:\s*,\s*{_ORDER})?|{_ORDER}(?:\s*,\s*{_STYLE})?|default)?\s*"
-        ),
-        "default_table_access_method": r".+",
+        "backtrace_functions": r"[\w,\s]*+",
+        "DateStyle": (rf"(?:{_STYLE}(?:,\s*+{_ORDER})?|{_ORDER}(?:,\s*+{_STYLE})?|default\s*+)?"),
+        "default_table_access_method": r".++",
         "recovery_target": r"(?:immediate)?",
         "recovery_target_lsn": r"(?:[0-9a-f]{1,8}/[0-9a-f]{1,8})?",
-        "recovery_target_time": r"(?:.*\d.*)?",
+        "recovery_target_time": r"(?:\D*+\d.*+)?",
         "search_path": _IDENTIFIERS,
         "synchronized_standby_slots": _IDENTIFIERS,
         "temp_tablespaces": _IDENTIFIERS,

@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     rf"""|(?P<joined>\\[;:])|(?P<meta>\\(?:\\\r?\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)"""
     rf"""|(?P<cast>::)|(?P<variable>:[{LETTER}0-9]++)"""
     # Letters behind a number or a parameter belong to it: a quote behind $1E begins no E'...'.
-    rf"""|(?P<word>(?:\$?[0-9]++\.?)?{NAME}[$\w]*|.)""",
+    rf"""|(?P<word>\$?[0-9]++\.?(?:{NAME}[$\w]*)?|{NAME}[$\w]*|.)""",
     re.DOTALL,
 )
 # What is no statement by itself.
