@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import scipy as sp
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from runs.analysis.inference import SIGNIFICANCE
 from runs.analysis.inference.version_indices import Reading, indices
@@ -224,10 +225,11 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     ended = Campaign.objects.filter(origin=Origin.EXECUTED).exclude(state__in=Campaign.LIVE)
     executed = ended.filter(scenario=Subquery(of_theme))
     steps = BisectionStep.objects.filter(campaign=OuterRef("pk"))
-    newest = visible(executed, to=to).order_by("-pk").values("pk")[:MOST_LOOKED_AT]
+    found = visible(executed, to=to).order_by("-pk")
+    last = found.values("pk")[MOST_LOOKED_AT - 1 : MOST_LOOKED_AT]
+    kept = found.filter(~Exists(steps), pk__gte=Coalesce(Subquery(last), 0))
     # Not Exists: see compare.candidates.
-    kept = Campaign.objects.filter(pk__in=newest).alias(figure=Subquery(figures.values("pk")[:1]))
-    return kept.filter(~Exists(steps)).exclude(figure=None).order_by("-pk")
+    return kept.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
 
 
 def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
