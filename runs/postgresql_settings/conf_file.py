@@ -21,23 +21,28 @@ INCLUDES = frozenset({"include", "include_dir", "include_if_exists"})
 _BY_AN_EDITOR = _("The text begins with a byte order mark, left out: no server starts with it.")
 # What a browser or an old editor puts between words: letters for PostgreSQL, or no end of a line.
 _NO_BLANKS = re.compile("[\u00a0\u2002-\u200b\u202f\u3000\\r]")
-_LETTER = r"A-Za-z_\u0080-\U0010ffff"
+# By what they are not: Python takes 3 ms to compile a class of all letters. With digits, then with
+# a dollar, then with what stands in words without quotes.
+_LETTER = r"[^\x00-@\[-\^`{-\x7f]"
+_OR_DIGIT = r"[^\x00-/:-@\[-\^`{-\x7f]"
+_OR_DOLLAR = r"[^\x00-#%-/:-@\[-\^`{-\x7f]"
+_OF_WORD = r"[^\x00-#%-,;-@\[-\^`{-\x7f]"
 _TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\r]+)
     | (?P<comment>\#.*)
     | (?P<string>(?<!\\)'(?:[^'\\]|\\.|'')*')
     | (?P<number>[+-]?(?:\d*+\.\d*+(?:[eE][+-]?\d++)?|0x[0-9a-fA-F]++[a-zA-Z]*+|\d++[a-zA-Z]*+))
-    | (?P<word>[{_LETTER}][{_LETTER}0-9$._:/-]*)
+    | (?P<word>{_LETTER}{_OF_WORD}*)
     | (?P<equals>=)
     """,
     re.VERBOSE | re.ASCII,
 )
-_NAME = re.compile(rf"[{_LETTER}][{_LETTER}0-9$]*(?:\.[{_LETTER}][{_LETTER}0-9$]*)?")
+_NAME = re.compile(rf"{_LETTER}{_OR_DOLLAR}*(?:\.{_LETTER}{_OR_DOLLAR}*)?")
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = re.compile(r"''|\\([0-7]{1,3}|.)")
 # Units stand behind whole numbers only, exponents nowhere that all versions read.
-_BARE = re.compile(rf"[+-]?(?:\d+[a-zA-Z]*|\d+\.\d+)|[{_LETTER}][{_LETTER}0-9]*")
+_BARE = re.compile(rf"[+-]?(?:\d+[a-zA-Z]*|\d+\.\d+)|{_LETTER}{_OR_DIGIT}*")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-LETTER = r"A-Za-z_\u0080-\U0010ffff"
-NAME = rf"[{LETTER}][{LETTER}0-9]*+"
+# By what they are not: Python takes 3 ms to compile a class of all letters.
+LETTER = r"[^\x00-@\[-\^`{-\x7f]"
+LETTER_OR_DIGIT = r"[^\x00-/:-@\[-\^`{-\x7f]"
+NAME = rf"{LETTER}{LETTER_OR_DIGIT}*+"
 # What is never closed goes to the end, as in psql: otherwise each beginning would look for its end.
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r\f\v]+)|(?P<newline>\n)|(?P<comment>--[^\n]*|/\*)"""
@@ -17,7 +19,7 @@ _TOKEN = re.compile(
     r"""|'(?:[^']|'')*(?:'|(?P<open>\Z))|"[^"]*(?:"|(?P<open_name>\Z))"""
     rf"""|(?P<tag>\$(?:{NAME})?\$).*?(?:(?P=tag)|(?P<open_dollar>\Z)))"""
     rf"""|(?P<joined>\\[;:])|(?P<meta>\\(?:\\\r?\n|[^\n])*)|(?P<bracket>[()])|(?P<end>;)"""
-    rf"""|(?P<cast>::)|(?P<variable>:[{LETTER}0-9]++)"""
+    rf"""|(?P<cast>::)|(?P<variable>:{LETTER_OR_DIGIT}++)"""
     # Letters behind a number or a parameter belong to it: a quote behind $1E begins no E'...'.
     rf"""|(?P<word>\$?[0-9]++\.?(?:{NAME}[$\w]*)?|{NAME}[$\w]*|.)""",
     re.DOTALL,
@@ -108,7 +110,7 @@ def has_pipeline(text: str) -> bool:
 
 _BLANKS = re.compile(r"(?:[ \t\r\f\v]++|\\\r?\n)*")
 _WORD = re.compile(
-    rf"""(?:(?P<variable>:[{LETTER}0-9]++)"""
+    rf"""(?:(?P<variable>:{LETTER_OR_DIGIT}++)"""
     r"""|(?P<number>[0-9]++(?:\.[0-9]*+)?(?:[eE][-+]?[0-9]++)?|\.[0-9]++(?:[eE][-+]?[0-9]++)?)"""
     rf"""|(?P<name>{NAME})|(?P<mark><<|>>|<=|>=|<>|!=|[-+*/%<>=&|\#~(),])|(?P<end>\Z))"""
 )
