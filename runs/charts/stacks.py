@@ -1,11 +1,10 @@
-"""Folded stacks as a tree of functions, and the differences between two of them.
-
-A line of folded stacks is "OUTER;...;INNER N"; see https://www.brendangregg.com/flamegraphs.html.
-"""
+"""Folded stacks as a tree of functions, and the differences between two of them."""
 
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+
+from runs.analysis.folded import stacks as folded_stacks
 
 MOST_ROWS = 48
 # Two shares that differ by less may differ by chance alone.
@@ -47,14 +46,10 @@ class Change:
 def tree_of(folded: str) -> Frame:
     """All stacks as one tree from its root `all`. Lines that are not folded stacks are left out."""
     root = Frame("all")
-    for line in folded.splitlines():
-        stack, _blank, number = line.rpartition(" ")
-        if not stack or not (number.isascii() and number.isdigit()):
-            continue
-        samples = int(number)
+    for names, samples in folded_stacks(folded):
         frame = root
         frame.samples += samples
-        for name in stack.split(";")[: MOST_ROWS - 1]:
+        for name in names[: MOST_ROWS - 1]:
             frame = frame.called.setdefault(name, Frame(name))
             frame.samples += samples
     return root

@@ -91,9 +91,8 @@ class Bench:
         self._account = usage.Account()
         # The same of each step of it on the database's machine, in seconds since its boot.
         self.load_uptimes: list[tuple[float, float]] = []
-        # EXPLAIN of the load's statements, in its format JSON.
+        # EXPLAIN of the load's statements, in its format JSON; those of several transactions.
         self.plans: list[Any] = []
-        # Those of several transactions, where their instructions will be counted.
         self.statements: list[str] = []
         self._first_readings: (
             tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Reading]] | None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from runs.analysis.folded import stacks
 from runs.analysis.why.parts import Estimate, two_means
 from runs.analysis.why.waits import QUANTILE
 
@@ -46,10 +47,9 @@ class Compared:
 def samples_of(folded: str) -> Counter[str]:
     """The samples of the server's processes by the function that was on the processor."""
     found: Counter[str] = Counter()
-    for line in folded.splitlines():
-        stack, _blank, number = line.rpartition(" ")
-        if stack.partition(";")[0] in OF_SERVER and number.isascii() and number.isdigit():
-            found[stack.rpartition(";")[2]] += int(number)
+    for frames, samples in stacks(folded):
+        if frames[0] in OF_SERVER:
+            found[frames[-1]] += samples
     return found
 
 
@@ -66,16 +66,30 @@ def sleeps_of(folded: str) -> Counter[tuple[str, str]]:
     Who left it within no system call was preempted.
     """
     found: Counter[tuple[str, str]] = Counter()
-    for line in folded.splitlines():
-        stack, _blank, number = line.rpartition(" ")
-        command, *frames = stack.split(";")
-        if command not in OF_SERVER or not (number.isascii() and number.isdigit()):
+    for (command, *frames), samples in stacks(folded):
+        if command not in OF_SERVER:
             continue
         calls = [each[1] for frame in frames if (each := _CALL.search(frame))]
         own = [frame for frame in frames if not frame.endswith(OF_KERNEL)][-MOST_FRAMES:]
         key = (calls[0], " < ".join(reversed(own))) if calls else (PREEMPTED, "")
-        found[key] += int(number)
+        found[key] += samples
     return found
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The samples of each run with their number, those of all together, and the seconds."""
+
+    runs: Sequence[tuple[Counter[str], int]]
+    every: Counter[str]
+    number: int
+    seconds: float
+
+
+def _side(runs: Sequence[Counter[str]], seconds: float) -> _Side:
+    every = sum(runs, Counter())
+    numbered = [(each, number) for each in runs if (number := each.total())]
+    return _Side(numbered, every, every.total(), seconds)
 
 
 def compare(
@@ -85,40 +99,36 @@ def compare(
 
     `a` and `b` are the samples of each run, `seconds` the server's processor time per transaction.
     """
-    all_a, all_b = sum(a, Counter()), sum(b, Counter())
-    n_a, n_b = all_a.total(), all_b.total()
-    if not (n_a and n_b):
+    sides = _side(a, seconds[0]), _side(b, seconds[1])
+    if not all(each.number for each in sides):
         return None
-    names = all_a.keys() | all_b.keys()
-    found = [_function(name, a, b, seconds) for name in names]
+    names = sides[0].every.keys() | sides[1].every.keys()
+    found = [_function(name, sides) for name in names]
     sure = sorted(filter(_is_sure, found), key=lambda each: -abs(each.difference.value))
-    most = max(count / n for of, n in ((all_a, n_a), (all_b, n_b)) for count in of.values())
+    most = max(count / each.number for each in sides for count in each.every.values())
     return Compared(
-        (n_a, n_b),
+        (sides[0].number, sides[1].number),
         sure[:MOST_FUNCTIONS],
         round(2 * most * (1 - most) * (SURE * QUANTILE / LEAST_SEEN) ** 2),
         {
-            name: max(all_a[name] / n_a, all_b[name] / n_b)
+            name: max(each.every[name] / each.number for each in sides)
             for name in sorted(names)
             if name.startswith(UNNAMED)
         },
     )
 
 
-def _function(
-    name: str, a: Sequence[Counter[str]], b: Sequence[Counter[str]], seconds: tuple[float, float]
-) -> Function:
+def _function(name: str, sides: Sequence[_Side]) -> Function:
     """Its difference over runs where each side has several, else as samples of one scatter."""
-    sides, variance = [], 0.0
-    for runs, whole in zip((a, b), seconds, strict=True):
-        sides.append([whole * each[name] / each.total() for each in runs if each.total()])
-        n = sum(each.total() for each in runs)
+    values, variance = [], 0.0
+    for side in sides:
+        values.append([side.seconds * run[name] / number for run, number in side.runs])
         # One sample more, so that a function that was never seen has an error, too.
-        share = (sum(each[name] for each in runs) + 1) / (n + 1)
-        variance += share * (1 - share) / n * whole**2
-    of_a, of_b = (sum(each) / len(each) for each in sides)
-    if min(map(len, sides)) > 1:
-        return Function(name, of_a, of_b, two_means(*sides))
+        share = (side.every[name] + 1) / (side.number + 1)
+        variance += share * (1 - share) / side.number * side.seconds**2
+    of_a, of_b = (sum(each) / len(each) for each in values)
+    if min(map(len, values)) > 1:
+        return Function(name, of_a, of_b, two_means(*values))
     value, width = of_b - of_a, QUANTILE * sqrt(variance)
     return Function(name, of_a, of_b, Estimate(value, value - width, value + width))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.why import functions, waits
-from runs.analysis.why.functions import Compared
+from runs.analysis.why.functions import MOST_FUNCTIONS, Compared
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.waits import Slept
 from runs.execution import instructions as counting
@@ -17,7 +17,9 @@ from runs.services.why import sides
 
 WAITS, CALLS, STACKS = (f"evidence-{name}.json" for name in ("waits", "syscalls", "stacks"))
 MISSING = frozenset({"evidence_missing", "profile_missing"})
-MOST_FUNCTIONS, MOST_CALLS, MOST_STACKS, MOST_PROFILES = 15, 10, 4, 6
+MOST_CALLS, MOST_STACKS, MOST_PROFILES = 10, 4, 6
+# A cell may have thousands of runs, and the newest say it.
+MOST_FILES, MOST_RUNS = 200, 24
 
 
 Triple = tuple[float, float, float]
@@ -111,8 +113,9 @@ def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifa
     """The files of each name, of a and of b, the newest last."""
     names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
     found: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
-    listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("pk")
-    for each in listed.select_related("run").defer("run__plan"):
+    listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("-pk")
+    newest = listed.select_related("run").defer("run__plan")[:MOST_FILES]
+    for each in reversed(newest):
         found[each.name][each.run.cell_id in b].append(each)
     return found
 
@@ -227,6 +230,7 @@ def _profile(
 
 
 def _missing(a: Collection[int], b: Collection[int]) -> Sequence[Mapping[str, Any]]:
-    notes = Run.objects.filter(cell__in=[*a, *b]).order_by("pk").values_list("quality", flat=True)
-    listed = [note for of_run in notes for note in of_run if note.get("code") in MISSING]
+    runs = Run.objects.filter(cell__in=[*a, *b]).order_by("-pk")
+    notes = runs.values_list("quality", flat=True)[:MOST_RUNS]
+    listed = [note for of_run in reversed(notes) for note in of_run if note.get("code") in MISSING]
     return list({str(note.get("message")): note for note in listed}.values())
