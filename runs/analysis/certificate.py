@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from runs.analysis import drift
 from runs.analysis.fact_readers import UNOPTIMISED
 
-RULES_VERSION = 5
+RULES_VERSION = 6
 """Increase it with every change below; stored judgements name the rules that they used."""
 
 Validity = Literal["", "valid", "doubtful", "invalid"]
@@ -77,6 +77,7 @@ class Evidence:
     `rates` are (second, transactions a second); `queue` is the mean run queue of the database's
     machine, `clients` and `processors` those of the run; `optimisation` is the build's flag.
     `foreign_settings` are those that neither the configuration nor BenchLab's sessions have set.
+    `login` is what the account's login gave on the database's machine, where that is unusual.
     """
 
     usage: Sequence[Usage] = ()
@@ -90,6 +91,7 @@ class Evidence:
     assertions: bool | None = None
     shares_machine: bool = False
     foreign_settings: Collection[str] = ()
+    login: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -203,6 +205,8 @@ def _settings(evidence: Evidence) -> Iterator[Finding]:
     if evidence.foreign_settings:
         names = ", ".join(sorted(evidence.foreign_settings))
         yield Finding("foreign_settings", "doubt", {"names": names})
+    if evidence.login:
+        yield Finding("login", "remark", {"found": ", ".join(evidence.login)})
 
 
 def _build(evidence: Evidence) -> Iterator[Finding]:

@@ -148,6 +148,24 @@ section sysctl
 section more
 first /sys/devices/system/clocksource/clocksource0/current_clocksource
 printf 'clocksource\t%s\n' "$line"
+nice_of() { shift 16; printf 'nice\t%s\n' "${1#0}"; }
+first /proc/$$/stat
+# Its second field is the program's name in brackets.
+nice_of ${line##*) }
+# Of the login: a step has nothing of it (step.sh), so it is that of the shell above. Names of
+# variables alone, since values may be secret.
+environ=/proc/$$/environ
+[ -z "${BENCHLAB_STEP:-}" ] || environ=/proc/$PPID/environ
+[ ! -r "$environ" ] || tr '\0' '\n' <"$environ" | {
+    names= locale=
+    while IFS= read -r line; do
+        case $line in
+            PG[A-Z]*=* | LD_*=* | MALLOC_*=* | GLIBC_TUNABLES=*) names="$names ${line%%=*}" ;;
+            LANG=* | LC_*=*) locale="$locale $line" ;;
+        esac
+    done
+    printf 'login_variables\t%s\nlogin_locale\t%s\n' "${names# }" "${locale# }"
+}
 section limits; cat /proc/self/limits 2>/dev/null
 section tools
 printf 'sysstat\t%s\n' "$(sar -V 2>/dev/null | while read -r name word version rest; do

@@ -266,6 +266,7 @@ CERTIFICATE_SENTENCES = {
     "foreign_settings": _(
         "Set by an account, a database or the environment, and not by the configuration: %(names)s."
     ),
+    "login": _("The account's login gives more than steps see, or less than there is: %(found)s."),
     "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
     "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
 }

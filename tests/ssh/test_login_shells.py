@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Run, Server
+from runs.selectors import runs
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
 from runs.services.servers import host_keys, servers
@@ -41,11 +42,11 @@ def server_with(sshd_binary, account, base_dir, binaries):
         if configuration:
             sshd.configure(configuration)
         server = servers.register(
-            name="Rack",
+            name=f"Rack {len(begun)}",
             address="127.0.0.1",
             port=sshd.port,
             username=login_name(account),
-            base_dir=f"{base_dir}/lab",
+            base_dir=f"{base_dir}/lab{len(begun)}",
             bindirs=[str(binaries.postgresql18)],
         )
         fingerprint = servers.fingerprint(server.offered_host_key)
@@ -86,6 +87,33 @@ def test_a_shell_whose_files_print_or_are_strict_takes_a_run(server_with, shell,
     run = Run.objects.get()
     assert (run.state, run.message) == (Run.State.FINISHED, "")
     assert not list(Path(f"{server.base_dir}/runs").iterdir())
+
+
+EXPORTS = 'export PGOPTIONS="-c synchronous_commit=off" MALLOC_ARENA_MAX=1 LANG=ja_JP.UTF-8\n'
+
+
+@pytest.mark.probes
+def test_two_logins_with_other_files_measure_the_same(server_with):
+    """A/A. The variables of one turn synchronous_commit off, which once gave 1.6 times the tps."""
+    scenarios.sync()
+    found = []
+    for files in ({}, {".bashrc": EXPORTS}):
+        server = server_with(there("bash"), files)
+        one = server.installations.filter(bindir__in=server.bindirs)
+        campaigns.create(draft=factories.draft(server, installations=list(one)))
+        execution.execute(leases.claim(server_id=server.pk, holder="worker"))
+        found.append(Run.objects.latest("pk"))
+    assert [(run.state, run.message) for run in found] == [(Run.State.FINISHED, "")] * 2
+    assert found[0].settings.settings == found[1].settings.settings
+    assert found[1].settings.settings["synchronous_commit"]["setting"] == "on"
+    told = [
+        [each.message for each in runs.certificate_sentences(run) if each.code == "login"]
+        for run in found
+    ]
+    assert "PGOPTIONS" not in " ".join(told[0])
+    given = ("PGOPTIONS", "MALLOC_ARENA_MAX", "LANG=ja_JP.UTF-8", "open_files ")
+    assert all(name in told[1][0] for name in given), told
+    assert "synchronous_commit" not in told[1][0], "a value may be a password"
 
 
 REFUSED = [

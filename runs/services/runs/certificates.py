@@ -65,7 +65,9 @@ def judge_some() -> int | None:
     # Without a certificate there is no such key: the comparison is then neither true nor false.
     never = Q(certificate__rules__isnull=True)
     outdated = finished.filter(never | ~Q(certificate__rules=RULES_VERSION)).order_by("-pk")
-    found = outdated.select_related("cell__installation", "campaign", "hardware", "settings")
+    found = outdated.select_related(
+        "cell__installation", "campaign", "hardware", "environment", "settings"
+    )
     runs, changed = list(found[:MOST_AT_A_TIME]), 0
     for run in runs:
         before = run.validity
@@ -106,6 +108,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         assertions=_has_assertions(run),
         shares_machine=_shares_machine(run),
         foreign_settings=_foreign_settings(run),
+        login=_login(run),
     )
 
 
@@ -148,6 +151,7 @@ def _has_assertions(run: Run) -> bool | None:
 
 # Where a setting may come from besides the configuration, and what psql and libpq always set so.
 ELSEWHERE = frozenset({"client", "user", "database", "database user", "environment variable"})
+RESTRICTED = ("nice", "cpu_limit", "memory_limit_bytes", "cpus_allowed")
 OF_SESSIONS = frozenset({"application_name", "client_encoding", "fallback_application_name"})
 
 
@@ -158,6 +162,19 @@ def _foreign_settings(run: Run) -> set[str]:
         for name, told in settings.items()
         if name not in OF_SESSIONS and told.get("source") in ELSEWHERE
     }
+
+
+def _login(run: Run) -> list[str]:
+    """What the login gave, where it set variables that no step saw, or may not use all there is."""
+    facts: Mapping[str, Any] = run.environment.facts if run.environment else {}
+    more = facts.get("more") or {}
+    variables = str(more.get("login_variables", "")).split()
+    restricted = [f"{name} {more[name]}" for name in RESTRICTED if more.get(name, "none") != "none"]
+    if not variables and not restricted:
+        return []
+    limits = sorted((facts.get("limits") or {}).items())
+    numbers = [f"{name} {'unlimited' if value is None else value}" for name, value in limits]
+    return [*variables, *str(more.get("login_locale", "")).split(), *restricted, *numbers]
 
 
 def _shares_machine(run: Run) -> bool:

@@ -314,6 +314,15 @@ def test_a_fact_that_the_probe_prints_by_name_is_stored_and_can_be_compared():
     assert {name: value for name, value in more.items() if name == "clocksource"} == expected
 
 
+def test_the_login_gives_names_and_no_values_but_those_of_the_locale(monkeypatch):
+    for name, value in (("PGPASSWORD", "secret"), ("LANG", "C"), ("MALLOC_TRIM_", "1\nPGX=2")):
+        monkeypatch.setenv(name, value)
+    more = probe().operating_system.more
+    assert set(more["login_variables"].split()) >= {"PGPASSWORD", "MALLOC_TRIM_"}
+    assert "LANG=C" in more["login_locale"].split()
+    assert "secret" not in str(more)
+
+
 # Lists of processors, as taskset and the kernel write them.
 
 
