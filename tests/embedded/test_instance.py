@@ -280,3 +280,10 @@ def test_a_number_of_workers_that_is_none_is_refused(text):
     with pytest.raises(StartError, match="BENCHLAB_WORKERS"):
         Options.from_environment({"BENCHLAB_WORKERS": text})
     assert Options.from_environment({"BENCHLAB_WORKERS": "3"}).workers == 3
+
+
+@pytest.mark.parametrize(("gigabytes", "workers"), [(2, 1), (3, 2), (64, 2)])
+def test_there_are_two_workers_where_the_machine_has_the_memory(monkeypatch, gigabytes, workers):
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": gigabytes * 2**30 // 4096}
+    monkeypatch.setattr("os.sysconf", sizes.get)
+    assert Options.from_environment({}).workers == workers

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 from contextlib import contextmanager
 from datetime import timedelta
@@ -79,6 +80,22 @@ def database_at(port):
         yield
     finally:
         connection.settings_dict["PORT"] = before
+
+
+@pytest.mark.usefixtures("nothing_known", "alive")
+def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
+    client, before = signs.redis_client(), signs.restarts().get("worker", 0)
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    client.zadd(signs.KEY, {f"worker|{socket.gethostname()}:{dead.pid}": signs.redis_time(client)})
+    aged(f"worker|{socket.gethostname()}:{dead.pid}", 120)
+    assert checks.workers().status == "warning"
+
+    shown._shown.clear()
+    shown.show(kind=shown.WORKER)
+    found = checks.workers()
+    assert (found.status, signs.restarts()["worker"]) == ("ok", before + 1)
+    assert f"{before + 1} that crashed were replaced" in found.reason
 
 
 @pytest.mark.usefixtures("nothing_known", "alive")

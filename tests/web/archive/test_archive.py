@@ -211,11 +211,22 @@ def test_reproducing_opens_the_form_scaled_to_the_server(member, ready_server, w
 def test_a_reproduced_campaign_can_be_queued_as_proposed(member, ready_server, whole_archive):
     form = member.get("/campaigns/new/?from=wg1-2013-2-2").context["form"].untouched()
 
-    response = member.post("/campaigns/new/", form.data)
+    response = member.post("/campaigns/new/", {**form.data, "from": "wg1-2013-2-2"})
 
     campaign = Campaign.objects.get(origin="executed")
     assert response["Location"] == f"/campaigns/{campaign.slug}/"
     assert campaign.parameters == {"scale": 134, "duration": 300}
+
+    # What differs most is kept with the campaign, and is what its page shows.
+    kept = str(campaign.changes)
+    assert all(word in kept for word in ("configuration", "scale", "clients")), kept
+    page = text_of(member.get(f"/campaigns/{campaign.slug}/"))
+    for difference in (
+        "1,000 → 134",
+        "→ Fixed-point observation, small machine",
+        "80 cores, 2 TB →",
+    ):
+        assert difference in page
 
 
 @pytest.fixture
