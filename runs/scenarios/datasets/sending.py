@@ -109,24 +109,28 @@ def _piece(path: str, place: int, piece: bytes) -> Callable[[Host], "asyncio.Fut
 
 
 async def _generated(words: Sequence[str]) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        cwd=ROOT,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
     try:
-        _out, said = await process.communicate()
-    except BaseException:
-        process.kill()
-        await process.wait()
-        raise
-    if process.returncode != 0:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            cwd=ROOT,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            _out, answer = await process.communicate()
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        status, said = process.returncode, answer.decode(errors="replace")
+    except FileNotFoundError as error:
+        status, said = 127, str(error)
+    if status != 0:
         raise TargetProblem(
             _("The data cannot be made: %(said)s"),
             code="generator_failed",
-            remedy=_("Look at the worker's disk, and at its packages (requirements.txt)."),
-            said=said.decode(errors="replace").strip()[-500:],
+            remedy=_("Look at the worker's disk, and install the extra datasets there."),
+            said=said.strip()[-500:],
         )
 
 

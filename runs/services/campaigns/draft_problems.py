@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
+from benchlab import extras
 from runs.postgresql_settings import fitting, values
 from runs.postgresql_settings.catalogue import setting
 from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
@@ -114,7 +115,9 @@ def _package_problems(scenario: Scenario) -> Iterator[Problem]:
         message = _("The Python package %(package)s is missing, which makes the data.") % {
             "package": name
         }
-        remedy = _("Install what requirements.txt names for BenchLab's web and workers.")
+        remedy = _("Run %(command)s in BenchLab's folder, and start it again.") % {
+            "command": extras.command("datasets")
+        }
         yield Problem("missing_package", message, remedy, "scenario")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
 from django.db import connection, transaction
 
 from runs.models import Run
@@ -134,6 +133,8 @@ def _condition(month: str) -> str:
 
 
 def _convert(rows: Path, made: Path) -> int:
+    import duckdb  # noqa: PLC0415 -- of the extra archive-export
+
     types = {name: of for name, of, _source in COLUMNS}
     with duckdb.connect() as database:
         # A few hundred MB are enough for sorting none of it.
