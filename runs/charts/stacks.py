@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from runs.analysis.folded import stacks as folded_stacks
 
 MOST_ROWS = 48
+UNKNOWN = "[unknown]"
 # Two shares that differ by less may differ by chance alone.
 STANDARD_ERRORS = 3
 
@@ -49,7 +50,10 @@ def tree_of(folded: str) -> Frame:
     for names, samples in folded_stacks(folded):
         frame = root
         frame.samples += samples
-        for name in names[: MOST_ROWS - 1]:
+        # What perf cannot name is one box, not a tower of them.
+        pairs = zip(names, ["", *names], strict=False)
+        named = [name for name, below in pairs if not name == below == UNKNOWN]
+        for name in named[: MOST_ROWS - 1]:
             frame = frame.called.setdefault(name, Frame(name))
             frame.samples += samples
     return root

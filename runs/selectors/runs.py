@@ -12,7 +12,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.execution.profiling import FOLDED
-from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
+from runs.models import (
+    Artifact,
+    CampaignConfiguration,
+    Command,
+    HardwareProfile,
+    Measurement,
+    Run,
+    Series,
+)
 from runs.models.runs import PLAN_PREFIX, judgement
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
@@ -115,7 +123,7 @@ class RunLine:
     validity: str
     started_at: datetime | None
     campaign: str
-    levels: Mapping[str, Any]
+    levels: dict[str, Any]
     sha: str | None
     server: str | None
 
@@ -136,10 +144,19 @@ _LINE = (
 
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[RunLine], list[RunLine]]:
-    """What `running_now` has that the reader may see, and `latest`. Two queries."""
+    """What `running_now` has that the reader may see, and `latest`. Two queries.
+
+    A third one where a level is a configuration, whose name it has instead.
+    """
     running = visible(running_now(), to=to).values_list(*_LINE)
     ended = latest(limit, to=to).values_list(*_LINE)
     now, last = ([RunLine(*row) for row in rows] for rows in (running, ended))
+    configured = [line for line in (*now, *last) if "configuration" in line.levels]
+    used = CampaignConfiguration.objects.filter(campaign__runs__in=[each.pk for each in configured])
+    names = dict(used.order_by("pk").values_list("configuration__slug", "configuration__name"))
+    for line in configured:
+        if name := names.get(line.levels["configuration"]):
+            line.levels["configuration"] = gettext(name)
     return sorted(now, key=_since), last
 
 

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import Any
 
 from django import template
@@ -42,6 +42,8 @@ TERMS = {
     "host": gettext_lazy("Host"),
     "host_cpu": gettext_lazy("CPU of the host"),
     "hours": gettext_lazy("Hours"),
+    "imported_from": gettext_lazy("Imported from"),
+    "isolation": gettext_lazy("Isolation level"),
     "java": gettext_lazy("Java"),
     "jdbc_driver": gettext_lazy("JDBC driver"),
     "kernel_settings": gettext_lazy("Kernel settings"),
@@ -60,6 +62,7 @@ TERMS = {
     "ssd": gettext_lazy("SSD"),
     "storage": gettext_lazy("Storage"),
     "threads": gettext_lazy("Threads"),
+    "transaction_type": gettext_lazy("Transaction type"),
     "vcpus": gettext_lazy("vCPUs"),
     "warm_up": gettext_lazy("Warm-up"),
     "word_size": gettext_lazy("Word size"),
@@ -87,13 +90,18 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 @register.filter
 def quantity(value: float | None) -> str:
-    """A measured number with as many digits as say something: 12,345  987.6  12.35  0.1235."""
+    """A measured number with as many digits as say something: 12,345  987.6  12.35  0.1235.
+
+    A small one has three: 0.000371, 3.1e-07.
+    """
     if value is None or not isfinite(value):
         return "–"
     size = abs(value)
-    decimals = 0 if size >= 1000 or value == int(value) else 1 if size >= 100 else 2
+    if 0 < size < 1e-6:
+        return f"{value:.3g}"
     if 0 < size < 1:
-        decimals = 4
+        return f"{value:.{max(4, 2 - floor(log10(size)))}f}".rstrip("0").rstrip(".")
+    decimals = 0 if size >= 1000 or value == int(value) else 1 if size >= 100 else 2
     # English and Japanese write numbers alike; a page of hundreds feels what number_format() costs.
     return f"{round(value, decimals):,.{decimals}f}"
 
@@ -344,10 +352,12 @@ def as_read(level: Any) -> Any:
 
 @register.filter
 def listed(value: Any) -> Any:
-    """Several values in one line, None if there are none; anything else as it is."""
+    """Several values, also by name, in one line, None if there are none; others as they are."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {listed(each)}" for name, each in value.items()) or None
     if not isinstance(value, list):
         return value
-    return ", ".join(map(str, value)) or None
+    return ", ".join(str(listed(each)) for each in value) or None
 
 
 @register.filter

@@ -160,13 +160,23 @@ def _headline(parts: Sequence[SeriesPart]) -> str:
 
 
 def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
-    """All series at once with the numbers of their charts: those that changed last go first."""
-    numbered = list(enumerate(parts, start=1))
+    """All series at once with the numbers of their charts: those that changed last go first.
+
+    Those of one commit are in the order of their charts.
+    """
     if len(parts) < 2:
         return []
-    changed = [each for each in numbered if each[1].standing]
-    changed.sort(key=lambda each: -(each[1].standing.pk if each[1].standing else 0))
-    return [*changed, *(each for each in numbered if not each[1].standing)]
+    newest: dict[int | None, int] = {None: 0}
+    for change in (each.standing for each in parts):
+        if change is not None:
+            commit = change.cell.revision_id or -change.pk
+            newest[commit] = max(change.pk, newest.get(commit, 0))
+
+    def when(numbered: tuple[int, SeriesPart]) -> int:
+        change = numbered[1].standing
+        return newest[change.cell.revision_id or -change.pk] if change else 0
+
+    return sorted(enumerate(parts, start=1), key=when, reverse=True)
 
 
 def _part(

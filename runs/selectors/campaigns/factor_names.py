@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, CampaignConfiguration, TopologyNode
-from runs.scenarios import registry
+from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
 from runs.scenarios.operating_systems import AS_CONFIGURED
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, current, fitness
@@ -46,8 +46,8 @@ class Words:
         return replace(self, constant=same)
 
     def title(self, name: str) -> str:
-        """A factor's title; what its name says where it is no scenario's."""
-        return self.titles.get(name) or term(name)
+        """A factor's title."""
+        return self.titles.get(name) or known_title(name)
 
     def level(self, name: str, level: Any) -> Any:
         """A level as readers know it."""
@@ -152,6 +152,20 @@ def own_titles() -> dict[str, str]:
     }
 
 
+@cache
+def _scenario_titles() -> Mapping[str, str]:
+    """The titles of all scenarios' factors, in English."""
+    every = [factor for scenario in registry.every() for factor in scenario.factors]
+    return {each.name: each.title for each in (*common_factors.EVERY, *every)}
+
+
+def known_title(name: str) -> str:
+    """What a factor or a label is called in any campaign; else what its name says."""
+    if title := _scenario_titles().get(name):
+        return _(title)
+    return own_titles().get(name) or term(name)
+
+
 def factor_titles(campaign: Campaign) -> dict[str, str]:
     """The factors of the campaign's scenario in the reader's language, by name."""
     titles = own_titles()
@@ -164,7 +178,7 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
 
 def factor_title(campaign: Campaign, name: str | None) -> str:
     """The title of one factor; what its name says if the scenario has only data."""
-    return factor_titles(campaign).get(name) or term(name) if name else ""
+    return factor_titles(campaign).get(name) or known_title(name) if name else ""
 
 
 def constants(campaign: Campaign) -> list[tuple[str, str]]:

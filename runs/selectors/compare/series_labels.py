@@ -134,7 +134,7 @@ def _operating_system(loaded: Loaded, each: Series) -> str:
 
 
 def _hardware(loaded: Loaded, each: Series) -> str:
-    return ", ".join(dict.fromkeys(loaded.hardware[key].name for key in each.runs.hardware))
+    return ", ".join(dict.fromkeys(named(loaded.hardware[key]) for key in each.runs.hardware))
 
 
 def _topology(_loaded: Loaded, each: Series) -> str:

@@ -66,8 +66,8 @@ HEADLINES = {
 # Reasons of publications: there may be runs enough, but how they scatter is not printed.
 NOT_PRINTED = {"repeats_unknown", "spread_unknown"}
 TAKEN = "machine_taken"
-# Above this, percentages are not helpful.
-TIMES = 2.0
+# Above this and below that, percentages are not helpful.
+TIMES, A_PART = 2.0, 0.1
 
 
 def verdict_word(found: Inference) -> str:
@@ -161,7 +161,7 @@ def missing(found: Inference) -> str:
 
 def _sized(found: Inference, low: float, high: float) -> str:
     """The words for a proven change: faster and slower for throughput, else more and less."""
-    if high >= TIMES or low <= 1 / TIMES:
+    if high >= TIMES or low < A_PART or low <= 1 / TIMES < 1 < high:
         ends = (_times(low), _times(high))
         if ends[0] == ends[1]:
             return gettext("%(size)s times") % {"size": ends[0]}

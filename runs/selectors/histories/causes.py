@@ -18,7 +18,7 @@ from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import fact_words
-from runs.selectors.compare.verdict_words import printed_size
+from runs.selectors.compare.verdict_words import VERDICTS, printed_size
 from runs.selectors.histories import histories
 
 # Of one page. A commit that changes more has the rest in its histories.
@@ -134,7 +134,7 @@ class Cause:
             "metric": _(metric.title) if metric.title else metric.name,
             "number": len({each.cell.series_key for each in own}),
             "of": max(self.measured.get(metric.pk, 0), len(own)),
-            "size": printed_size([each.ratio for each in own], cast(Direction, metric.direction)),
+            "size": _sized(own),
         }
         if words["number"] == 1:
             return _("%(metric)s: %(size)s") % words
@@ -152,12 +152,20 @@ def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
         )
         % {
             "number": len(of),
-            "size": printed_size(
-                [each.ratio for own in of for each in own], cast(Direction, direction)
-            ),
+            "size": _sized([each for own in of for each in own]),
         }
-        for (_verdict, direction), of in found.items()
+        for of in found.values()
     ]
+
+
+def _sized(own: Sequence[Change]) -> str:
+    """How large, and whether that is better: "44 to 49 % more (slower)", "7.2 % slower"."""
+    direction = cast(Direction, own[0].metric.direction)
+    size, verdict = printed_size([each.ratio for each in own], direction), own[0].verdict
+    word = str(VERDICTS[verdict])
+    if direction == "neutral" or word in size:
+        return size
+    return _("%(size)s (%(verdict)s)") % {"size": size, "verdict": word}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from runs.selectors.compare.series import Series, SeriesCell
 from runs.selectors.compare.series_cells import SeriesKey
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import verdict_word
+from runs.templatetags.formats import named
 from runs.web.compare import words as compare_words
 
 # Nobody reads a plot with more rows; the table next to it has them all.
@@ -104,8 +105,8 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
 
 def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
     """The series, its level where there is an axis, and a sign where runs are not valid."""
-    named = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
-    return f"{named} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else named
+    text = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
+    return f"{text} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else text
 
 
 def level(x: Any, page: ComparedPage, words: Wording) -> str:
@@ -216,7 +217,7 @@ def _place(x: Any, page: ComparedPage, words: Wording) -> Any:
 def conditions(page: ComparedPage, cell: SeriesCell) -> str:
     """Machine, system and versions of a cell in one line."""
     loaded = page.loaded
-    parts = [loaded.hardware[key].name for key in cell.runs.hardware]
+    parts = [named(loaded.hardware[key]) for key in cell.runs.hardware]
     parts += [loaded.environments[key].os_name for key in cell.runs.environment]
     parts += [f"PostgreSQL {version}" for version in cell.runs.servers]
     return " · ".join(part for part in parts if part)

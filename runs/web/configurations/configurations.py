@@ -16,6 +16,7 @@ from runs.selectors import configurations as selectors
 from runs.services.configurations import configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.errors import Refused, ServiceError
+from runs.templatetags.formats import named, translated
 from runs.web import pages
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
@@ -92,8 +93,9 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     origin = known.filter(slug=request.GET.get("from", "")).first()
     initial: dict[str, Any] = {"majors": selectors.installed_majors()}
     if origin is not None:
-        name = _("%(name)s, changed") % {"name": origin.name}
-        initial = initial_of(origin, initial["majors"]) | {"name": name[:200]}
+        name = _("%(name)s, changed") % {"name": named(origin)}
+        texts = {"name": name[:200], "description": translated(origin.description)}
+        initial = initial_of(origin, initial["majors"]) | texts
     form = ConfigurationForm(initial=initial, user=cast(User, request.user))
     return _editor(request, form, None)
 

@@ -17,10 +17,10 @@ from runs.scenarios import registry
 from runs.selectors import runs, validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import treatments
-from runs.selectors.campaigns.factor_names import factor_titles
+from runs.selectors.campaigns.factor_names import factor_titles, known_title
 from runs.selectors.compare.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
-from runs.templatetags.formats import as_read, term
+from runs.templatetags.formats import as_read
 from runs.tools.quantities import HOST
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence
@@ -119,7 +119,9 @@ def live(run: Run) -> dict[str, Any]:
         "campaign": run.campaign,
         "levels": _levels(run),
         "job_url": runs.job_address(run.labels),
-        "labels": [(name, value) for name, value in run.labels.items() if name != runs.JOB_URL],
+        "labels": [
+            (known_title(name), value) for name, value in run.labels.items() if name != runs.JOB_URL
+        ],
         "treatment": treatments.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
@@ -220,7 +222,7 @@ def _levels(run: Run) -> list[tuple[str, Any]]:
     levels = sorted(run.cell.levels.items(), key=lambda item: item[0] != "version")
     if run.server is not None:
         levels = [(name, run.server.name if name == SERVER else level) for name, level in levels]
-    return [(titles.get(name) or term(name), as_read(level)) for name, level in levels]
+    return [(titles.get(name) or known_title(name), as_read(level)) for name, level in levels]
 
 
 def _measurements(run: Run) -> list[Measurement]:

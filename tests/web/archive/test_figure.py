@@ -361,7 +361,7 @@ def _the_first_page_answers_in_one_tap(client):
         ),
         (
             "What does a synchronous standby cost?",
-            "0.398 to 0.504 times",
+            "50 to 60 % slower",
             f" · WG1 2017 · means of 3, {spread}",
             "wg1-2017-8-8",
         ),

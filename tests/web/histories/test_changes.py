@@ -401,8 +401,8 @@ def test_a_page_without_a_change_says_nothing_of_machines(client):
 
 def test_a_wall_of_all_series_begins_with_those_that_changed(client, db):
     for clients in (16, 1, 2):
-        store(history([1000.0 * clients] * 6, noise=0.001, of={"clients": clients}))
-    cells = Run.objects.filter(cell__levels__clients=16).order_by("pk")
+        store(history([1000.0 * clients] * 6, noise=0.001, of={"python": f"3.{clients}"}))
+    cells = Run.objects.filter(cell__levels__python="3.16").order_by("pk")
     run = cells[9]
     told = {"kind": "step", "ratio": 0.9, "before": 4000, "after": 3600}
     Change.objects.create(cell=run.cell, run=run, metric=Metric.objects.get(name="tps"), **told)
@@ -411,7 +411,7 @@ def test_a_wall_of_all_series_begins_with_those_that_changed(client, db):
     wall = page[page.index('class="wall"') : page.index('id="series-1"')]
     assert re.findall(r'href="#(series-\d)"', wall) == ["series-3", "series-1", "series-2"]
     # The charts below are in the order of their levels.
-    assert re.findall(r"Clients (\d+)", wall) == ["16", "1", "2"]
+    assert re.findall(r"python 3\.(\d+)", wall) == ["16", "1", "2"]
     assert "-10.0 %" in wall
     assert wall.count("no change of level") == 2
     assert wall.count("<polyline points=") == 3

@@ -215,7 +215,7 @@ def test_without_clients_the_most_varied_factor_goes_across():
     grid = campaigns.grid(campaign)
 
     assert grid.factor == "workers"
-    assert [row.label for row in grid.rows] == ["16.14 · query Q10", "16.14 · query Q11"]
+    assert [row.label for row in grid.rows] == ["16.14 · Query Q10", "16.14 · Query Q11"]
 
 
 def test_a_campaign_that_varies_the_version_only_has_one_column():

@@ -110,6 +110,6 @@ def test_the_sentence_is_japanese_too(rows, together, told):
     assert not any(word in said for word in ("is", "faster", "than", "conditions"))
 
 
-def test_twice_as_slow_has_no_percentage():
-    printed = Inference("too_few_runs", ratio=0.4, reasons=("spread_unknown",))
-    assert "0.4 times" in summary("18", "16", [printed])
+def test_what_is_less_than_a_tenth_has_no_percentage():
+    printed = Inference("too_few_runs", ratio=0.04, reasons=("spread_unknown",))
+    assert "0.04 times" in summary("18", "16", [printed])
