@@ -14,7 +14,7 @@ from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import kept_secret
 from benchlab.embedded.processes import Program
 from benchlab.embedded.software import Software, in_place
-from runs.execution.base_dir import LONGEST_BASE_DIR
+from runs.execution.steps.base_dir import LONGEST_BASE_DIR
 
 
 class EmbeddedTarget(EmbeddedServer):

@@ -11,12 +11,17 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from runs.execution import usage
 from runs.execution.asyncio_tasks import end
-from runs.execution.clock_skew import Skew
-from runs.execution.connection import Line
+from runs.execution.clusters.postgres import DATABASE, Cluster
 from runs.execution.errors import CommandTimeout, TargetProblem
-from runs.execution.guard import (
+from runs.execution.machine import usage
+from runs.execution.machine.clock_skew import Skew
+from runs.execution.nodes import Member, Node, members_of
+from runs.execution.plan import MAIN, RunPlan
+from runs.execution.reporter import Findings, Note, Reporter
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import Answer, Host
+from runs.execution.steps.guard import (
     DISK_FLOOR_BYTES,
     LOOK_SECONDS,
     DiskGuard,
@@ -25,12 +30,7 @@ from runs.execution.guard import (
     generous_seconds,
     guarded,
 )
-from runs.execution.hosts import Answer, Host
-from runs.execution.nodes import Member, Node, members_of
-from runs.execution.plan import MAIN, RunPlan
-from runs.execution.postgres import DATABASE, Cluster
-from runs.execution.reporter import Findings, Note, Reporter
-from runs.execution.steps import NO_SPACE, StepResult, disk_full, peek, perform
+from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek, perform
 from runs.wording import gettext_noop as _
 from runs.wording import put, wording_of
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.control_characters import neutralised
-from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem, TargetRestarted
-from runs.execution.hosts import Host
-from runs.execution.steps import perform, stop_all
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.base_dir import BaseDir
+from runs.execution.steps.steps import perform, stop_all
 from runs.wording import gettext_noop as _
 
 FOLDER, STEP = "builds", "build"

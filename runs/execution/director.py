@@ -9,19 +9,12 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from runs.execution import accounting, clocks, cores, explaining, instructions, listening, treating
-from runs.execution.accounting import Accounting
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
-from runs.execution.cleaning import Cleaning, Ended
-from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
-from runs.execution.evidence import Evidence
-from runs.execution.further_clusters import NODE_LOST, Arrangement
-from runs.execution.guard import MINUTES, guarded
-from runs.execution.monitors import Monitors
-from runs.execution.nodes import Place, nodes_of
-from runs.execution.plan import MAIN, RunPlan
-from runs.execution.postgres import (
+from runs.execution.clusters import listening
+from runs.execution.clusters.cleaning import Cleaning, Ended
+from runs.execution.clusters.further_clusters import NODE_LOST, Arrangement
+from runs.execution.clusters.postgres import (
     READ_SETTINGS,
     Cluster,
     differing,
@@ -29,12 +22,21 @@ from runs.execution.postgres import (
     read_extensions,
     read_settings,
 )
-from runs.execution.preparing import Preparing
-from runs.execution.probing import Probing
+from runs.execution.clusters.preparing import Preparing
+from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
+from runs.execution.evidence import accounting, explaining, instructions
+from runs.execution.evidence.accounting import Accounting
+from runs.execution.evidence.evidence import Evidence
+from runs.execution.evidence.profiling import Profile
+from runs.execution.machine import clocks, cores, treating
+from runs.execution.machine.monitors import Monitors
+from runs.execution.machine.probing import Probing
+from runs.execution.machine.target_facts import version_text
+from runs.execution.nodes import Place, nodes_of
+from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
-from runs.execution.profiling import Profile
 from runs.execution.reporter import ArtifactData, Reporter
-from runs.execution.target_facts import version_text
+from runs.execution.steps.guard import MINUTES, guarded
 from runs.wording import gettext_noop as _
 
 

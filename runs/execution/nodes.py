@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from runs.execution.base_dir import BaseDir
-from runs.execution.connection import Line, Tell
+from runs.execution.clusters.postgres import PORT, SUPERUSER, Cluster
 from runs.execution.errors import ServerFault
-from runs.execution.fence import Fence
-from runs.execution.hosts import Host
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
-from runs.execution.postgres import PORT, SUPERUSER, Cluster
+from runs.execution.ssh.connection import Line, Tell
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.base_dir import BaseDir
+from runs.execution.steps.fence import Fence
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, Literal, Self
 
-from runs.execution.hosts import Address
-from runs.execution.treatment import UNTREATED, Treatment
+from runs.execution.machine.treatment import UNTREATED, Treatment
+from runs.execution.ssh.hosts import Address
 
 # The name of the run's own cluster among others.
 MAIN = "main"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from runs.execution import privileged
-from runs.execution.base_dir import BaseDir
-from runs.execution.hosts import Host
-from runs.execution.login_shell import shell_fault
-from runs.execution.sections import number_in
+from runs.execution.machine import privileged
+from runs.execution.machine.sections import number_in
+from runs.execution.ssh.hosts import Host
+from runs.execution.ssh.login_shell import shell_fault
+from runs.execution.steps.base_dir import BaseDir
 
 TIMEOUT_SECONDS = 5.0
 NEEDED_PROGRAMS = ("postgres", "initdb", "pg_ctl")

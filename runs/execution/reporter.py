@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from runs.execution.errors import TargetProblem
-from runs.execution.steps import StepResult
-from runs.execution.target_facts import Facts
+from runs.execution.machine.target_facts import Facts
+from runs.execution.steps.steps import StepResult
 from runs.wording import Wording
 
 Phase = Literal["preparing", "measuring", "collecting"]
@@ -58,7 +58,7 @@ class Findings:
     artifacts: list[ArtifactData] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
-    # Who used the processors of each machine during the load; see runs.execution.usage.
+    # Who used the processors of each machine during the load; see runs.execution.machine.usage.
     usage: dict[str, dict[str, float]] = field(default_factory=dict)
     server_version: str = ""
     tool_name: str = ""

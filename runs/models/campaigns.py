@@ -65,7 +65,7 @@ class Campaign(models.Model):
     configuration_revision = models.ForeignKey("ConfigurationRevision", models.PROTECT, null=True)
     factors = models.JSONField(default=dict)
     parameters = models.JSONField(default=dict)
-    # The chosen parts of a runs.execution.treatment.Treatment; empty for most.
+    # The chosen parts of a runs.execution.machine.treatment.Treatment; empty for most.
     treatment = models.JSONField(default=dict)
     repeats = models.PositiveSmallIntegerField(_("repeats"), default=3)
     seed = models.BigIntegerField(default=0)

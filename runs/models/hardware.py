@@ -20,7 +20,7 @@ class HardwareProfile(models.Model):
     # "2 TB" as a publication prints it, whether it means 10^12 or 2^40.
     memory_printed = models.CharField(max_length=20, blank=True, db_default="", default="")
     virtualization = models.CharField(_("virtualisation"), max_length=60, blank=True)
-    # As runs/execution/machine_facts.py reads them of a target, or as an upload gives them.
+    # As runs/execution/machine/machine_facts.py reads them of a target, or as an upload gives them.
     facts = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 

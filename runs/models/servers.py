@@ -97,7 +97,7 @@ class Server(models.Model):
             "worker reaches it."
         ),
     )
-    # Names of runs.execution.privileged that BenchLab may use there with sudo; none by default.
+    # Names of runs.execution.machine.privileged that BenchLab may use by sudo; none by default.
     privileges = models.JSONField(_("privileged actions"), default=list, blank=True)
     host_key = models.TextField(blank=True)
     offered_host_key = models.TextField(blank=True)

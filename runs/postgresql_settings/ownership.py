@@ -3,8 +3,8 @@
 What a user writes never becomes shell on anybody's server. Sources: the chapters "Write Ahead
 Log", "Client Connection Defaults" and "PL/Perl Under the Hood" of PostgreSQL's manual.
 
-See `runs.execution.postgres`: the server listens on a Unix socket in a folder of the run and on
-nothing else, and its log is a file of the run.
+See `runs.execution.clusters.postgres`: the server listens on a Unix socket in a folder of the run
+and on nothing else, and its log is a file of the run.
 """
 
 import re

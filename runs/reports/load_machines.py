@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from runs.execution import treating
+from runs.execution.machine import treating
 from runs.reports.shell_words import Folders
 
 ADMIT = "admit-generators"

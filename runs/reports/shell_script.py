@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC
 from pathlib import PurePosixPath
 
-from runs.execution import treating
+from runs.execution.machine import treating
 from runs.reports import load_machines
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import (

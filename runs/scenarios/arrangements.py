@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from runs.execution import standbys
 from runs.execution.bench import Bench
-from runs.execution.further_clusters import Arrangement
+from runs.execution.clusters import standbys
+from runs.execution.clusters.further_clusters import Arrangement
+from runs.execution.clusters.postgres import DATABASE
 from runs.execution.nodes import conninfo
-from runs.execution.postgres import DATABASE
 from runs.execution.procedure import Arranging
 from runs.execution.procedure import Procedure as Steps
 from runs.scenarios import pooler

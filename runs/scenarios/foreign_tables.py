@@ -19,11 +19,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs.execution import standbys
 from runs.execution.bench import Bench
+from runs.execution.clusters import standbys
+from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench

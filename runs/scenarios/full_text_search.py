@@ -12,11 +12,11 @@ installation has them. A search whose plan does not use the index gives no resul
 from collections.abc import Mapping
 from typing import Any
 
-from runs.execution.background import Background
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
-from runs.execution.monitors import GRACE_SECONDS
+from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.plan import MAIN
+from runs.execution.steps.background import Background
 from runs.scenarios import arrangements, percentiles, prewarming
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos

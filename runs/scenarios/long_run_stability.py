@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runs.execution.background import Background
 from runs.execution.bench import Bench
+from runs.execution.steps.background import Background
 from runs.scenarios import percentiles, prewarming
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from runs.execution.bench import Bench
-from runs.execution.steps import StepResult
+from runs.execution.steps.steps import StepResult
 from runs.scenarios.metrics import GENERATOR_CPU
 from runs.tools.pgbench import ProgressPoint
 from runs.wording import gettext_noop as _

@@ -5,17 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from runs.execution import instructions, listening
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
-from runs.execution.cpus import pinned
+from runs.execution.clusters import listening
+from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import LoadsApart, TargetProblem
-from runs.execution.guard import GRACE_SECONDS
+from runs.execution.evidence import instructions
+from runs.execution.machine.cpus import pinned
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
-from runs.execution.postgres import DATABASE, SUPERUSER
 from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.steps import StepResult
+from runs.execution.steps.guard import GRACE_SECONDS
+from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, prewarming
 from runs.scenarios.metrics import (
     CONNECTION_TIME,

@@ -8,13 +8,13 @@ load by password, and logs in to the database as the load would. Source: PgBounc
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from runs.execution import listening
-from runs.execution.background import Background
 from runs.execution.bench import Bench, Entrance
+from runs.execution.clusters import listening
+from runs.execution.clusters.postgres import SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import Node
-from runs.execution.postgres import SUPERUSER
 from runs.execution.reporter import ArtifactData
+from runs.execution.steps.background import Background
 from runs.wording import gettext_noop as _
 
 PROGRAM, STEP = "pgbouncer", "pooler"

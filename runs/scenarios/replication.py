@@ -20,12 +20,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runs.execution import standbys
-from runs.execution.background import Background
 from runs.execution.bench import Bench
+from runs.execution.clusters import standbys
+from runs.execution.clusters.standbys import LSN_SINCE
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import SeriesData
-from runs.execution.standbys import LSN_SINCE
+from runs.execution.steps.background import Background
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (

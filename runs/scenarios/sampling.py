@@ -6,11 +6,11 @@ others have reported, and leaves no snapshot behind that would hold VACUUM back.
 
 from collections.abc import Mapping
 
-from runs.execution.background import Background
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.monitors import GRACE_SECONDS
+from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.reporter import SeriesData
+from runs.execution.steps.background import Background
 from runs.tools.metrics import Metric, regular
 from runs.wording import gettext_noop as _
 

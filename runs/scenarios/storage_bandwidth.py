@@ -15,9 +15,9 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.guard import GRACE_SECONDS
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps import StepResult
+from runs.execution.steps.guard import GRACE_SECONDS
+from runs.execution.steps.steps import StepResult
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,

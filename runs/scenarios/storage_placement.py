@@ -16,12 +16,12 @@ differ, and the run says so. With data that fit into memory they hardly differ.
 from collections.abc import Mapping
 from typing import Any
 
-from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.guard import MINUTES
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
+from runs.execution.steps.base_dir import BaseDir
+from runs.execution.steps.guard import MINUTES
 from runs.scenarios import notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench

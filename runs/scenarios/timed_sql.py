@@ -9,7 +9,7 @@ from statistics import median
 from runs.execution.bench import Bench, failed
 from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps import StepResult
+from runs.execution.steps.steps import StepResult
 from runs.query_plans import Plan, read
 from runs.wording import gettext_noop as _
 

@@ -11,7 +11,7 @@ from django.db.models.functions import Left
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from runs.execution.profiling import FOLDED
+from runs.execution.evidence.profiling import FOLDED
 from runs.models import (
     Artifact,
     CampaignConfiguration,

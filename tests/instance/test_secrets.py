@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import redis
 
-from runs.execution.ssh import generate_private_key
+from runs.execution.ssh.ssh import generate_private_key
 from tests.instance.conftest import REPOSITORY, Instance
 
 FIRST_RUN_SECONDS = 1

@@ -10,8 +10,8 @@ import pytest
 from benchlab.embedded.account import Account
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import folders
+from runs.execution.machine.target_facts import version_num
 from runs.execution.plan import ClusterPlan, RunPlan
-from runs.execution.target_facts import version_num
 from runs.scenarios import registry
 from tests.ssh.directing import left_running, names
 from tests.ssh.initialised import quick_bindir

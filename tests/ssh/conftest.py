@@ -19,15 +19,16 @@ import pytest
 
 from benchlab.embedded.account import Account, service_account
 from benchlab.embedded.binaries import PostgreSQLBinaries, postgresql_binaries
-from runs.execution import privileged, ssh, target_facts, treating
-from runs.execution.base_dir import BaseDir
 from runs.execution.bench import Bench
-from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.hosts import Address, Host
+from runs.execution.machine import privileged, target_facts, treating
+from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
-from runs.execution.treatment import Treatment
+from runs.execution.ssh import ssh
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import Address, Host
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry
 from runs.scenarios.pgbench_procedure import Options, WeightedScript

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from benchmarks.processes import concerning
 from runs.execution.director import Director
-from runs.execution.fence import Fence, raise_if_behind
-from runs.execution.hosts import Host
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.fence import Fence, raise_if_behind
 from runs.execution.watch import Order, execute_watched
 
 

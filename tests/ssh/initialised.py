@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
+from runs.execution.clusters.postgres import Cluster
+from runs.execution.clusters.preparing import Preparing
 from runs.execution.plan import RunPlan
-from runs.execution.postgres import Cluster
-from runs.execution.preparing import Preparing
 
 # Options that lead outside of the data folder, or print something else, go to initdb itself.
 SCRIPT = """#!/bin/sh

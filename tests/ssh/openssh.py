@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchlab.embedded.account import Account
 from benchlab.embedded.embedded_server import free_port
-from runs.execution.ssh import generate_private_key
+from runs.execution.ssh.ssh import generate_private_key
 
 CONFIGURATION = """
 ListenAddress {address}:{port}

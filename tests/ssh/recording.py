@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from runs.execution.errors import TargetProblem
+from runs.execution.machine.target_facts import Facts
 from runs.execution.reporter import Findings, Phase, SeriesData
-from runs.execution.steps import StepResult
-from runs.execution.target_facts import Facts
+from runs.execution.steps.steps import StepResult
 
 
 @dataclass

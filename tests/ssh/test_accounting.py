@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import accounting
+from runs.execution.evidence import accounting
 from tests.ssh.arranging import artifact
 from tests.ssh.directing import execute
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import standbys
+from runs.execution.clusters import standbys
+from runs.execution.clusters.further_clusters import Arrangement
 from runs.execution.errors import TargetProblem
-from runs.execution.further_clusters import Arrangement
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Run
 from runs.scenarios import arrangements, duet, pooler

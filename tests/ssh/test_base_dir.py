@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.embedded_server import free_port
-from runs.execution import base_dir as module
-from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
-from runs.execution.fence import Fence
 from runs.execution.plan import RunPlan
+from runs.execution.steps import base_dir as module
+from runs.execution.steps.base_dir import BaseDir
+from runs.execution.steps.fence import Fence
 from runs.scenarios import registry
 from tests.ssh.directing import execute, names, raised
 from tests.ssh.openssh import short_folder

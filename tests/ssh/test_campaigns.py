@@ -9,8 +9,8 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
 
-from runs.execution.profiling import Profile
-from runs.execution.treatment import Treatment
+from runs.execution.evidence.profiling import Profile
+from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.campaigns.designs import resolve

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.processes import concerning
-from runs.execution import postgres, steps
+from runs.execution.clusters import postgres
+from runs.execution.steps import steps
 from tests.ssh.directing import execute, left_running, names, processes_below
 
 pytestmark = [pytest.mark.openssh, pytest.mark.usefixtures("loaded_before")]

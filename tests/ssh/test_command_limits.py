@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import base_dir as base_dirs
-from runs.execution import explaining, fence, ssh, steps
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
-from runs.execution.fence import Fence
+from runs.execution.evidence import explaining
+from runs.execution.ssh import ssh
+from runs.execution.steps import base_dir as base_dirs
+from runs.execution.steps import fence, steps
+from runs.execution.steps.fence import Fence
 from tests.ssh.directing import execute, left_running, names, processes_below
 from tests.ssh.openssh import _children
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 import asyncssh
 import pytest
 
-from runs.execution import hosts, preflight, sessions, ssh
-from runs.execution.connection import Line
+from runs.execution import preflight
+from runs.execution.clusters.leftovers import marked
 from runs.execution.errors import (
     ConnectionLost,
     HostKeyChanged,
@@ -19,9 +19,10 @@ from runs.execution.errors import (
     LoginRefused,
     TargetProblem,
 )
-from runs.execution.hosts import SESSIONS_NEEDED, Address, Host, Login
-from runs.execution.leftovers import marked
-from runs.execution.steps import peek, perform
+from runs.execution.ssh import hosts, sessions, ssh
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import SESSIONS_NEEDED, Address, Host, Login
+from runs.execution.steps.steps import peek, perform
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
 

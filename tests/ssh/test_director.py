@@ -82,7 +82,7 @@ def test_the_load_is_the_one_of_the_reports(direct, plan):
 
 
 # By name, of the shells and their small programs. Each takes a millisecond of the machine or two.
-# Nine of them account for the time of the load (`runs.execution.accounting`).
+# Nine of them account for the time of the load (`runs.execution.evidence.accounting`).
 STARTED_IN_A_RUN = 47
 
 

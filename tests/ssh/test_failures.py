@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
-from runs.execution import explaining, steps
+from runs.execution.clusters.postgres import Cluster
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem, TargetRestarted
-from runs.execution.postgres import Cluster
+from runs.execution.evidence import explaining
+from runs.execution.steps import steps
 from runs.execution.watch import Order
 from tests.ssh.directing import (
     execute,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import explaining
 from runs.execution.errors import TargetProblem
+from runs.execution.evidence import explaining
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.openssh import OpenSSH
 

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from runs.execution import clocks, ssh
-from runs.execution.base_dir import BaseDir
-from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import Cancelled, LoadsApart, TargetProblem
-from runs.execution.hosts import Address, Host
+from runs.execution.machine import clocks
+from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
-from runs.execution.treatment import Treatment
+from runs.execution.ssh import ssh
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import Address, Host
+from runs.execution.steps.base_dir import BaseDir
 from runs.execution.watch import Order
 from runs.scenarios import pgbench_procedure, registry
 from runs.tools.pgbench.histogram import read_histogram

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import leftovers, privileged, ssh, treating
+from runs.execution.clusters import leftovers
 from runs.execution.errors import Cancelled, Detached, TargetProblem
+from runs.execution.machine import privileged, treating
+from runs.execution.ssh import ssh
 from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
 from runs.scenarios import registry
 from tests.by_hand import run_by_hand

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import steps
-from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import Detached, EndNotSeen, TargetProblem
-from runs.execution.guard import Guard, generous_seconds, guarded
 from runs.execution.plan import RunPlan
+from runs.execution.ssh.connection import Line
+from runs.execution.steps import steps
+from runs.execution.steps.guard import Guard, generous_seconds, guarded
 from runs.scenarios import pgbench_procedure
 from tests.ssh.directing import execute, left_running, names
 

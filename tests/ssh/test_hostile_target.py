@@ -16,10 +16,12 @@ from django.db import connection
 from django.test import Client
 
 from runs.control_characters import neutralised
-from runs.execution import clock_skew, ssh, steps, target_facts
 from runs.execution.errors import ConnectionLost, TargetProblem
-from runs.execution.hosts import Address, Answer, Host
-from runs.execution.sessions import AnswerTooLong
+from runs.execution.machine import clock_skew, target_facts
+from runs.execution.ssh import ssh
+from runs.execution.ssh.hosts import Address, Answer, Host
+from runs.execution.ssh.sessions import AnswerTooLong
+from runs.execution.steps import steps
 from runs.models import Server, ServerCheck, SSHKey
 from runs.services.servers import checks, logins, servers
 from tests.api.web_server import WebServer

@@ -7,8 +7,8 @@ import pytest
 
 from benchlab.embedded.places import Places, var_from_environment
 from benchlab.lab import folders, releases
+from runs.execution.machine.target_facts import version_num
 from runs.execution.plan import RunPlan
-from runs.execution.target_facts import version_num
 from runs.scenarios import registry
 from runs.services.configurations.configurations import FIXED_POINT
 from tests.ssh.directing import execute, left_running

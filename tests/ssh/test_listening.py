@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import listening
+from runs.execution.clusters import listening
 from runs.execution.errors import TargetProblem
 
 pytestmark = pytest.mark.openssh

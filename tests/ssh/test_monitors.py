@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from runs.analysis.certificate import Usage
-from runs.execution import monitors, usage
+from runs.execution.clusters.postgres import Cluster
 from runs.execution.errors import Cancelled, Detached, TargetProblem
+from runs.execution.machine import monitors, usage
 from runs.execution.plan import RunPlan
-from runs.execution.postgres import Cluster
-from runs.execution.steps import StepResult
+from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes
 from runs.scenarios.fixed_point_read import FixedPointRead
 from runs.scenarios.timed_sql import repeated, timed

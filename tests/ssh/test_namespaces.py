@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks.processes import Loads
-from runs.execution import cleaning, hosts, listening, ssh
+from runs.execution.clusters import cleaning, listening
+from runs.execution.ssh import hosts, ssh
 from runs.models import Campaign, Lease, Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.servers import host_keys, servers

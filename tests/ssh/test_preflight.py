@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from runs.execution import preflight as engine
-from runs.execution import privileged
-from runs.execution.privileged import Action
-from runs.execution.treatment import Treatment
+from runs.execution.machine import privileged
+from runs.execution.machine.privileged import Action
+from runs.execution.machine.treatment import Treatment
 from runs.models import Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.campaigns.designs import resolve

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import clock_skew, explaining, probing, target_facts, treating
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh import SSHHost
+from runs.execution.evidence import explaining
+from runs.execution.machine import clock_skew, probing, target_facts, treating
+from runs.execution.ssh.ssh import SSHHost
 from tests.ssh.directing import execute, left_running
 
 pytestmark = pytest.mark.openssh

@@ -12,9 +12,9 @@ import pytest
 
 from benchlab.embedded.account import service_account
 from runs.charts import flame_graph
-from runs.execution import evidence, profiling
 from runs.execution.errors import Cancelled, Detached, TargetProblem
-from runs.execution.treatment import Treatment
+from runs.execution.evidence import evidence, profiling
+from runs.execution.machine.treatment import Treatment
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left, with_contrib
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
@@ -135,7 +135,7 @@ def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, pr
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf")
 @prepared
 def test_a_machine_without_perf_is_measured_all_the_same(direct, profiled, monkeypatch):
-    from runs.execution import profiling
+    from runs.execution.evidence import profiling
 
     missing = profiling._RECORD.replace("command -v perf", "command -v no-such-program")
     monkeypatch.setattr(profiling, "_RECORD", missing)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from runs.execution import standbys
+from runs.execution.clusters import standbys
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.plan import RunPlan
 from tests.ssh.arranging import NOTHING, arranged, artifact, nothing_is_left

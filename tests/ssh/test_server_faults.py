@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.utils import timezone, translation
 
-from runs.execution import preparing
-from runs.execution.steps import disk_too_small
+from runs.execution.clusters import preparing
+from runs.execution.steps.steps import disk_too_small
 from runs.models import Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases, supervision, sweeping

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import steps
 from runs.execution.errors import ConnectionLost, TargetProblem, TargetRestarted
-from runs.execution.fence import Fence, LeaseLost
-from runs.execution.hosts import Answer
-from runs.execution.login_shell import IN_OWN_SESSION, shell_line
-from runs.execution.steps import peek, perform, stop_all
+from runs.execution.ssh.hosts import Answer
+from runs.execution.ssh.login_shell import IN_OWN_SESSION, shell_line
+from runs.execution.steps import steps
+from runs.execution.steps.fence import Fence, LeaseLost
+from runs.execution.steps.steps import peek, perform, stop_all
 from tests.ssh.directing import raised, recorded_programs
 
 pytestmark = pytest.mark.openssh

@@ -12,9 +12,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from runs.execution import base_dir as base_dirs
-from runs.execution import ssh, steps
-from runs.execution.base_dir import BaseDir
+from runs.execution.ssh import ssh
+from runs.execution.steps import base_dir as base_dirs
+from runs.execution.steps import steps
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import Campaign, Lease, PreparedCluster, Run, Server
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, supervision, sweeping, transitions
@@ -412,7 +413,7 @@ def first_process(openssh, account):
 def test_a_postgresql_that_does_not_stop_is_told_and_looked_at_again(
     server, folders, openssh, base_dir, account, first_process, monkeypatch
 ):
-    monkeypatch.setattr("runs.execution.postgres.SECONDS_BETWEEN_SIGNALS", 0)
+    monkeypatch.setattr("runs.execution.clusters.postgres.SECONDS_BETWEEN_SIGNALS", 0)
     folders("clusters/run-999999", "runs/999999-1")
     data = base_dir / "clusters/run-999999/data"
     assert account.succeeds("mkdir", data)

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
-from runs.execution import privileged
 from runs.execution.errors import TargetProblem
+from runs.execution.machine import privileged
 from runs.models import Run, Server
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases

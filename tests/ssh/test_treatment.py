@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runs.execution import cpus, preflight, privileged
+from runs.execution import preflight
 from runs.execution.errors import TargetProblem
+from runs.execution.machine import cpus, privileged
 from tests.ssh.directing import execute, names, watched, when_measuring
 from tests.ssh.sudo import needs_writable, sysctl
 

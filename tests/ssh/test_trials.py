@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runs.execution import scratch
+from runs.execution.clusters import scratch
 from runs.execution.errors import ConnectionLost
 from runs.models import Lease, Server, ServerCheck, Workload
 from runs.scenarios import registry

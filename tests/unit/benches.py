@@ -1,11 +1,11 @@
 """A real bench of machines that nobody connects to, for what is concluded after the load."""
 
 from runs.execution.bench import Bench
-from runs.execution.connection import Line
 from runs.execution.director import Director
-from runs.execution.hosts import Host
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import Host
 from runs.scenarios import registry
 from tests.ssh.recording import RecordingReporter
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 import runs.published
-from runs.execution.preparing import BYTES_TO_SPARE
-from runs.execution.steps import StepResult
+from runs.execution.clusters.preparing import BYTES_TO_SPARE
+from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, registry
 from runs.scenarios.datasets import videos
 from runs.scenarios.fixed_point_read import SCRIPT

@@ -1,4 +1,4 @@
-"""What one run recorded of where its time went (`runs.execution.accounting`), read back."""
+"""What a run recorded of where its time went (`runs.execution.evidence.accounting`), read."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

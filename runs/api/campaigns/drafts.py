@@ -11,8 +11,8 @@ from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ValidationError
 
 from runs.api.parsing import StrictSerializer
-from runs.execution import privileged
-from runs.execution.treatment import Treatment
+from runs.execution.machine import privileged
+from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Configuration, Installation, Server
 from runs.postgresql_settings import catalogue
 from runs.scenarios import registry

@@ -13,8 +13,8 @@ from pathlib import Path
 import runs
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.hosts import Host
-from runs.execution.steps import HAS_ENDED
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.steps import HAS_ENDED
 from runs.wording import gettext_noop as _
 
 PIECE_BYTES = 8 * 1024 * 1024

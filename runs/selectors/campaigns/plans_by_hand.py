@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runs.execution.clusters.postgres import options_for
 from runs.execution.plan import RunPlan, UnreadablePlan
-from runs.execution.postgres import options_for
 from runs.models import Campaign, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import Scenario

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext as _
 
-from runs.execution.treatment import Treatment
+from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign
 
 

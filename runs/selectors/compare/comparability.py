@@ -16,7 +16,7 @@ from runs.analysis.comparability_judgement import (
     judge,
     known,
 )
-from runs.execution.treatment import UNTREATED
+from runs.execution.machine.treatment import UNTREATED
 from runs.models.campaigns import Origin
 from runs.scenarios import duet
 from runs.selectors.compare import cell_runs

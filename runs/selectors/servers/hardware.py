@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
-from runs.execution.machine_facts import Disk, NetworkCard
+from runs.execution.machine.machine_facts import Disk, NetworkCard
 from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects

@@ -12,7 +12,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.execution.treatment import UNTREATED, Treatment
+from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.models import Bisection, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario

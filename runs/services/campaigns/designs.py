@@ -10,8 +10,9 @@ from itertools import filterfalse, islice, product
 from math import prod
 from typing import Any
 
-from runs.execution import evidence, monitors
-from runs.execution.preparing import BYTES_TO_SPARE
+from runs.execution.clusters.preparing import BYTES_TO_SPARE
+from runs.execution.evidence import evidence
+from runs.execution.machine import monitors
 from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import arrangements, registry

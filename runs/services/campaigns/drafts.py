@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Model, QuerySet
 
-from runs.execution.treatment import UNTREATED, Treatment
+from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
 from runs.scenarios.definition import Level
 

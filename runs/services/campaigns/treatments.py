@@ -5,9 +5,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.execution import cpus, evidence, privileged
+from runs.execution.evidence import evidence
+from runs.execution.machine import cpus, privileged
+from runs.execution.machine.treatment import Treatment
 from runs.execution.preflight import Target
-from runs.execution.treatment import Treatment
 from runs.models import Installation, Server
 from runs.scenarios import arrangements
 from runs.services.campaigns.drafts import Draft

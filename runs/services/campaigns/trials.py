@@ -17,12 +17,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.execution import scratch
-from runs.execution.base_dir import BaseDir
+from runs.execution.clusters import scratch
+from runs.execution.clusters.scratch import Failure, Programs
 from runs.execution.errors import TargetProblem
-from runs.execution.hosts import CLOSING_SECONDS
 from runs.execution.plan import ScriptPlan, WorkloadPlan
-from runs.execution.scratch import Failure, Programs
+from runs.execution.ssh.hosts import CLOSING_SECONDS
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import Installation, Server
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent

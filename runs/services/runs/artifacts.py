@@ -20,7 +20,7 @@ from django.db.models import Q
 
 from benchlab.bucket import StoreError
 from runs.charts import flame_graph
-from runs.execution.profiling import FOLDED
+from runs.execution.evidence.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Run
 from runs.models.runs import DIGEST

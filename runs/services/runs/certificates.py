@@ -9,8 +9,8 @@ from django.db.models import Q
 
 from runs.analysis import fact_readers
 from runs.analysis.certificate import RULES_VERSION, Certificate, Evidence, Usage, certify
-from runs.execution import cpus
-from runs.execution.monitors import column_of
+from runs.execution.machine import cpus
+from runs.execution.machine.monitors import column_of
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Instance, Run, Series
 from runs.models.campaigns import Origin

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from benchlab import logs
-from runs.execution.connection import Line
 from runs.execution.director import Director
 from runs.execution.errors import (
     Cancelled,
@@ -25,10 +24,11 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
-from runs.execution.fence import LeaseLost
-from runs.execution.hosts import Host
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
+from runs.execution.ssh.connection import Line
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.fence import LeaseLost
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry

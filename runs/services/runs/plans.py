@@ -10,9 +10,9 @@ from typing import Any
 from django.db import connection
 from django.utils.translation import gettext as _
 
+from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
-from runs.execution.treatment import Treatment
 from runs.models import Campaign, Cell, Installation, Run, Server, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario

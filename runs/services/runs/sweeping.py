@@ -16,12 +16,12 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.execution import leftovers
-from runs.execution.base_dir import BaseDir
+from runs.execution.clusters import leftovers
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
-from runs.execution.hosts import Host
+from runs.execution.machine.treating import NOT_SET_BACK
 from runs.execution.nodes import PLACED, folder_of
-from runs.execution.treating import NOT_SET_BACK
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import Campaign, PreparedCluster, Run, Server, ServerEvent
 from runs.selectors.runs import at_work_on
 from runs.services.errors import ServiceError

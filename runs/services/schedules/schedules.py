@@ -13,7 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.execution.treatment import Treatment
+from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Configuration, Project, Schedule, ScheduleEvent, Server
 from runs.scenarios import registry
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION

@@ -17,10 +17,10 @@ from django.utils.translation import gettext_noop
 
 from runs import dispatch
 from runs.execution import building
-from runs.execution.base_dir import BaseDir, is_plain_path
 from runs.execution.building import Ended
 from runs.execution.errors import OUT_OF_REACH, ConnectionLost, TargetProblem
-from runs.execution.hosts import Host
+from runs.execution.ssh.hosts import Host
+from runs.execution.steps.base_dir import BaseDir, is_plain_path
 from runs.models import Bisection, Build, Installation, Run, Server
 from runs.services.access import audit
 from runs.services.errors import ServiceError

@@ -7,9 +7,9 @@ from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution import privileged
-from runs.execution.base_dir import BaseDir
 from runs.execution.errors import TargetProblem
+from runs.execution.machine import privileged
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import PreparedCluster, Run, Server, ServerEvent, SSHKey
 from runs.selectors.runs import at_work_on
 from runs.services.access import audit

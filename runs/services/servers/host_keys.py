@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution import hosts
+from runs.execution.ssh import hosts
 from runs.models import Server, ServerEvent
 from runs.services.access import audit
 from runs.services.errors import ServiceError

@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django.utils.translation import gettext as _
 
 from runs.execution.errors import HostUnreachable
-from runs.execution.hosts import Address, Host, Login
+from runs.execution.ssh.hosts import Address, Host, Login
 from runs.models import Instance, Server
 from runs.services import database
 from runs.services.errors import ServiceError
@@ -59,7 +59,7 @@ async def _in_time(question: Coroutine[Any, Any, Found], name: str) -> Found:
 
 async def connect_along(way: Way) -> Host:
     """Open a connection to the last of them. Raises as `ssh.connect`."""
-    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+    from runs.execution.ssh import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
 
     *hops, last = way
     return await ssh.connect(

@@ -7,14 +7,14 @@ from typing import Literal
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs.execution import privileged
 from runs.execution.errors import TooFewSessions
-from runs.execution.hosts import SESSIONS_NEEDED
-from runs.execution.machine_facts import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
+from runs.execution.machine import privileged
+from runs.execution.machine.machine_facts import MEMORY_GRAIN_BYTES, Hardware, OperatingSystem
+from runs.execution.machine.target_facts import Facts
+from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.preflight import Target
-from runs.execution.target_facts import Facts
-from runs.execution.treatment import Treatment
+from runs.execution.ssh.hosts import SESSIONS_NEEDED
 from runs.models import Environment, HardwareProfile, Installation, Run, Server, ServerEvent
 from runs.selectors.runs import at_work_on
 from runs.selectors.servers.hardware import HARDWARE_FIELDS, Difference, differences

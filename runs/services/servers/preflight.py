@@ -14,9 +14,9 @@ from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
 from runs.execution import preflight as engine
-from runs.execution.base_dir import BaseDir
 from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.preflight import Target
+from runs.execution.steps.base_dir import BaseDir
 from runs.models import Installation, Server, WorkloadVersion
 from runs.postgresql_settings.effective import Effective
 from runs.services import database

@@ -12,8 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch
-from runs.execution import hosts, privileged
-from runs.execution.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -23,8 +21,11 @@ from runs.execution.errors import (
     TargetProblem,
     TooFewSessions,
 )
-from runs.execution.steps import disk_too_small
-from runs.execution.target_facts import Facts, InstallationFacts, discover
+from runs.execution.machine import privileged
+from runs.execution.machine.target_facts import Facts, InstallationFacts, discover
+from runs.execution.ssh import hosts
+from runs.execution.steps.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
+from runs.execution.steps.steps import disk_too_small
 from runs.models import (
     Installation,
     Lease,
@@ -288,7 +289,7 @@ def _check_paths(base_dir: str, bindirs: list[str]) -> None:
 
 def offered_host_key(server: Server) -> str:
     """What the machine shows now, through its hops. Raises ServiceError, `ssh.connect` codes."""
-    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+    from runs.execution.ssh import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
 
     hops = readable_way(server)[:-1]
     try:

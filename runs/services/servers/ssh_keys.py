@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
 
-from runs.execution import hosts
+from runs.execution.ssh import hosts
 from runs.models import SSHKey
 from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
@@ -39,7 +39,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 
     Raises ServiceError `ssh_key_exists`, and the codes of PrivateKeyRefused.
     """
-    from runs.execution import private_keys  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+    from runs.execution.ssh import private_keys  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
 
     _check_name(name)
     try:
@@ -80,7 +80,7 @@ def private_key(key: SSHKey) -> str:
 
 
 def _generated() -> tuple[str, str]:
-    from runs.execution import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
+    from runs.execution.ssh import ssh  # noqa: PLC0415 - takes 0.2 s, and most processes log in nowhere
 
     return ssh.generate_private_key()
 

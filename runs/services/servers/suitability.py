@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
-from runs.execution.postgres import about_checksums, options_for
+from runs.execution.clusters.postgres import about_checksums, options_for
 from runs.models import Installation, Server
 from runs.scenarios.definition import Requirement, Scenario
 from runs.services.campaigns.designs import Design, Part

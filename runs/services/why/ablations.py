@@ -18,9 +18,9 @@ from django.utils.translation import gettext as _
 
 from runs import dispatch
 from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
-from runs.execution.evidence import WAITS_SINCE
+from runs.execution.evidence.evidence import WAITS_SINCE
+from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
-from runs.execution.treatment import Treatment
 from runs.models import Ablation, Campaign, Cell, Project, Run
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader

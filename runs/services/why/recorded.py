@@ -9,8 +9,8 @@ from runs.analysis.why import functions, waits
 from runs.analysis.why.functions import MOST_FUNCTIONS, Compared
 from runs.analysis.why.parts import Difference
 from runs.analysis.why.waits import Slept
-from runs.execution import instructions as counting
-from runs.execution.profiling import FOLDED, SWITCHES
+from runs.execution.evidence import instructions as counting
+from runs.execution.evidence.profiling import FOLDED, SWITCHES
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.scenarios.metrics import TRANSACTIONS
 from runs.services.why import sides

@@ -12,7 +12,7 @@ from runs import foreign_json
 from runs.analysis.why import account
 from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
-from runs.execution.accounting import FILE
+from runs.execution.evidence.accounting import FILE
 from runs.execution.nodes import DATABASE_NODE
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.postgresql_settings import comparing

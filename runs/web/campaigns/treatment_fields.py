@@ -9,8 +9,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.execution import cpus, privileged
-from runs.execution.treatment import Treatment
+from runs.execution.machine import cpus, privileged
+from runs.execution.machine.treatment import Treatment
 from runs.models import Installation, Server
 from runs.postgresql_settings.catalogue import canonical
 from runs.scenarios.definition import Factor

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.charts.timeline import Track, timeline
-from runs.execution.monitors import column_of, has_ended_with_load, is_monitored
+from runs.execution.machine.monitors import column_of, has_ended_with_load, is_monitored
 from runs.models import Command, Measurement, Run, RunEvent, Series
 from runs.models.campaigns import Origin
 from runs.scenarios import registry

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from runs.charts.timeline import Track, timeline
-from runs.execution.monitors import is_monitored
+from runs.execution.machine.monitors import is_monitored
 from runs.models import Run, Series
 from runs.selectors import runs as run_selectors
 from runs.selectors.archive import versions

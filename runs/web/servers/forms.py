@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
-from runs.execution import privileged
+from runs.execution.machine import privileged
 from runs.models import Server, SSHKey
 from runs.services.servers import ssh_keys
 from runs.services.servers.edits import Edit

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from runs.execution import privileged
+from runs.execution.machine import privileged
 from runs.models import HardwareProfile, Server, ServerCheck
 from runs.scenarios import registry
 from runs.scenarios.metrics import TPS

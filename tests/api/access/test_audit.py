@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import DatabaseError, transaction
 from django.test import Client
 
-from runs.execution import hosts
+from runs.execution.ssh import hosts
 from runs.models import AuditEntry, Run, Token
 from runs.services.access import audit, projects
 from runs.services.changes import webhooks

@@ -1,6 +1,6 @@
 """Instructions by function, from what callgrind_annotate of valgrind 3.19 printed."""
 
-from runs.execution import instructions
+from runs.execution.evidence import instructions
 
 PRINTED = """--------------------------------------------------------------------------------
 Ir

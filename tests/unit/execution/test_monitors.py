@@ -10,16 +10,17 @@ from itertools import pairwise
 
 import pytest
 
-from runs.execution import connection, monitors
 from runs.execution.asyncio_tasks import end
-from runs.execution.clock_skew import Skew
-from runs.execution.clocks import is_off
-from runs.execution.connection import Line
 from runs.execution.errors import ConnectionLost
-from runs.execution.evidence import calls, stacks
-from runs.execution.monitors import Watched, conclude
+from runs.execution.evidence.evidence import calls, stacks
+from runs.execution.machine import monitors
+from runs.execution.machine.clock_skew import Skew
+from runs.execution.machine.clocks import is_off
+from runs.execution.machine.monitors import Watched, conclude
+from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
-from runs.execution.treatment import Treatment
+from runs.execution.ssh import connection
+from runs.execution.ssh.connection import Line
 from runs.tools.vmstat import reader as vmstat
 from tests.unit.benches import bench_of, codes
 from tests.unit.tools.reading import sample

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from runs.execution import director
-from runs.execution.base_dir import BaseDir, is_plain_path
+from runs.execution.clusters.listening import checked
+from runs.execution.clusters.postgres import Cluster, options_for
 from runs.execution.errors import TargetProblem
-from runs.execution.listening import checked
-from runs.execution.login_shell import shell_line
 from runs.execution.plan import RunPlan
-from runs.execution.postgres import Cluster, options_for
+from runs.execution.ssh.login_shell import shell_line
+from runs.execution.steps.base_dir import BaseDir, is_plain_path
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import runs.execution
-from runs.execution.machine_facts import hardware, operating_system, sections_of
+from runs.execution.machine.machine_facts import hardware, operating_system, sections_of
 from tests.patterns import min_of
 
-PROBE = Path(runs.execution.__file__).parent / "probe.sh"
+PROBE = Path(runs.execution.__file__).parent / "machine" / "probe.sh"
 
 
 def report(**sections):

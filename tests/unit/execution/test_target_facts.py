@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from runs.analysis import fact_readers
-from runs.execution import cpus, target_facts
-from runs.execution.cores import Thread, choose, read
 from runs.execution.errors import TargetProblem
+from runs.execution.machine import cpus, target_facts
+from runs.execution.machine.cores import Thread, choose, read
 
 # Reading what the probe prints: known facts are read, unknown ones stay unknown.
 

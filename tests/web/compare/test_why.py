@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.analysis.why.proof import AGAIN, ALL, A, B
-from runs.execution.accounting import FILE
+from runs.execution.evidence.accounting import FILE
 from runs.execution.reporter import ArtifactData
 from runs.models import Ablation, Campaign, Observation, Project, Run
 from runs.selectors.why import ablations

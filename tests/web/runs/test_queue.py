@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 import runs.published
-from runs.execution.profiling import FOLDED
+from runs.execution.evidence.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Lease, Project, Run, Server
 from runs.services.archive import publications

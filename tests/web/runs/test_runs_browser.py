@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from playwright.sync_api import expect
 
-from runs.execution import evidence
+from runs.execution.evidence import evidence
 from runs.execution.reporter import ArtifactData
 from runs.models import Campaign, Series
 from runs.services.runs import artifacts

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.execution.machine_facts import MEMORY_GRAIN_BYTES
+from runs.execution.machine.machine_facts import MEMORY_GRAIN_BYTES
 from runs.models import (
     Campaign,
     CampaignConfiguration,

@@ -11,7 +11,7 @@ from django.utils.translation import override
 
 from runs.analysis.inference import RULES
 from runs.api.compare.markdown import settled
-from runs.execution.treatment import Treatment
+from runs.execution.machine.treatment import Treatment
 from runs.models import (
     AuditEntry,
     Bisection,

@@ -7,10 +7,10 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
 from runs.execution import preflight as engine
-from runs.execution import privileged
+from runs.execution.machine import privileged
+from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData, Findings
-from runs.execution.treatment import Treatment
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
 from runs.selectors.campaigns import treatments as words
 from runs.selectors.compare.comparisons import compared

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
-from runs.execution.steps import StepResult
+from runs.execution.steps.steps import StepResult
 from runs.management.commands.judge_runs import Command
 from runs.models import Artifact, Campaign, CellSummary, Installation, Lease, Run, RunEvent, Server
 from runs.services.campaigns import repeats, scenarios

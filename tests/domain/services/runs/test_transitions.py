@@ -11,7 +11,7 @@ from django.utils.translation import override
 
 from runs.execution.errors import Detached
 from runs.execution.reporter import Findings
-from runs.execution.steps import StepResult
+from runs.execution.steps.steps import StepResult
 from runs.models import Campaign, Lease, Run
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, reporting, transitions

@@ -7,9 +7,9 @@ import pytest
 from cryptography.fernet import Fernet, InvalidToken
 from django.core.management import CommandError, call_command
 
-from runs.execution.machine_facts import Disk, Hardware, OperatingSystem
+from runs.execution.machine.machine_facts import Disk, Hardware, OperatingSystem
+from runs.execution.machine.target_facts import Facts
 from runs.execution.plan import RunPlan
-from runs.execution.target_facts import Facts
 from runs.models import Run, Server, SSHKey
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError

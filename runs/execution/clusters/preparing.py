@@ -1,0 +1,239 @@
+"""Prepares a run's cluster: found, created, or copied from a template; and starts it.
+
+Each decision is a durable step, so that a worker that takes the run over decides the same.
+"""
+
+from functools import partial
+
+from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
+from runs.execution.clusters import postgres
+from runs.execution.clusters.postgres import DATABASE, Cluster
+from runs.execution.errors import ServerFault, TargetProblem
+from runs.execution.machine import monitors
+from runs.execution.machine.sections import number_in
+from runs.execution.nodes import Node
+from runs.execution.procedure import Procedure
+from runs.execution.steps.base_dir import BaseDir
+from runs.execution.steps.guard import MINUTES
+from runs.execution.steps.steps import NO_SPACE, StepResult, disk_too_small
+from runs.wording import gettext_noop as _
+
+BYTES_TO_SPARE = 256 * 1024 * 1024
+PREPARED = "prepared"
+
+# The message of every version for an address or a socket that is already in use.
+_PORT_TAKEN = (
+    "Address already in use", "Is another postmaster already running on port", "using socket file",
+)  # fmt: skip
+
+SERVING = "serving "
+# "serving" and its folder for each cluster with a running server: a run that was given up, such
+# as one that was cancelled while its machine was away, may have left it.
+_SERVING = """
+for dir; do
+    read -r pid <"$dir/data/postmaster.pid" || continue
+    [ "/proc/$pid/cwd" -ef "$dir/data" ] && echo "serving $dir"
+done 2>/dev/null
+"""
+_LOOK_FOR_CLUSTER = f"""{_SERVING}
+line=
+if [ -s "$1/prepared" ]; then
+    {{ read -r line <"$1/prepared" || [ -n "$line" ]; }} && echo "$line"
+fi
+"""
+_MARK_PREPARED = 'cat >"$1/prepared"'
+# A prepared template, or the free kB that decide whether to make one.
+_LOOK_FOR_TEMPLATE = f"""{_SERVING}
+if [ -f "$1/prepared" ]; then
+    echo prepared
+else
+    LC_ALL=C df -Pk "${{1%/*}}" | awk 'NR == 2 {{ print $4 }}'
+fi
+"""
+# Without copying, if the file system can share blocks; synced to disk before the measurement.
+_COPY = """
+reflink=
+cp --help 2>/dev/null | grep -q -e --reflink && reflink=--reflink=auto
+cp -a $reflink "$1" "$2" && { sync -f "$2" 2>/dev/null || sync; }
+"""
+
+
+class Preparing:
+    """Creates the cluster of one run. `cluster` is what the run measures.
+
+    A run that writes and has a template key gets a copy of a stopped, loaded cluster, which the
+    first such run of the campaign makes; if the disk has no room for two, it loads its own.
+    """
+
+    def __init__(
+        self,
+        *,
+        bench: Bench,
+        base: BaseDir,
+        procedure: Procedure,
+        disk_bytes: int,
+        taken_over: bool,
+    ) -> None:
+        self.bench = bench
+        self.base = base
+        self.procedure = procedure
+        self.disk_bytes = disk_bytes
+        self.taken_over = taken_over
+        self.cluster = bench.cluster
+        self.template = self._template()
+        self.is_broken = False
+
+    @property
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Every cluster that this run may have started."""
+        return (self.cluster, self.template) if self.template else (self.cluster,)
+
+    async def prepare(self, free: int) -> None:
+        """Make sure that the cluster is there, loaded and stopped; `free` is in bytes."""
+        if self.template is not None:
+            await self._restore_or_rebuild(self.template, free)
+        elif not await self._find_cluster():
+            self._check_disk(free)
+            await self._make(self.cluster, is_shared=bool(self.bench.plan.cluster_key))
+
+    async def check(self, cluster: Cluster) -> None:
+        """Before it is copied: raise TargetProblem unless the cluster is ours."""
+        await self.bench.on_host(lambda host: self.base.check(host, cluster.directory))
+
+    async def start(self, step: str) -> None:
+        """Start the bench's cluster. Raises TargetProblem with the end of its log."""
+        cluster = self.bench.cluster
+        result = await self.bench.step(
+            step, cluster.start(), check=False, limit_s=MINUTES, serving=cluster
+        )
+        if result.exit_status in NOT_A_PROGRAM:
+            raise failed(result, self.base.path)
+        if result.exit_status != 0:
+            self.is_broken = True
+            raise did_not_start(result, await self.bench.server_log(LAST_LINES))
+        self.bench.is_serving = True
+
+    async def _find_cluster(self) -> bool:
+        found = await self._look("look-for-cluster", _LOOK_FOR_CLUSTER)
+        if found:
+            await self.bench.reporter.cluster(self.cluster.directory, prepared_now=False)
+        return bool(found)
+
+    async def _restore_or_rebuild(self, template: Cluster, free: int) -> None:
+        found = await self._look("look-for-template", _LOOK_FOR_TEMPLATE)
+        self._check_disk(free)
+        if (
+            found != PREPARED
+            and (number_in(found) or 0) * 1024 < 2 * self.disk_bytes + BYTES_TO_SPARE
+        ):
+            await self._make(self.cluster, is_shared=False)
+            message = _(
+                "Loaded for this run alone: the disk has no space for a second copy as a template."
+            )
+            self.bench.note("cluster_rebuilt", message, level="info")
+            return
+        if found == PREPARED:
+            await self.check(template)
+            await self.bench.reporter.cluster(template.directory, prepared_now=False)
+        else:
+            await self._make(template, is_shared=True)
+        await self._replace_folder(self.cluster)
+        await self.bench.step(
+            "restore", ["sh", "-c", _COPY, "copy", template.data, self.cluster.data]
+        )
+        message = _("Restored from a copy of a loaded cluster that was stopped cleanly.")
+        self.bench.note("cluster_restored", message, level="info")
+
+    async def _look(self, step: str, script: str) -> str:
+        """The output about the clusters, after stopping a server that still runs in one of them.
+
+        Once per attempt: a replay must not stop what the attempt itself has started since.
+        """
+        directories = [cluster.directory for cluster in reversed(self.clusters)]
+        found = await self.bench.step(step, ["sh", "-c", script, "look", *directories])
+        lines = found.stdout.splitlines()
+        for directory in directories:
+            if SERVING + directory in lines:
+                await self._stop_what_was_left(directory)
+        return "\n".join(line for line in lines if not line.startswith(SERVING))
+
+    async def _stop_what_was_left(self, directory: str) -> None:
+        step = f"stop-what-was-left-{directory.rpartition('/')[2]}"
+        await self.bench.on_host(lambda host: self.base.check(host, directory))
+        done = await self.bench.step(
+            step, postgres.argv_to_stop(directory), check=False, limit_s=MINUTES
+        )
+        if done.exit_status != 0:
+            raise postgres.does_not_stop(directory)
+
+    @property
+    def needed_bytes(self) -> int:
+        """What must be free for the run below the base directory."""
+        return self.disk_bytes + monitors.needed_bytes(self.bench.parameters) + BYTES_TO_SPARE
+
+    def _check_disk(self, free: int) -> None:
+        needed = self.needed_bytes
+        if not self.taken_over and free < needed:
+            raise disk_too_small(self.base.path, needed=needed, free=free)
+
+    async def _make(self, cluster: Cluster, *, is_shared: bool) -> None:
+        """initdb, configure, load; then stop it cleanly, so that every run starts the same."""
+        bench, plan = self.bench, self.bench.plan
+        await self._replace_folder(cluster)
+        bench.cluster = cluster
+        await bench.step("initdb", cluster.initdb(plan.initdb_options), limit_s=MINUTES)
+        argv, settings = cluster.configure(plan.settings)
+        await bench.step("configure", argv, stdin=settings)
+        await self.start("start-to-load")
+        await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
+        await self.procedure.load(bench)
+        await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES, serving=cluster)
+        bench.is_serving = False
+        bench.cluster = self.cluster
+        if is_shared:
+            mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]
+            await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
+            await bench.reporter.cluster(cluster.directory, prepared_now=True)
+
+    async def _replace_folder(self, cluster: Cluster) -> None:
+        await replace_folder(self.bench.database, cluster.directory)
+
+    def _template(self) -> Cluster | None:
+        key = self.bench.plan.template_key
+        if not key:
+            return None
+        return self.cluster.elsewhere(self.base.below("clusters", key))
+
+
+async def replace_folder(node: Node, directory: str) -> None:
+    """Start with an empty, marked folder, once: a replay must not remove what it then finds."""
+    noted = f"{node.directory}/begun-{directory.rpartition('/')[2]}"
+    await node.on_host(partial(node.base.replace, path=directory, noted=noted, fence=node.fence))
+
+
+def did_not_start(result: StepResult, log: str) -> TargetProblem:
+    """Why a server does not start: the step's output, and the last lines of its log."""
+    said = log + result.stderr
+    if NO_SPACE in said:
+        return ServerFault(
+            _("PostgreSQL does not start: the disk is full.\n%(log)s"),
+            code="disk_full",
+            remedy=_("Free space on the server, or use another base directory."),
+            log=log,
+        )
+    if any(each in said for each in _PORT_TAKEN):
+        return TargetProblem(
+            _("PostgreSQL does not start: its port is taken.\n%(log)s"),
+            code="port_taken",
+            remedy=_(
+                "Queue the run again, which chooses another port; look at what takes ports from "
+                "20000 to 29999 on the server."
+            ),
+            log=log,
+        )
+    return TargetProblem(
+        _("PostgreSQL does not start. The last lines of its log:\n%(log)s"),
+        code="postgres_does_not_start",
+        remedy=_("Check the configuration's settings against this version and machine."),
+        log=log or result.stderr,
+    )

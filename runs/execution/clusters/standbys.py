@@ -1,0 +1,203 @@
+"""Standbys as seen from their primary, the run's own cluster: who follows, how, how far behind.
+
+Source: pg_stat_replication and synchronous_standby_names in the manuals of 9.2 to 18.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from runs.execution.bench import Bench
+from runs.execution.clusters.postgres import lines_for
+from runs.execution.errors import TargetProblem
+from runs.execution.reporter import ArtifactData
+from runs.wording import gettext_noop as _
+
+# Version 10 renamed the functions for WAL and positions.
+LSN_SINCE = 100000
+LIST_SINCE = 90600
+FIRST_AND_ANY_SINCE = 100000
+KEEP_SIZE_SINCE = 130000
+# A base backup has nearly everything; replaying the rest of a load may take time.
+CATCH_UP_SECONDS = 600
+POLLS_A_SECOND = 5
+
+_WAIT = """
+wanted=$1 tries=$2 sql=$3
+shift 3
+tried=0
+while [ $tried -lt "$tries" ]; do
+    found=$(printf '%s\\n' "$sql" | "$@") || exit 2
+    [ "$found" = "$wanted" ] && exit 0
+    tried=$((tried + 1))
+    sleep 0.2
+done
+printf '%s\\n' "$found"
+exit 1
+"""
+
+REPLICA_SINCE = 90600
+
+
+def settings_of_primary(version_num: int) -> dict[str, str]:
+    """What a primary needs so that standbys are copied from it and follow without slots."""
+    is_size = version_num >= KEEP_SIZE_SINCE
+    kept = {"wal_keep_size": "256MB"} if is_size else {"wal_keep_segments": "16"}
+    own = {"hot_standby": "on", "synchronous_standby_names": ""}
+    return {**needed_settings(version_num), **own, **kept}
+
+
+def needed_settings(version_num: int) -> dict[str, str]:
+    """The settings that a cluster needs to be the source of base backups."""
+    level = "replica" if version_num >= REPLICA_SINCE else "hot_standby"
+    return {"wal_level": level, "max_wal_senders": "10"}
+
+
+@dataclass(frozen=True)
+class Standby:
+    """A row of pg_stat_replication."""
+
+    name: str
+    state: str
+    sync_state: str
+
+
+def position_sql(version_num: int) -> str:
+    """The present end of the WAL, as an expression."""
+    return "pg_current_wal_lsn()" if version_num >= LSN_SINCE else "pg_current_xlog_location()"
+
+
+def behind_sql(version_num: int, column: str) -> str:
+    """How many bytes a standby is behind in `sent`, `write`, `flush` or `replay`."""
+    if version_num >= LSN_SINCE:
+        return f"pg_wal_lsn_diff(pg_current_wal_lsn(), {column}_lsn)"
+    return f"pg_xlog_location_diff(pg_current_xlog_location(), {column}_location)"
+
+
+def names_setting(version_num: int, names: Sequence[str], number: int, *, by: str = "FIRST") -> str:
+    """synchronous_standby_names for `number` synchronous ones of `names`.
+
+    Raises ValueError for what the version does not support, and for more than there are names: the
+    server accepts `4 (a, b)`, and then no commit ever ends.
+    """
+    if not number:
+        return ""
+    if number > len(names):
+        raise ValueError(f"{number} synchronous standbys of {len(names)}")
+    listed = ", ".join(names)
+    if version_num >= FIRST_AND_ANY_SINCE:
+        return f"{by} {number} ({listed})"
+    if by != "FIRST":
+        raise ValueError("a quorum came with PostgreSQL 10")
+    if version_num >= LIST_SINCE:
+        return f"{number} ({listed})"
+    if number > 1:
+        raise ValueError("more than one synchronous standby came with PostgreSQL 9.6")
+    return listed
+
+
+async def set_synchronous(bench: Bench, value: str, step: str = "set-synchronous") -> None:
+    """Set synchronous_standby_names and reload the primary."""
+    argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
+    await bench.step(step, argv, stdin=text)
+    await bench.step(f"{step}-reload", bench.cluster.reload())
+
+
+async def wait(
+    bench: Bench, names: Sequence[str], step: str, *, states: str = "", seconds: int = 0
+) -> None:
+    """Wait until these follow and have replayed all earlier WAL; a durable step.
+
+    With `states` (sync_state of each in the order of names, separated by commas) also until they
+    have these. Raises TargetProblem `standby_does_not_catch_up`.
+    """
+    version_num = bench.plan.version_num
+    end = (await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")).strip()
+    tries = str((seconds or CATCH_UP_SECONDS) * POLLS_A_SECOND)
+    sql = _caught_up_sql(version_num, names, end, with_states=bool(states))
+    wanted = "\t".join([str(len(names)), *([states] if states else [])])
+    argv = ["sh", "-c", _WAIT, "wait", wanted, tries, sql, *bench.cluster.psql()]
+    result = await bench.step(step, argv, check=False)
+    if result.exit_status != 0:
+        raise await _does_not_catch_up(bench, names, wanted, result.stdout + result.stderr)
+
+
+async def seen(bench: Bench, step: str) -> list[Standby]:
+    """The rows of pg_stat_replication by name, as a step."""
+    sql = (
+        "SELECT application_name, state, sync_state FROM pg_stat_replication "
+        "WHERE state <> 'backup' ORDER BY 1;"
+    )
+    rows = [line.split("\t") for line in (await bench.sql(step, sql)).splitlines()]
+    return [Standby(*row) for row in rows]
+
+
+async def proof(bench: Bench, step: str, modes: Mapping[str, str]) -> list[Standby]:
+    """pg_stat_replication, stored as a file; it must show these standbys with their sync_state."""
+    found = await seen(bench, step)
+    text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in found)
+    bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
+    if {each.name: each.sync_state for each in found} != modes:
+        raise differs(step, f"pg_stat_replication says: {text or 'nothing'}")
+    return found
+
+
+def differs(step: str, found: str) -> TargetProblem:
+    """Standbys that are not those of the levels, before the load or after it."""
+    return TargetProblem(
+        _(
+            "Replication is not what the levels say, and its figures would be of something "
+            "else. %(found)s"
+        ),
+        code="replication_differs",
+        remedy=_("Read %(step)s.txt and the standbys' logs, then queue the run again."),
+        found=found,
+        step=step,
+    )
+
+
+async def missing(bench: Bench, names: Sequence[str]) -> list[str]:
+    """Those that do not follow now; not a step. None if the primary does not answer."""
+    sql = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming'"
+    words = bench.cluster.psql()[:-2]  # not from standard input
+    answer = await bench.run("env", "PGCONNECT_TIMEOUT=10", *words, "-c", sql)
+    if answer.exit_status != 0:
+        return []
+    there = answer.stdout.decode(errors="replace").split()
+    return [name for name in names if name not in there]
+
+
+def _caught_up_sql(version_num: int, names: Sequence[str], end: str, *, with_states: bool) -> str:
+    listed = ", ".join(f"'{name}'" for name in names)
+    if version_num >= LSN_SINCE:
+        reached = f"replay_lsn >= '{end}'"
+    else:
+        reached = f"pg_xlog_location_diff(replay_location, '{end}') >= 0"
+    places = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(names))
+    order = f"ORDER BY CASE application_name {places} END"
+    states = f", string_agg(sync_state, ',' {order})" if with_states else ""
+    return (
+        f"SELECT count(*){states} FROM pg_stat_replication "  # noqa: S608 -- names of members
+        f"WHERE application_name IN ({listed}) AND state = 'streaming' AND {reached};"
+    )
+
+
+async def _does_not_catch_up(
+    bench: Bench, names: Sequence[str], wanted: str, found: str
+) -> TargetProblem:
+    logs = [
+        f"{name}: {await bench.server_log(5, bench.members[name])}"
+        for name in names
+        if name in bench.members
+    ]
+    told = "\n".join([found.strip() or "(none)", *logs])
+    return TargetProblem(
+        _("The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"),
+        code="standby_does_not_catch_up",
+        remedy=_(
+            "Read the logs of the standbys: their disk may be slow, the network cut, or a setting "
+            "smaller than the primary's."
+        ),
+        names=", ".join(names),
+        wanted=wanted.replace(chr(9), " "),
+        told=told,
+    )

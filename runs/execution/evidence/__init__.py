@@ -1,0 +1,1 @@
+"""What is recorded beside the load: profiles, plans, counts of instructions, times."""

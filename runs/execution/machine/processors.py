@@ -1,0 +1,202 @@
+"""Processors and memory that a login may use, of any architecture: usable before installed.
+
+Sources: Documentation/ABI/stable/sysfs-devices-system-cpu, admin-guide/cgroup-v1 and -v2 of Linux,
+lscpu(1), whose labels differ by architecture and version.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runs.execution.machine.sections import Sections, first, number_in, pairs
+
+# More than any machine has: a list of processors is somebody's text.
+MOST_PROCESSORS = 65_536
+_UNKNOWN = frozenset(("", "-", "unknown", "Not Specified"))
+
+
+@dataclass(frozen=True)
+class Processors:
+    """What may be used; None is unknown. `model` has all models of hybrid processors."""
+
+    model: str
+    sockets: int | None
+    cores: int | None
+    threads: int | None
+
+
+def processors_of(sections: Sections) -> Processors:
+    """Read the sections about processors."""
+    lines = sections.get("lscpu", [])
+    usable = _usable(sections)
+    topology = _topology(sections, usable)
+    threads = _threads(sections, usable)
+    sockets, cores = topology or (_sockets(lines), _cores(lines))
+    if cores is not None and threads is not None:
+        cpu = pairs(lines, ":")
+        listed = number_in(cpu.get("CPU(s)")) or 0
+        # Of hybrid processors some cores have fewer threads.
+        is_part = not topology and (cores > threads or threads < listed)
+        per_core = number_in(cpu.get("Thread(s) per core")) if is_part else None
+        cores = min(cores, max(threads // (per_core or 1), 1))
+        sockets = sockets and min(sockets, cores)  # a mainframe lists all that it could have
+    return Processors(_model(sections), sockets, cores, threads)
+
+
+def usable_memory(sections: Sections) -> int | None:
+    """The memory in bytes, or what the groups of the login leave of it."""
+    memory = pairs(sections.get("meminfo", []), ":").get("MemTotal", "")
+    size = number_in(memory.partition(" ")[0])
+    installed = size * 1024 if size is not None else None
+    limit = _memory_limit(sections)
+    if installed is None or limit is None:
+        return installed
+    return min(installed, limit)
+
+
+def restrictions(sections: Sections) -> dict[str, str]:
+    """What a login may not use of its machine, by name; only what is known.
+
+    A machine without a limit says so: results that do not know a fact cannot differ in it.
+    """
+    found = {}
+    if any(sections.get("cgroup", [])):
+        limit = _cpu_limit(sections)
+        found["cpu_limit"] = "none" if limit is None else f"{limit:g}"
+    memory = _memory_limit(sections)
+    total = number_in(pairs(sections.get("meminfo", []), ":").get("MemTotal", "").partition(" ")[0])
+    if memory is not None and (total is None or memory < total * 1024):
+        found["memory_limit_bytes"] = str(memory)
+    online, allowed = _online(sections), _numbers(first(sections, "allowed"))
+    if online and allowed and online - allowed:
+        found["cpus_allowed"] = first(sections, "allowed")
+    if hybrid := pairs(sections.get("hybrid", []), "\t"):
+        found["hybrid_cores"] = ", ".join(f"{kind} {cpus}" for kind, cpus in hybrid.items() if cpus)
+    return {name: value for name, value in found.items() if value}
+
+
+def _numbers(text: str) -> frozenset[int]:
+    """A kernel's list of processors, such as 0-3,8,10-11; empty for anything else."""
+    found: set[int] = set()
+    for part in text.replace(" ", "").split(","):
+        begin, _dash, end = part.partition("-")
+        low, high = number_in(begin), number_in(end or begin)
+        if low is None or high is None or not low <= high < MOST_PROCESSORS:
+            return frozenset()
+        found.update(range(low, high + 1))
+    return frozenset(found)
+
+
+def _online(sections: Sections) -> frozenset[int]:
+    return _numbers(pairs(sections.get("lscpu", []), ":").get("On-line CPU(s) list", ""))
+
+
+def _usable(sections: Sections) -> frozenset[int]:
+    """The numbers of the processors that are on line and allowed; empty if they are unknown."""
+    online, allowed = _online(sections), _numbers(first(sections, "allowed"))
+    return (online & allowed) or online or allowed
+
+
+def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
+    """The fewest that anybody says: a container may show its host's processors somewhere."""
+    cpu = pairs(sections.get("lscpu", []), ":")
+    said = (
+        number_in(cpu.get("CPU(s)")), number_in(first(sections, "processors")), len(usable) or None,
+    )  # fmt: skip
+    return min((each for each in said if each), default=None)
+
+
+def _topology(sections: Sections, usable: frozenset[int]) -> tuple[int | None, int | None] | None:
+    """(sockets, cores) by the kernel's own files; the siblings say which threads share a core."""
+    packages, cores = set(), set()
+    for line in sections.get("topology", []):
+        number, core, package, siblings = (*line.split("\t"), "", "", "", "")[:4]
+        if number_in(number) is None or (usable and int(number) not in usable):
+            continue
+        packages.add(package)
+        cores.add((package, siblings or core))
+    if not cores:
+        return None
+    # -1 is a machine that does not say.
+    return (None if packages & {"-1", ""} else len(packages)), len(cores)
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The lines of lscpu by model: a hybrid machine has several."""
+    block: list[str] = []
+    for line in lines:
+        if line.strip().startswith("Model name:") and any("Model name:" in each for each in block):
+            yield pairs(block, ":")
+            block = []
+        block.append(line)
+    yield pairs(block, ":")
+
+
+def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
+    """(sockets, cores) of one model."""
+    sockets = number_in(cpu.get("Socket(s)")) or number_in(cpu.get("CPU socket(s)"))
+    if sockets is None and (per_book := number_in(cpu.get("Socket(s) per book"))):
+        books = number_in(cpu.get("Book(s)")) or number_in(cpu.get("Book(s) per drawer")) or 1
+        sockets = per_book * books * (number_in(cpu.get("Drawer(s)")) or 1)
+    clusters = number_in(cpu.get("Cluster(s)"))
+    per_socket = number_in(cpu.get("Core(s) per socket"))
+    per_cluster = number_in(cpu.get("Core(s) per cluster"))
+    if sockets and per_socket:
+        return sockets, sockets * per_socket
+    return sockets, clusters * per_cluster if clusters and per_cluster else None
+
+
+def _sockets(lines: Sequence[str]) -> int | None:
+    blocks = [_of_block(each)[0] for each in _blocks(lines)]
+    return blocks[0] if len(blocks) == 1 else None
+
+
+def _cores(lines: Sequence[str]) -> int | None:
+    blocks = [_of_block(each)[1] for each in _blocks(lines)]
+    known = [each for each in blocks if each is not None]
+    return sum(known) if len(known) == len(blocks) else None
+
+
+def _model(sections: Sections) -> str:
+    """The models of the processors; by other names where lscpu has none."""
+    lines = sections.get("lscpu", [])
+    named = [each.get("Model name", "") for each in _blocks(lines)]
+    models = [each for each in dict.fromkeys(named) if each not in _UNKNOWN]
+    if models:
+        return " + ".join(models)
+    if (known := first(sections, "cpuinfo").partition(":")[2].strip()) not in _UNKNOWN:
+        return known
+    cpu = pairs(lines, ":")
+    if (bios := cpu.get("BIOS Model name", "")) not in _UNKNOWN:
+        return bios
+    if (vendor := cpu.get("Vendor ID", "")) in _UNKNOWN:  # its number of a model says nothing
+        return cpu.get("Architecture", "")
+    model = cpu.get("Machine type", "") or cpu.get("Model", "")
+    return vendor if model in _UNKNOWN else f"{vendor} {model}"
+
+
+def _cpu_limit(sections: Sections) -> float | None:
+    """How many processors' time the groups leave; None without a limit."""
+    found: list[float] = []
+    quota: int | None = None
+    for line in sections.get("cgroup", []):
+        name, _tab, value = line.partition("\t")
+        if name == "cpu.max":
+            most, _blank, period = value.partition(" ")
+            found += _share(number_in(most), number_in(period))
+        elif name == "cpu.cfs_quota_us":
+            quota = number_in(value)
+        elif name == "cpu.cfs_period_us":
+            found += _share(quota, number_in(value))
+            quota = None
+    return min(found, default=None)
+
+
+def _share(quota: int | None, period: int | None) -> list[float]:
+    return [quota / period] if quota and period else []
+
+
+def _memory_limit(sections: Sections) -> int | None:
+    names = ("memory.max", "memory.limit_in_bytes")
+    parts = (line.partition("\t") for line in sections.get("cgroup", []))
+    said = [number_in(value) for name, _tab, value in parts if name in names]
+    return min((each for each in said if each), default=None)

@@ -1,0 +1,183 @@
+"""The facts of a target: hardware, operating system and PostgreSQL installations."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from runs.execution.errors import TargetProblem
+from runs.execution.machine.machine_facts import (
+    Disk,
+    Hardware,
+    OperatingSystem,
+    hardware,
+    number_in,
+    operating_system,
+    sections_of,
+)
+from runs.execution.ssh.hosts import Host
+from runs.wording import gettext_noop as _
+
+__all__ = [
+    "Disk",
+    "Facts",
+    "Hardware",
+    "InstallationFacts",
+    "OperatingSystem",
+    "discover",
+    "machine_probe",
+    "of_machine",
+    "read",
+    "version_num",
+    "version_text",
+]
+
+_HERE = Path(__file__).parent
+_END = "\nsection end\n"
+_MACHINE = (_HERE / "probe.sh").read_text()
+_PROBE = _MACHINE + (_HERE / "probe_installations.sh").read_text() + _END
+_VERSION = re.compile(r"\)\s+(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:devel|alpha|beta|rc)\d*)?\s*(.*)$")
+
+
+@dataclass(frozen=True)
+class InstallationFacts:
+    """One set of PostgreSQL binaries. `version_num` as in `server_version_num`.
+
+    Sizes are in bytes; what the binaries do not report without a cluster is None or empty.
+    """
+
+    bindir: str
+    version: str
+    version_num: int
+    vendor: str
+    configure_options: str
+    pgbench_version_num: int | None
+    has_psql: bool
+    cflags: str = ""
+    compiler: str = ""
+    block_size: int | None = None
+    wal_segment_size: int | None = None
+    extensions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All results of the probe."""
+
+    hardware: Hardware
+    operating_system: OperatingSystem
+    installations: tuple[InstallationFacts, ...] = field(default_factory=tuple)
+    # Folders whose PostgreSQL does not say its version, and what it said.
+    broken: tuple[tuple[str, str], ...] = ()
+
+
+async def discover(host: Host, bindirs: Sequence[str], *, base_dir: str = "/") -> Facts:
+    """Inspect a target: read-only, one command. `bindirs` are searched before the usual places.
+
+    The reported storage is that below `base_dir`.
+    """
+    answer = await host.run(["sh", "-c", _PROBE, "probe", base_dir, *bindirs], timeout_s=60)
+    return read(answer.stdout.decode(errors="replace"))
+
+
+def machine_probe(base_dir: str) -> list[str]:
+    """A quick command line for the machine alone, without its installations."""
+    return ["sh", "-c", _MACHINE + _END, "probe", base_dir]
+
+
+def of_machine(report: str) -> Facts:
+    """Read the output of `machine_probe`. Raises TargetProblem for an incomplete report.
+
+    A machine that, say, had no memory for another process must not count as a different machine.
+    """
+    found = read(report)
+    if "end" not in sections_of(report) or not found.operating_system.kernel:
+        raise TargetProblem(
+            _("its report is not whole: %(report)s"),
+            code="facts_unknown",
+            remedy=_("Inspect the server again on its page."),
+            report=report[-200:],
+        )
+    return found
+
+
+def read(report: str) -> Facts:
+    """Read the probe's report. What a machine did not report stays unknown."""
+    sections = sections_of(report)
+    told = _installations(sections.get("installations", []))
+    return Facts(
+        hardware=hardware(sections),
+        operating_system=operating_system(sections),
+        installations=tuple(each for each in map(_installation, told) if each is not None),
+        broken=tuple(
+            (each["bindir"], each.get("postgres", "")[:300])
+            for each in told
+            if _installation(each) is None
+        ),
+    )
+
+
+def version_num(text: str) -> int | None:
+    """`postgres (PostgreSQL) 9.6.24` is 90624, `... 16.14` is 160014, `... 19beta1` is 190000."""
+    match = _VERSION.search(text)
+    if match is None:
+        return None
+    first, second, third = (int(part or 0) for part in match.groups()[:3])
+    if first < 10:
+        return first * 10000 + second * 100 + third
+    return first * 10000 + second
+
+
+def version_text(text: str) -> str:
+    """`postgres (PostgreSQL) 9.6.24` is 9.6.24, `... 19beta1 (Debian)` is 19beta1."""
+    match = _VERSION.search(text)
+    if match is None:
+        return ""
+    numbers = ".".join(part for part in match.groups()[:3] if part)
+    return numbers + (match.group(4) or "")
+
+
+def _installations(lines: Sequence[str]) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    for line in lines:
+        name, _, value = line.partition("\t")
+        if name == "bindir":
+            found.append({})
+        if found:
+            found[-1][name] = value
+    return found
+
+
+def _installation(told: dict[str, str]) -> InstallationFacts | None:
+    number = version_num(told.get("postgres", ""))
+    if number is None:
+        return None
+    match = _VERSION.search(told["postgres"])
+    return InstallationFacts(
+        bindir=told["bindir"],
+        version=version_text(told["postgres"]),
+        version_num=number,
+        vendor=match.group(5).strip("() ") if match else "",
+        configure_options=told.get("configure", ""),
+        pgbench_version_num=version_num(told.get("pgbench", "")),
+        has_psql=bool(told.get("psql")),
+        cflags=told.get("cflags", ""),
+        compiler=_compiler(told.get("compiler", "")),
+        block_size=number_in(told.get("block_size")),
+        wal_segment_size=_wal_segment_size(told, number),
+        extensions=tuple(sorted(set(told.get("extensions", "").split()))),
+    )
+
+
+def _compiler(text: str) -> str:
+    """Of version()'s "PostgreSQL 18.4 on x86_64-pc-linux-gnu, compiled by gcc 14.2.1, 64-bit"."""
+    compiler, _, bits = text.removeprefix(", compiled by ").rpartition(", ")
+    return compiler[:200] if bits.endswith("-bit") else ""
+
+
+def _wal_segment_size(told: dict[str, str], number: int) -> int | None:
+    """Up to version 10 the size is given in WAL blocks."""
+    size, block = number_in(told.get("wal_segment_size")), number_in(told.get("wal_block_size"))
+    if size is None or number >= 110000:
+        return size
+    return size * block if block else None

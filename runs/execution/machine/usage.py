@@ -1,0 +1,184 @@
+"""Who used the processors of a machine during the load: PostgreSQL, the generator, others.
+
+Read from /proc right before and after the load (after a load of less than a second until one is
+full, since the readings themselves take some hundredths): a machine's total time, and that of its
+PostgreSQL servers, with what belongs to them: a connection pool, a load in the background. The
+generator's time is that of its step. The rest belongs to other processes, which took it from the
+run. A load of several steps, such as one statement after the other, is the sum of them.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from runs.execution.errors import CommandTimeout
+from runs.execution.nodes import Node
+from runs.execution.steps.steps import RECORD, StepResult
+
+# The part of a load's time between the readings around it.
+WHOLE = 0.98
+# Of a shorter load the readings say more about themselves: they take some hundredths of a second.
+SHORTEST_SECONDS = 1.0
+_SCRIPT = RECORD + (Path(__file__).parent / "usage.sh").read_text()
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The processor time that a machine has used since its start, in seconds."""
+
+    at: float
+    processors: int
+    machine: float
+    stolen: float
+    servers: float
+    kernel: float
+    servers_in_kernel: float = 0.0
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The processor time used on a machine during the load, in seconds.
+
+    `busy` is the machine's own time, without waiting; `stolen` what its host gave to others.
+    `kernel` are the threads with which the kernel writes and receives on behalf of everybody;
+    `servers_in_kernel` is the part of `servers` that its processes spent in the kernel.
+    """
+
+    processors: int
+    seconds: float
+    busy: float
+    stolen: float
+    servers: float
+    kernel: float
+    generator: float = 0.0
+    servers_in_kernel: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Its stored form."""
+        return {name: round(value, 3) for name, value in asdict(self).items()}
+
+
+async def read(node: Node, folders: Sequence[str]) -> Reading | None:
+    """A machine's present reading, with the servers and steps of these folders; None without."""
+
+    async def act(host: Any) -> Any:
+        return await host.run(["sh", "-c", _SCRIPT, "usage", *folders])
+
+    try:
+        answer = await node.on_host(act)
+        return parse(answer.stdout.decode(errors="replace"))
+    except (CommandTimeout, ValueError, KeyError, IndexError) as problem:
+        logger.info("%s does not report what uses its processors: %s", node.address, problem)
+        return None
+
+
+async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Reading]:
+    """The readings of several machines, by name; those without one are left out."""
+    found = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
+    return {name: each for name, each in zip(nodes, found, strict=True) if each is not None}
+
+
+def parse(report: str) -> Reading:
+    """Read the script's output. Raises ValueError, KeyError, IndexError for anything else."""
+    told = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
+    ticks = int(told["ticks"][0])
+    machine, stolen = (int(text) for text in told["machine"])
+    return Reading(
+        at=float(told["uptime"][0]),
+        processors=int(told["processors"][0]),
+        machine=machine / ticks,
+        stolen=stolen / ticks,
+        servers=int(told["servers"][0]) / ticks,
+        servers_in_kernel=int(told["servers"][1]) / ticks,
+        kernel=int(told["kernel"][0]) / ticks,
+    )
+
+
+def between(before: Reading, after: Reading, *, generator: float) -> Usage | None:
+    """The usage between two readings; None if the machine was restarted."""
+    seconds = after.at - before.at
+    if seconds <= 0 or after.machine < before.machine:
+        return None
+    return Usage(
+        processors=after.processors,
+        seconds=seconds,
+        busy=after.machine - before.machine,
+        stolen=after.stolen - before.stolen,
+        servers=max(after.servers - before.servers, 0.0),
+        kernel=max(after.kernel - before.kernel, 0.0),
+        generator=generator,
+        servers_in_kernel=max(after.servers_in_kernel - before.servers_in_kernel, 0.0),
+    )
+
+
+class Account:
+    """Who used the processors of each machine during all steps of a run's load."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, Usage] = {}
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._unknown: set[str] = set()
+
+    def add(
+        self,
+        load: StepResult,
+        generator: str,
+        before: Mapping[str, Reading],
+        after: Mapping[str, Reading],
+        machines: Iterable[str],
+    ) -> None:
+        """Add a step of the load, which the machine `generator` executed."""
+        for name in machines:
+            cpu = load.cpu_seconds if name == generator else 0.0
+            found = _of_step(load, before.get(name), after.get(name), cpu)
+            if found is None:
+                self._unknown.add(name)
+                continue
+            self._seconds[name] += load.seconds
+            self._used[name] = _sum(self._used.get(name), found)
+
+    def lacking(self) -> list[str]:
+        """The machines of which too little is known, since the load was shorter than a second."""
+        short = (name for name, seconds in self._seconds.items() if seconds < SHORTEST_SECONDS)
+        return [name for name in short if name not in self._unknown]
+
+    def fill(self, before: Mapping[str, Reading], after: Mapping[str, Reading]) -> None:
+        """Take what a machine did in a time that has its short load in it, and lasts longer."""
+        for name in self.lacking():
+            found = None
+            if name in before and name in after:
+                own = self._used[name].generator
+                found = between(before[name], after[name], generator=own)
+            if found is not None:
+                self._used[name], self._seconds[name] = found, found.seconds
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        """The stored form, by machine; without those of which a part, or too little, is known."""
+        return {
+            name: used.as_json()
+            for name, used in self._used.items()
+            if name not in self._unknown and self._seconds[name] >= SHORTEST_SECONDS
+        }
+
+
+def _of_step(
+    load: StepResult, before: Reading | None, after: Reading | None, cpu: float | None
+) -> Usage | None:
+    """None for a step that another worker started: it is longer than the time between these."""
+    if before is None or after is None or cpu is None:
+        return None
+    found = between(before, after, generator=cpu)
+    return found if found and found.seconds >= load.seconds * WHOLE else None
+
+
+def _sum(so_far: Usage | None, more: Usage) -> Usage:
+    if so_far is None:
+        return more
+    added = [one + other for one, other in zip(astuple(so_far), astuple(more), strict=True)]
+    return replace(Usage(*added), processors=more.processors)

@@ -1,0 +1,1 @@
+"""Durable steps on a target, their guard and their fence."""

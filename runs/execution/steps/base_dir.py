@@ -1,0 +1,461 @@
+"""The folder that BenchLab writes to on a target, and the marks that make removal safe.
+
+base_dir/.benchlab            this folder belongs to that BenchLab
+base_dir/clusters/...         clusters, each with its own mark
+base_dir/runs/RUN-ATTEMPT/    one folder per run: steps/, the Unix socket
+base_dir/builds/COMMIT/       an installation that was built, if that is allowed (see `building`)
+base_dir/leases/SERVER/       who has the server (see `fence`)
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from runs.execution.errors import ServerFault, TargetProblem
+from runs.execution.ssh.hosts import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
+from runs.execution.steps.fence import Fence, raise_if_behind
+from runs.execution.steps.steps import FREE, Condition, disk_full
+from runs.wording import gettext_noop as _
+
+# A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
+LONGEST_BASE_DIR = 70
+
+_COMMON = (
+    FREE
+    + """
+set -u
+umask 077
+export LC_ALL=C
+dir=$1 mark=$2
+cannot() {
+    rm -f "$dir/.benchlab.new"
+    left=$(free "$dir")
+    # Without a mark no later clean-up would know it as ours.
+    [ -z "${made-}" ] || rmdir "$dir"
+    [ "${left:-64}" -lt 64 ] && exit 95
+    exit 90
+}
+# Whole or not at all: a mark that was cut off by a full disk would be nobody's. Never through a
+# link that somebody has laid there.
+set_mark() {
+    if [ -e "$dir/.benchlab.new" ] || [ -L "$dir/.benchlab.new" ]; then
+        rm -f "$dir/.benchlab.new" || return 1
+    fi
+    (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
+}
+# By the shell itself, as this is asked several times in each run.
+marked() {
+    [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] || return 1
+    found= more=
+    { { IFS= read -r found; IFS= read -r more; } <"$1/.benchlab"; } 2>/dev/null
+    [ "$found" = "$2" ] && [ -z "$more" ]
+}
+# The first names of what others keep there.
+foreign() {
+    names=0
+    for name in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+        [ -e "$name" ] || [ -L "$name" ] || continue
+        [ "${name##*/}" != .benchlab.new ] || continue
+        printf '%s\\n' "${name##*/}"
+        names=$((names + 1))
+        [ $names -lt 5 ] || break
+    done
+}
+"""
+)
+
+_CLAIM = (
+    _COMMON
+    + """
+# Without its disk the folder would be an ordinary one of the disk above it.
+near=$dir
+while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
+found=$(df -Pk "$near" 2>/dev/null | {
+    read -r title
+    read -r device blocks used left share mounted rest && echo "$left $mounted"
+})
+left=${found%% *} mounted=${found#* }
+[ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
+[ -d "$dir" ] || mkdir -p "$dir" || cannot
+cd "$dir" || exit 90
+if [ -f .benchlab ]; then
+    marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
+elif [ -n "$(foreign .)" ]; then
+    foreign .
+    exit 92
+else
+    set_mark || cannot
+fi
+for folder in runs clusters leases; do
+    [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
+    [ -d "$folder" ] || mkdir -p "$folder" || cannot
+done
+command -v setsid >/dev/null || exit 93
+# The kernel tells the real user, the one in effect, and more.
+user=
+while [ -z "$user" ] && read -r key real effective rest; do
+    [ "$key" != Uid: ] || user=$effective
+done 2>/dev/null <"/proc/$$/status"
+[ "${user:-$(id -u)}" -ne 0 ] || exit 94
+echo "benchlab-free $left"
+"""
+)
+
+# The folder above must be the claimed base directory or really be below it: links may lead out.
+_WITHIN = (
+    _COMMON
+    + """
+base=$3 base_mark=$4
+within() {
+    marked "$base" "$base_mark" || exit 91
+    above=${dir%/*}
+    while [ ! -d "$above" ]; do above=${above%/*}; done
+    real_base=$(cd -P "$base" && pwd -P) && real_above=$(cd -P "$above" && pwd -P) || exit 96
+    case $real_above/ in "$real_base"/*) ;; *) echo "$real_above"; exit 96 ;; esac
+    [ ! -L "$dir" ] || { echo "$dir"; exit 96; }
+}
+"""
+)
+
+_MARKED_FOLDER = (
+    _WITHIN
+    + """
+within
+made=
+# A new one is empty.
+if mkdir "$dir" 2>/dev/null; then
+    made=yes
+else
+    mkdir -p "$dir" || cannot
+    marked "$dir" "$mark" && exit 0
+    # What somebody else keeps there must not become ours by a mark.
+    [ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
+fi
+set_mark || cannot
+"""
+)
+
+_REMOVE = _WITHIN + (Path(__file__).parent / "remove_folder.sh").read_text()
+
+_CHECK = (
+    _WITHIN
+    + """
+[ -e "$dir" ] || [ -L "$dir" ] || exit 0
+within
+marked "$dir" "$mark" || { [ -n "$(foreign "$dir")" ] && exit 97; exit 0; }
+for part in "$dir/data" "$dir/steps" "$dir/prepared"; do
+    [ ! -L "$part" ] || { echo "$part"; exit 96; }
+done
+"""
+)
+
+# Once: $5 tells that it was done, and what has been made there since is kept.
+_REPLACE = f"""
+[ ! -e "$5" ] || exit 0
+(
+{_REMOVE}
+) || exit
+(
+{_MARKED_FOLDER}
+) || exit
+true >"$5"
+"""
+
+_RELEASE = (
+    _COMMON
+    + """
+[ -d "$dir" ] && marked "$dir" "$mark" || exit 0
+cd "$dir" || exit 90
+left=$(find runs clusters builds -mindepth 1 -maxdepth 1 ! -name .benchlab 2>/dev/null | head -n 5)
+[ -z "$left" ] || { echo "$left"; exit 98; }
+# The fence's files are empty and have numbers for names; whatever else lies there stays.
+[ -L leases ] || rm -f leases/[0-9]*/[0-9]*
+[ -L builds ] || rm -f builds/.benchlab
+rmdir runs clusters builds leases/[0-9]* leases 2>/dev/null
+rm -f .benchlab
+"""
+)
+
+# Another command, in the same round trip; it must not end with a status of the scripts above. If it
+# is a script, this shell executes it.
+_THEN = """(
+{script}
+) || exit $?
+shift {words}
+{then}
+"""
+_STATUSES = range(89, 99)
+_OTHER_MOUNT = 89
+_FREE = re.compile(rb"benchlab-free (\d+)")
+# What a shell interprets even between double quotes, or would if a quote were forgotten; and the
+# comma, with which PostgreSQL separates the folders of its sockets.
+_NOT_ALLOWED = re.compile(r"""[\x00-\x1f\x7f"'`$\\,;&|<>(){}\[\]*?!#]""")
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether a path is absolute, in its shortest form, and free of shell characters.
+
+    PostgreSQL's own pg_ctl passes paths, between double quotes, to a shell.
+    """
+    is_shortest = posixpath.isabs(path) and posixpath.normpath(path) == path and path != "/"
+    return is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
+
+
+@dataclass(frozen=True)
+class BaseDir:
+    """A base directory on a target, claimed by one BenchLab instance.
+
+    `instance` is the random name of this BenchLab; two of them never share a folder.
+    """
+
+    path: str
+    instance: str
+
+    def below(self, *parts: str) -> str:
+        """A path below the base directory. Raises ValueError if it would lead out."""
+        path = posixpath.normpath(posixpath.join(self.path, *parts))
+        if not path.startswith(self.path.rstrip("/") + "/"):
+            raise ValueError(f"{path} is not below {self.path}")
+        return path
+
+    def mark(self, path: str) -> str:
+        """The text that marks a folder as made by this BenchLab at exactly that place."""
+        return f"benchlab {self.instance} {posixpath.relpath(path, self.path)}"
+
+    async def claim(self, host: Host, mount: str = "", fence: Fence | None = None) -> int:
+        """Claim the folder for this BenchLab, or check that it has it; return its free bytes.
+
+        `mount` is where its file system must be mounted (empty: anywhere). Then the fence is
+        raised. Raises TargetProblem `base_dir_foreign` if others keep files in it,
+        `other_file_system`, and LeaseLost.
+        """
+        words = (self.path, self.mark(self.path), mount)
+        answer = await host.run(_command(_CLAIM, words, fence.raising if fence else ()))
+        if fence and _FREE.search(answer.stdout):
+            raise_if_behind(answer)
+        if answer.exit_status != 0:
+            found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+            if answer.exit_status == _OTHER_MOUNT:
+                raise self._other_file_system(mount, found)
+            raise self._refusal(answer.exit_status, found)
+        free = _FREE.search(answer.stdout)
+        if free is None:
+            raise self._refusal(90, answer.stdout.decode(errors="replace"))
+        return int(free.group(1)) * 1024
+
+    async def release(self, host: Host) -> None:
+        """Give the folder back: remove our mark and our folders from it.
+
+        Raises TargetProblem `base_dir_in_use` while something of ours is in use there.
+        """
+        answer = await host.run(["sh", "-c", _RELEASE, "release", self.path, self.mark(self.path)])
+        found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+        if answer.exit_status == 98:
+            raise TargetProblem(
+                _("%(path)s still has files of BenchLab: %(found)s"),
+                code="base_dir_in_use",
+                remedy=_("Wait for its campaigns to end or clean up the server, then try again."),
+                path=self.path,
+                found=found,
+            )
+        if answer.exit_status != 0:
+            raise self._refusal(answer.exit_status, found)
+
+    async def make_folder(self, host: Host, path: str, *, then: Sequence[str] = ()) -> None:
+        """Make a marked folder, which `remove` will later accept; one of ours stays as it is.
+
+        Then execute the command `then`, whatever its status. Raises TargetProblem `not_ours` for a
+        folder where others keep files, and `leads_out`.
+        """
+        await self.run(host, _MARKED_FOLDER, path, then=then)
+
+    async def remove(self, host: Host, path: str) -> None:
+        """Remove a folder that carries this BenchLab's mark; do nothing if it does not exist.
+
+        Raises TargetProblem `not_ours` for a folder without the mark, and `leads_out` for one that
+        a link leads out of the base directory: both stay untouched. Links in the folder are
+        removed, not their targets.
+        """
+        await self.run(host, _REMOVE, path, timeout_s=REMOVAL_SECONDS)
+
+    async def replace(self, host: Host, path: str, *, noted: str, fence: Fence | None) -> None:
+        """Remove a folder and make it anew, unless the file `noted` is there, which tells of it.
+
+        Raises what `remove` and `make_folder` raise, and LeaseLost.
+        """
+        await self.run(host, _REPLACE, path, more=(noted,), timeout_s=REMOVAL_SECONDS, fence=fence)
+
+    async def check(self, host: Host, path: str) -> None:
+        """Check before starting or ending something in a folder: it is ours, and no link leads out.
+
+        A data directory that is a link belongs to somebody else: we must not stop its PostgreSQL. A
+        folder that does not exist is fine. Raises TargetProblem `not_ours`, `leads_out`.
+        """
+        await self.run(host, _CHECK, path)
+
+    def being_ours(self, path: str) -> Condition:
+        """What `check` checks, for a step in the folder or about its server."""
+
+        def refused(status: int, said: bytes) -> TargetProblem:
+            return self._refusal_at(path, status, said.decode(errors="replace").strip())
+
+        return Condition(_CHECK, self._words(path), refused)
+
+    def checked(self, host: Host, path: str) -> "Checked":
+        """The host, whose commands first `check` the folder in the same round trip."""
+        return Checked(self, host, path)
+
+    async def run(
+        self,
+        host: Host,
+        script: str,
+        path: str,
+        *,
+        timeout_s: float | None = COMMAND_SECONDS,
+        more: Sequence[str] = (),
+        then: Sequence[str] = (),
+        fence: Fence | None = None,
+    ) -> Answer:
+        """Run one of the scripts above on a folder, and the command `then` if it allows that.
+
+        `more` are further words of the script. Raises TargetProblem for a refusal, LeaseLost.
+        """
+        path = self.below(path)
+        words: Sequence[str] = (*self._words(path), *more)
+        if fence:
+            script, words = fence.before(script, words)
+        answer = await host.run(_command(script, words, then), timeout_s=timeout_s)
+        if fence:
+            raise_if_behind(answer)
+        if answer.exit_status in _STATUSES or (answer.exit_status != 0 and not then):
+            found = (answer.stdout + answer.stderr).decode(errors="replace").strip()
+            raise self._refusal_at(path, answer.exit_status, found)
+        return answer
+
+    def _words(self, path: str) -> tuple[str, str, str, str]:
+        """What the scripts that know `within` get."""
+        return path, self.mark(path), self.path, self.mark(self.path)
+
+    def _other_file_system(self, expected: str, found: str) -> TargetProblem:
+        fault = ServerFault(
+            _(
+                "%(path)s lies on the file system that is mounted at %(found)s; when the run "
+                "was queued it was the one mounted at %(expected)s."
+            ),
+            code="other_file_system",
+            remedy=_(
+                "Mount the disk again and queue the run again; if the base directory has moved on "
+                "purpose, inspect the server and queue the campaign again."
+            ),
+            path=self.path,
+            found=found,
+            expected=expected,
+        )
+        fault.mount = expected
+        return fault
+
+    def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
+        """The error for a folder below the base directory that is refused."""
+        if exit_status == 91:
+            return TargetProblem(
+                _(
+                    "%(path)s does not carry this BenchLab's mark any more; %(folder)s was "
+                    "left alone."
+                ),
+                code="not_ours",
+                remedy=_("Inspect the server again; it then says who has the base directory now."),
+                path=self.path,
+                folder=path,
+            )
+        if exit_status == 97:
+            return TargetProblem(
+                _("%(path)s does not carry this BenchLab's mark and was left alone."),
+                code="not_ours",
+                remedy=_("Look at the folder on the server and remove it by hand if it is yours."),
+                path=path,
+            )
+        return self._refusal(exit_status, found)
+
+    def _refusal(self, exit_status: int, found: str) -> TargetProblem:
+        if exit_status == 95:
+            return disk_full(self.path, found)
+        if exit_status == 94:
+            return ServerFault(
+                _("BenchLab logs in as root, and PostgreSQL does not run as root."),
+                code="login_is_root",
+                remedy=_("Make an ordinary user for BenchLab on the server and log in as that."),
+            )
+        if exit_status == 91:
+            return ServerFault(
+                _("%(path)s belongs to another BenchLab (%(found)s)."),
+                code="base_dir_foreign",
+                remedy=_("Give each BenchLab its own base directory on a server."),
+                path=self.path,
+                found=found,
+            )
+        if exit_status == 92:
+            return ServerFault(
+                _("%(path)s holds files that BenchLab did not make: %(found)s"),
+                code="base_dir_foreign",
+                remedy=_("Give an empty or new folder as base directory."),
+                path=self.path,
+                found=found,
+            )
+        if exit_status == 96:
+            return ServerFault(
+                _("A symbolic link leads out of %(path)s: %(found)s"),
+                code="leads_out",
+                remedy=_(
+                    "Nothing was written or stopped there. Remove the link; give the other disk's "
+                    "folder itself as base directory."
+                ),
+                path=self.path,
+                found=found,
+            )
+        if exit_status == 93:
+            return ServerFault(
+                _("The program setsid is missing on the server."),
+                code="missing_program",
+                remedy=_("Install util-linux on the server."),
+            )
+        return ServerFault(
+            _("Cannot write to %(path)s: %(found)s"),
+            code="base_dir_not_writable",
+            remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
+            path=self.path,
+            found=found,
+        )
+
+
+def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:
+    """The script with these words, and the command `then` after it where there is one."""
+    if then:
+        is_script = tuple(then[:2]) == ("sh", "-c")
+        following, then = (then[2], then[4:]) if is_script else ('exec "$@"', then)
+        script = _THEN.format(script=script, words=len(words), then=following)
+    return ["sh", "-c", script, "base-dir", *words, *then]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A connection whose commands are executed only if a folder is ours; see `BaseDir.check`.
+
+    They must not end with a status of the check's own (`_STATUSES`).
+    """
+
+    base: BaseDir
+    host: Host
+    path: str
+
+    @property
+    def address(self) -> Address:
+        """That of the host."""
+        return self.host.address
+
+    async def run(
+        self, argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
+    ) -> Answer:
+        """Run the command. Raises TargetProblem `not_ours`, `leads_out`: then nothing was run."""
+        return await self.base.run(self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv)
