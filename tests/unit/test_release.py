@@ -17,7 +17,6 @@ import sys
 import zipfile
 from datetime import date
 from importlib import metadata
-from types import SimpleNamespace
 
 import pytest
 from babel.messages.mofile import write_mo
@@ -194,27 +193,37 @@ msgstr ""
 """
 
 
-def test_translations_are_compiled_as_babel_compiles_them():
-    catalog = SimpleNamespace(**runpy.run_path(str(ROOT / "script/lib/catalog.py")))
+@pytest.fixture
+def compile_all():
+    return runpy.run_path(str(ROOT / "script/lib/catalog.py"))["compile_all"]
+
+
+def test_translations_are_compiled_as_babel_compiles_them(compile_all, tmp_path):
+    folder = tmp_path / "ja" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
     for text in (CATALOGUE, *(each.read_text() for each in ROOT.glob("locale/*/*/django.po"))):
+        (folder / "django.po").write_text(text)
+        (folder / "django.mo").unlink(missing_ok=True)
+        compile_all(tmp_path)
         theirs = io.BytesIO()
         write_mo(theirs, read_po(io.StringIO(text)))
-        ours = io.BytesIO(catalog.compiled(catalog.messages(text)))
-        read = [
-            gettext.GNUTranslations(each)._catalog for each in (ours, io.BytesIO(theirs.getvalue()))
-        ]
-        assert [{key: one[key] for key in one if key} for one in read] == [
-            {key: read[1][key] for key in read[1] if key}
-        ] * 2
+        files = (io.BytesIO((folder / "django.mo").read_bytes()), io.BytesIO(theirs.getvalue()))
+        ours, expected = (gettext.GNUTranslations(each)._catalog for each in files)
+        assert {key: ours[key] for key in ours if key} == {
+            key: expected[key] for key in expected if key
+        }
 
 
 @pytest.mark.parametrize(
     "wrong", ['msgid "a"\nmsgstr "b"\nmsgstr "c"', 'msgid "a"\nmsgstr "b"\n' * 2, "<<<<<<< HEAD"]
 )
-def test_a_catalogue_that_a_merge_has_spoilt_is_refused(wrong):
-    catalog = SimpleNamespace(**runpy.run_path(str(ROOT / "script/lib/catalog.py")))
-    with pytest.raises(ValueError, match="line"):
-        catalog.messages(wrong)
+def test_a_catalogue_that_a_merge_has_spoilt_is_refused(compile_all, tmp_path, wrong):
+    folder = tmp_path / "ja" / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "django.po").write_text(wrong)
+    with pytest.raises((ValueError, OSError)):
+        compile_all(tmp_path)
+    assert not (folder / "django.mo").exists()
 
 
 COMPOSITION = "tests/deployment/test_composition.py"
