@@ -28,7 +28,21 @@ RETAINED = ("files", "failures", "uploads", "logins")
 
 
 class Environment(environ.Env):  # type: ignore[misc]
-    """As environ.Env, strict. Each reader raises SystemExit with the line for a wrong value."""
+    """As environ.Env, strict. Each reader raises SystemExit with the line for a wrong value.
+
+    `names` are those that were asked for.
+    """
+
+    names: set[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names = set()
+
+    def get_value(self, var: str, *rest: Any, **options: Any) -> Any:
+        """What the readers of environ.Env call."""
+        self.names.add(var)
+        return super().get_value(var, *rest, **options)
 
     def int(self, name: str, default: int) -> int:
         """A whole number."""
@@ -87,6 +101,7 @@ class Environment(environ.Env):  # type: ignore[misc]
         return self._read(name, default, _time_zone, "a time zone such as Asia/Tokyo")
 
     def _read(self, name: str, default: T, parse: Callable[[str], T], what: str) -> T:
+        self.names.add(name)
         text = str(self.ENVIRON.get(name, "")).strip()
         if not text:
             return default

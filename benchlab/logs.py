@@ -77,6 +77,8 @@ def number_requests(
     Logged is the name of the address: its path may be a secret, as that of an invitation.
     """
 
+    from benchlab.answered import note  # noqa: PLC0415 -- only web counts requests
+
     def answer(request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get("X-Request-ID", "")
         token = REQUEST_ID.set(given if GIVEN_ID.fullmatch(given) else uuid.uuid4().hex)
@@ -84,12 +86,14 @@ def number_requests(
         try:
             response = get_response(request)
             response.headers["X-Request-ID"] = REQUEST_ID.get()
+            seconds = time.monotonic() - began
+            note(request.path, response.status_code, seconds)
             match = request.resolver_match
             fields: dict[str, Any] = {
                 "method": request.method,
                 "address": match.view_name if match else "",
                 "status": response.status_code,
-                "ms": round((time.monotonic() - began) * 1000, 1),
+                "ms": round(seconds * 1000, 1),
             }
             if response.status_code == HTTPStatus.INTERNAL_SERVER_ERROR:
                 signs.count_http_error(address=fields["address"] or "none")

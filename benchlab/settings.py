@@ -4,6 +4,7 @@
 `manage.py` run by hand serves that same instance.
 """
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from benchlab.environment import Environment
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 env = Environment()
+_OF_PROCESS = frozenset(os.environ)
 
 VAR_DIR = Path(env.str("BENCHLAB_VAR", default=str(BASE_DIR / "var"))).resolve()
 # What the process' environment has goes before what is kept in the file.
@@ -391,4 +393,9 @@ LOGGING = {
         "asyncssh": {"level": "WARNING"},
         "benchlab.requests": {"level": "INFO" if LOG_FORMAT == "json" else "WARNING"},
     },
+}
+
+# The variables that are set, and whether the process' environment has them: `doctor` says it.
+SETTINGS_SET = {
+    name: name in _OF_PROCESS for name in sorted(env.names) if os.environ.get(name, "").strip()
 }

@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, metric_keys
+from runs.api.filters import CampaignFilter, keys_of
 from runs.api.parsing import refuse_others
-from runs.models import Change, Project, Token, Webhook, WebhookDelivery
+from runs.models import Change, Metric, Project, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -36,7 +36,7 @@ class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_metric(self, rows: QuerySet[Change], _name: str, value: str) -> QuerySet[Change]:
         """Those of a metric."""
-        return rows.filter(metric__in=metric_keys(value))
+        return rows.filter(metric__in=keys_of(self, "metric", Metric, value))
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):

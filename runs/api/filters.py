@@ -1,18 +1,26 @@
-"""Filters that several lists have: by version, by campaign and by metric."""
+"""Filters that several lists have: by version, and by a name, which has to be one."""
 
+import difflib
 from typing import Any
 
 import django_filters
 from django.core.validators import RegexValidator
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils.translation import gettext_lazy as _
+from rest_framework.exceptions import ErrorDetail
 
+from runs.api.authentication import reader
+from runs.api.parsing import QueryFault
 from runs.models import Campaign, Metric
+from runs.selectors.access import projects
 from runs.selectors.archive import versions
 
 IS_VERSION = RegexValidator(
     r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
 )
+
+# The newest are searched for the nearest.
+MOST_NAMES = 1000
 
 
 class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
@@ -46,10 +54,22 @@ class CampaignFilter(django_filters.CharFilter):  # type: ignore[misc]
         """Those of this campaign; without one it does not filter."""
         if not value:
             return qs
-        keys = Campaign.objects.filter(slug=value).order_by().values_list("pk", flat=True)
-        return qs.filter(**{self._named: list(keys)})
+        return qs.filter(**{self._named: keys_of(self.parent, "campaign", Campaign, value)})
 
 
-def metric_keys(name: str) -> list[int]:
-    """The key of a metric, if there is one: by it PostgreSQL knows how many rows there are."""
-    return list(Metric.objects.filter(name=name).order_by().values_list("pk", flat=True))
+def keys_of(
+    filters: django_filters.FilterSet, parameter: str, kind: type[Model], value: str
+) -> list[int]:
+    """The keys of what has this name: by them PostgreSQL knows how many rows there are.
+
+    Raises QueryFault, with the nearest name, where there is none that the reader may see.
+    """
+    field = "name" if kind is Metric else "slug"
+    rows = projects.visible(kind._default_manager.order_by(), to=reader(filters.request))
+    if keys := list(rows.filter(**{field: value}).values_list("pk", flat=True)):
+        return keys
+    names = rows.order_by("-pk").values_list(field, flat=True)[:MOST_NAMES]
+    message = str(_("Nothing has this name."))
+    if nearest := difflib.get_close_matches(value[:100], names, n=1):
+        message = _("Nothing has this name; did you mean %(nearest)s?") % {"nearest": nearest[0]}
+    raise QueryFault({parameter: [ErrorDetail(message, "unknown_name")]})

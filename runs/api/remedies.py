@@ -72,6 +72,7 @@ REMEDIES: dict[str, str | Promise] = {
     "too_old": _("Check the date, and the version that was measured."),
     "unknown_campaign": _("Look for its name at /api/v1/campaigns/."),
     "unknown_field": _("Remove the field, or correct its name."),
+    "unknown_name": _("Leave the filter out, or correct the name."),
     "unknown_parameter": _("Remove the parameter, or correct its name."),
     "unknown_metric": _("Use the name of a metric as runs/<id>/ has it, such as tps."),
     "unknown_ref": _("Upload a run of the branch first, or correct its name."),

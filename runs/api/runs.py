@@ -21,7 +21,7 @@ from runs.api import doors
 from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, VersionFilter
+from runs.api.filters import CampaignFilter, VersionFilter, keys_of
 from runs.models import (
     Artifact,
     Command,
@@ -65,7 +65,7 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def on_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs on a server, by its key: an index of runs begins with it."""
-        return rows.filter(server__in=list(Server.objects.filter(slug=value).order_by()))
+        return rows.filter(server__in=keys_of(self, "server", Server, value))
 
     def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs made on it."""

@@ -487,9 +487,10 @@ def test_a_variable_of_the_process_makes_no_other_vanish(tmp_path):
     others = {name: value for name, value in os.environ.items() if name not in kept}
     code = (
         "from benchlab import settings as s;"
-        "print(s.SECRET_KEY, s.TIME_ZONE, s.DATABASES['default']['HOST'])"
+        "print(s.SECRET_KEY, s.TIME_ZONE, s.DATABASES['default']['HOST'],"
+        "s.SETTINGS_SET['DATABASE_URL'], s.SETTINGS_SET['TIME_ZONE'])"
     )
     said = subprocess.check_output(
         [sys.executable, "-c", code], cwd=ROOT, env=others | own, text=True
     )
-    assert said.split() == ["of-the-file", "Asia/Tokyo", "own"]
+    assert said.split() == ["of-the-file", "Asia/Tokyo", "own", "True", "False"]

@@ -18,6 +18,7 @@ from runs.api.authentication import asker, person, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
+from runs.api.filters import keys_of
 from runs.api.histories import ExpectedSerializer, expect
 from runs.api.judgements import JudgedSerializer
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
@@ -42,7 +43,7 @@ class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_scenario(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a scenario, by its key: an index of campaigns begins with it."""
-        return rows.filter(scenario__in=list(Scenario.objects.filter(slug=value).order_by()))
+        return rows.filter(scenario__in=keys_of(self, "scenario", Scenario, value))
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):

@@ -10,9 +10,9 @@ from rest_framework import serializers
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, VersionFilter, metric_keys
+from runs.api.filters import CampaignFilter, VersionFilter, keys_of
 from runs.api.pagination import PagesByRun
-from runs.models import Discrepancy, Measurement
+from runs.models import Discrepancy, Measurement, Metric, Source
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
@@ -42,7 +42,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """Those of a metric, by its key: an index of measurements begins with it."""
-        keys = metric_keys(value)
+        keys = keys_of(self, "metric", Metric, value)
         is_listed = metrics.are_many if self.data.get("campaign") else metrics.are_frequent
         if is_listed(keys):
             return metrics.among_others(rows, keys)
@@ -50,6 +50,7 @@ class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The figures of a publication."""
+        keys_of(self, "source", Source, value)
         return metrics.of_source(rows, value)
 
     def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:

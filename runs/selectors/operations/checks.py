@@ -227,7 +227,7 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
         text = reason % {"number": len(found) - len(silent), "who": told}
         return Outcome(check, WARNING, text, remedy)
     number = len(found) - len(silent)
-    if replaced := signs.restarts().get(kind, 0):
+    if replaced := signs.counted("restarts").get(kind, 0):
         text = _("%(number)d live; %(replaced)d that crashed were replaced: see the log.")
         return Outcome(check, OK, text % {"number": number, "replaced": replaced})
     return Outcome(check, OK, _("%(number)d live.") % {"number": number})

@@ -2,11 +2,14 @@
 
 The amount read does not grow with the database: queues are counted by partial indexes and up to a
 limit, totals are the last values of sequences, and recent events are read from the newest rows
-only. So every process of the site gives the same answer, and counters survive restarts.
+only. So every process of the site gives the same answer, and counters survive restarts; those of
+requests (benchlab.answered) do not.
 """
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -16,8 +19,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from benchlab import answered
 from runs.models import Run, WebhookDelivery
-from runs.selectors.operations import readiness, signs
+from runs.selectors.operations import checks, readiness, signs
 from runs.selectors.operations.checks import BACKUP_AGE, FAILED, UNKNOWN, Outcome
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -60,6 +64,9 @@ UNION ALL SELECT 'deliveries', count(*)
 FROM (SELECT 1 FROM runs_webhookdelivery WHERE state = %(undelivered)s LIMIT %(most)s) b
 UNION ALL SELECT 'mails', count(*)
 FROM (SELECT 1 FROM runs_change WHERE mailed_at IS NULL LIMIT %(most)s) c"""
+LEASES = """
+SELECT coalesce(max(extract(epoch FROM now() - heartbeat_at)), 0)
+FROM runs_lease WHERE run_id IS NOT NULL"""
 SERVERS = "SELECT state, count(*) FROM runs_server GROUP BY state"
 TOTALS = {
     "runs_run": ("runs", "runs stored"),
@@ -83,7 +90,7 @@ def exposition() -> bytes:
     """All metrics in the text format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(_Benchlab())
-    return generate_latest(registry)
+    return generate_latest(registry) + generate_latest(answered.REGISTRY)
 
 
 class _Benchlab(Collector):
@@ -98,6 +105,7 @@ class _Benchlab(Collector):
         yield _gauge("benchlab_info", "Version.", ["version"], [(settings.VERSION, 1)])
         outcomes = readiness.get().outcomes
         yield from _of_health(outcomes)
+        yield from _of_disk()
         # A database that hangs would keep its own limits of time no more than anything else.
         if all(each.status != FAILED for each in outcomes if each.check == "database"):
             with transaction.atomic():
@@ -106,8 +114,8 @@ class _Benchlab(Collector):
                 yield from _of_runs()
                 yield from _of_results()
                 yield from _of_backups()
-        yield from _of_errors()
-        yield from _of_restarts()
+        yield from _counted("http_errors", "Requests that ended in an error.", "address")
+        yield from _counted("restarts", "Processes that took the place of a crashed one.", "kind")
 
 
 def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
@@ -115,13 +123,17 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
     rows = [(each.check, values.get(each.status, 1.0)) for each in outcomes]
     text = "1 where the check of /readyz holds, NaN where it could not be asked."
     yield _gauge("benchlab_ready", text, ["check"], rows)
-    try:
-        found = signs.signs()
-    except (RedisError, OSError):
-        found = []
-    ages = [(each.kind, each.process, each.age) for each in found]
+    ages: list[tuple[str, str, float]] = []
+    with suppress(RedisError, OSError):
+        ages = [(each.kind, each.process, each.age) for each in signs.signs()]
     text = "Seconds since the last sign of life."
     yield _gauge("benchlab_last_seen_seconds", text, ["kind", "process"], ages)
+
+
+def _of_disk() -> Iterator[Metric]:
+    with suppress(OSError):
+        free = checks.free_bytes(checks.existing(Path(settings.ARTIFACTS_DIR)))
+        yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], [(free,)])
 
 
 def _of_runs() -> Iterator[Metric]:
@@ -133,10 +145,12 @@ def _of_runs() -> Iterator[Metric]:
     yield _gauge("benchlab_queue_oldest_seconds", text, ["state"], ages)
     text = f"Ends of runs in the last hour, among the newest {MOST_ROWS} events."
     yield _gauge("benchlab_runs_ended_1h", text, ["state", "code"], _rows(ENDED))
-    durations = [(f"{quantile:g}", seconds) for quantile, seconds in _rows(DURATIONS)]
+    durations = [(f"{part * 100:g}", seconds) for part, seconds in _rows(DURATIONS)]
     text = "Duration of the runs that finished in the last day."
-    yield _gauge("benchlab_run_duration_seconds", text, ["quantile"], durations)
+    yield _gauge("benchlab_run_duration_seconds", text, ["percentile"], durations)
     yield _gauge("benchlab_servers", "Servers by state.", ["state"], _rows(SERVERS))
+    text = "The longest silence of a worker that holds a server."
+    yield _gauge("benchlab_lease_silent_seconds", text, [], _rows(LEASES))
 
 
 def _of_results() -> Iterator[Metric]:
@@ -159,31 +173,11 @@ def _of_backups() -> Iterator[Metric]:
     yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
 
 
-def _of_restarts() -> Iterator[Metric]:
-    family = CounterMetricFamily(
-        "benchlab_restarts",
-        "Processes that took the place of one that had not said that it ends.",
-        labels=["kind"],
-    )
-    try:
-        found = signs.restarts()
-    except (RedisError, OSError):
-        found = {}
-    for kind, count in sorted(found.items()):
-        family.add_metric([kind], count)
-    yield family
-
-
-def _of_errors() -> Iterator[Metric]:
-    family = CounterMetricFamily(
-        "benchlab_http_errors", "Requests that ended in an error of BenchLab.", labels=["address"]
-    )
-    try:
-        found = signs.http_errors()
-    except (RedisError, OSError):
-        found = {}
-    for address, count in sorted(found.items()):
-        family.add_metric([address], count)
+def _counted(name: str, text: str, label: str) -> Iterator[Metric]:
+    family = CounterMetricFamily(f"benchlab_{name}", text, labels=[label])
+    with suppress(RedisError, OSError):
+        for each, count in sorted(signs.counted(name).items()):
+            family.add_metric([each], count)
     yield family
 
 

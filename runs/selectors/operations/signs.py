@@ -48,13 +48,7 @@ def signs() -> list[Sign]:
     return sorted(found, key=lambda sign: (sign.kind, sign.process))
 
 
-def restarts() -> dict[str, int]:
-    """How often a process of each kind replaced one that was gone. Raises RedisError, OSError."""
-    found = cast(dict[bytes, bytes], redis_client().hgetall(RESTARTS))
-    return {name.decode(): int(number) for name, number in found.items()}
-
-
-def http_errors() -> dict[str, int]:
-    """How many requests to each address ended in an error. Raises RedisError, OSError."""
-    found = cast(dict[bytes, bytes], redis_client().hgetall(HTTP_ERRORS))
-    return {name.decode(): int(number) for name, number in found.items()}
+def counted(name: str) -> dict[str, int]:
+    """`restarts` by kind of process, `http_errors` by address. Raises RedisError, OSError."""
+    found = cast(dict[bytes, bytes], redis_client().hgetall(f"benchlab:{name.replace('_', '-')}"))
+    return {each.decode(): int(number) for each, number in found.items()}

@@ -1,11 +1,15 @@
 """Checks everything that BenchLab needs, and says what is wrong and what to do."""
 
 import io
+import ssl
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
+from cryptography.x509 import load_pem_x509_certificate
 from django.conf import settings
 from django.core import checks as system_checks
 from django.utils.translation import gettext as _
@@ -22,6 +26,7 @@ from runs.services.servers import preflight
 # Above this, times from several machines cannot be put in one order.
 MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
+CERTIFICATE_SECONDS, CERTIFICATE_DAYS = 4, 14
 PROBE = "benchlab-doctor"
 # Of runs on servers of this instance: those of imported runs have the times of another machine.
 NEWEST_EVENT = """
@@ -37,6 +42,7 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
     is_there = {each.check: each.status != FAILED for each in found}
     yield _clock()
     yield _static_files()
+    yield from _certificate()
     if is_there["database"]:
         yield _secrets()
         if bucket.is_set():
@@ -58,6 +64,11 @@ def _settings() -> Iterator[Outcome]:
     found = system_checks.run_checks()
     if not found:
         yield Outcome("settings", OK, _("The settings fit together."))
+    names = settings.SETTINGS_SET.items()
+    kept, own = (", ".join(name for name, at in names if at is one) for one in (False, True))
+    told = {"file": settings.VAR_DIR / "environment", "kept": kept or "-", "own": own or "-"}
+    text = _("%(file)s has %(kept)s; the environment of this process has %(own)s.") % told
+    yield Outcome("settings", OK, text)
     for message in found:
         status = FAILED if message.level >= system_checks.ERROR else WARNING
         yield Outcome("settings", status, str(message.msg), str(message.hint or ""))
@@ -122,6 +133,24 @@ def _static_files() -> Outcome:
         return Outcome("static files", OK, _("The static files are there."))
     remedy = _("Run manage.py collectstatic --noinput.")
     return Outcome("static files", FAILED, _("They were not collected: no page works."), remedy)
+
+
+def _certificate() -> Iterator[Outcome]:
+    """How long that of BENCHLAB_URL is valid; nothing where the address is not https."""
+    at = urlsplit(settings.PUBLIC_URL)
+    if at.scheme != "https":
+        return
+    place = (at.hostname or "", at.port or 443)
+    try:
+        read = ssl.get_server_certificate(place, timeout=CERTIFICATE_SECONDS).encode()
+        days = (load_pem_x509_certificate(read).not_valid_after_utc - datetime.now(UTC)).days
+    except (OSError, ValueError) as error:
+        remedy = _("Let this machine reach BENCHLAB_URL.")
+        yield Outcome("certificate", WARNING, checks.one_line(error), remedy)
+        return
+    status = FAILED if days < 0 else WARNING if days < CERTIFICATE_DAYS else OK
+    text = _("That of %(host)s is valid for %(days)d days.") % {"host": at.hostname, "days": days}
+    yield Outcome("certificate", status, text, _("Renew it, and restart the proxy."))
 
 
 def _secrets() -> Outcome:

@@ -102,13 +102,14 @@ def test_published_figures_are_found_by_version_and_source(get):
 
     assert count(version="9.3", metric="tps", source="harbour-2020") == 11
     assert count(source="harbour-2020") == count(origin="published") == 18
-    assert count(source="harbour-1999") == 0
+    [wrong] = get("measurements/", source="harbour-1999", expect=400)["errors"]
+    assert "did you mean harbour-2020?" in wrong["message"]
     assert count(table="9.9") == 0
 
 
 @pytest.mark.usefixtures("archive")
 def test_the_queries_of_a_filter_by_source_and_table_are_constant(get, django_assert_num_queries):
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(10):
         get("measurements/", source="harbour-2020", table="1.1")
 
 

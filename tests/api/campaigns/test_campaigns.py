@@ -42,7 +42,6 @@ def test_a_campaign_in_the_list_says_what_it_is_and_how_far(get):
         ({"origin": "uploaded"}, ["uploaded"]),
         ({"state": "finished"}, ["finished"]),
         ({"scenario": "other"}, ["finished"]),
-        ({"scenario": "no-such"}, []),
         ({"origin": "executed", "state": "queued"}, ["plain"]),
     ],
 )

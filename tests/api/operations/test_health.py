@@ -84,7 +84,7 @@ def database_at(port):
 
 @pytest.mark.usefixtures("nothing_known", "alive")
 def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
-    client, before = signs.redis_client(), signs.restarts().get("worker", 0)
+    client, before = signs.redis_client(), signs.counted("restarts").get("worker", 0)
     dead = subprocess.Popen(["true"])
     dead.wait()
     client.zadd(signs.KEY, {f"worker|{socket.gethostname()}:{dead.pid}": signs.redis_time(client)})
@@ -94,7 +94,7 @@ def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
     shown._shown.clear()
     shown.show(kind=shown.WORKER)
     found = checks.workers()
-    assert (found.status, signs.restarts()["worker"]) == ("ok", before + 1)
+    assert (found.status, signs.counted("restarts")["worker"]) == ("ok", before + 1)
     assert f"{before + 1} that crashed were replaced" in found.reason
 
 
@@ -269,6 +269,10 @@ def test_the_numbers_are_those_of_the_database(client, alive, make_token, admini
     assert found["benchlab_http_errors_total,address=home"] == 3
     assert found["benchlab_ready,check=database"] == 1
     assert found["benchlab_database_bytes"] > 2**20
+    assert found["benchlab_disk_free_bytes"] > 2**20
+    assert found["benchlab_lease_silent_seconds"] >= 0
+    counted = f"benchlab_http_request_seconds_count,kind=watch,process={os.getpid()},status=2"
+    assert families(client, header)[counted] > found.get(counted, 0)
     [worker] = [name for name in found if name.startswith("benchlab_last_seen_seconds,kind=worker")]
     assert found[worker] < 60
 
@@ -357,7 +361,7 @@ def test_alerts_ask_for_metrics_that_there_are(alive):
     text = metrics.exposition().decode()
     rules = yaml.safe_load((Path(settings.BASE_DIR) / "deploy/prometheus-rules.yml").read_text())
     asked = {
-        name.removesuffix("_total")
+        re.sub("_(total|bucket)$", "", name)
         for group in rules["groups"]
         for rule in group["rules"]
         for name in re.findall(r"benchlab_\w+", rule["expr"])

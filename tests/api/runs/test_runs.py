@@ -72,6 +72,21 @@ def test_runs_are_filtered_by_campaign_state_version_and_server(get):
     assert get("runs/", version="17")["results"] == []
 
 
+@pytest.mark.parametrize("name", ["campaign", "server"])
+def test_a_name_that_nothing_has_is_refused_with_the_nearest_that_the_reader_sees(get, name):
+    factories.campaign("nightly")
+    factories.server("nightly")
+    hidden = projects.create(slug="secret", is_public=False)
+    factories.campaign("nigthly-s", project=hidden)
+
+    for wrong in ("nigthly", "nigthly-s"):
+        answer = get("runs/", **{name: wrong}, expect=400)
+        [fault] = answer["errors"]
+        assert (fault["pointer"], fault["code"]) == (f"?{name}", "unknown_name")
+        assert "did you mean nightly" in fault["message"]
+        assert "nigthly" not in fault["message"]
+
+
 def test_a_run_has_everything_that_it_left(get):
     run = factories.finish(factories.story(factories.run()), tps=1234.5)
     run.server_version, run.tool_name, run.tool_version = "16.14", "pgbench", "18.4"

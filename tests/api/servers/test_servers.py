@@ -148,7 +148,6 @@ def test_profiles_are_filtered(get):
     assert names(cpu_model="xeon") == ["other"]
     assert names(virtualization="kvm") == ["other"]
     assert names(server="a") == ["two-core"]
-    assert names(source="wg1-2017") == []
     assert names(page_size=1) == ["other"]
 
 

@@ -6,8 +6,11 @@ import hashlib
 import io
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +27,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from benchlab import first_environment
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Artifact,
@@ -552,6 +556,24 @@ def told(*options):
 
 def failed():
     return {each.check: each for each in doctor.examine() if each.status == "failed"}
+
+
+def test_the_doctor_says_how_long_the_certificate_is_valid(settings, tmp_path):
+    first_environment._certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        settings.PUBLIC_URL = f"https://127.0.0.1:{listening.getsockname()[1]}"
+
+        def answer():
+            with contextlib.suppress(OSError):
+                context.wrap_socket(listening.accept()[0], server_side=True).close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        [found] = doctor._certificate()
+        assert (found.status, "396 days" in found.reason) == ("ok", True), found
+    [found] = doctor._certificate()
+    assert (found.status, found.check) == ("warning", "certificate")
 
 
 @pytest.mark.usefixtures("living")

@@ -361,6 +361,6 @@ def test_a_worker_that_takes_the_place_of_a_dead_one_ends_its_alarm():
     left = {(each.kind, each.process) for each in signs.signs()}
     mine = ("worker", shown.process_name())
     assert left == {mine, ("worker", "elsewhere:1"), ("control", f"{here}:{gone.pid}")}
-    assert signs.restarts() == {"worker": 1}
+    assert signs.counted("restarts") == {"worker": 1}
     shown.take_away(kind=shown.WORKER)
     client.delete(signs.KEY, signs.RESTARTS)
