@@ -60,7 +60,7 @@ class Point:
 
     The level is a number, or a name below a bar. `n` is None if their number is unknown; `mark`
     says which are not valid, and a hollow marker or a hatched bar that there are some. `note` is
-    more hover text, as HTML.
+    more hover text, as HTML, `url` where the point leads.
     """
 
     x: Any
@@ -70,6 +70,7 @@ class Point:
     n: int | None
     mark: str = ""
     note: str = ""
+    url: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,10 +179,12 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
 
 
 def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:
-    """The hover text of points, below a head; with a line for notes where there are any."""
+    """The hover text of points, below a head, with a line for notes; and where they lead."""
     has_notes = any(point.note for point in points)
     note = "<br>%{customdata[3]}" if has_notes else ""
+    urls = [point.url for point in points]
     return {
+        **({"meta": {"urls": urls}} if any(urls) else {}),
         "customdata": [
             [each.minimum, each.maximum, words.number(each.n, each.mark)]
             + ([each.note] if has_notes else [])

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.cache import cache
 from django.template.loader import get_template
+from django.utils import translation
 from template_partials.templatetags.partials import TemplateProxy
 
 from benchlab import gunicorn, middleware
@@ -88,6 +89,16 @@ def test_a_form_without_its_token_is_refused_in_words(client):
 @pytest.mark.django_db
 def test_a_fault_of_ours_has_a_page_that_needs_nothing(client):
     assert "It is not your fault" in get_template("500.html").render()
+    with translation.override("ja"):
+        page = get_template("500.html").render()
+    assert '<html lang="ja">' in page
+    assert 'href="/"' in page
+
+
+def test_a_request_to_another_host_is_refused_in_words(client):
+    response = client.get("/", headers={"host": "other.example", "accept-language": "ja"})
+    assert response.status_code == 400
+    assert "要求を読み取れませんでした" in response.content.decode()
 
 
 @pytest.mark.django_db

@@ -46,7 +46,7 @@ class Ratios:
 class Plot:
     """One metric of a published campaign over the levels of `x`.
 
-    `notes` are more hover text by cell: where its figures come from.
+    `notes` are more hover text by cell: where its figures come from. `urls` are their pages.
     """
 
     metric: Metric
@@ -55,6 +55,7 @@ class Plot:
     summaries: Mapping[int, Summary]
     factors: Factors
     notes: Mapping[int, str] = field(default_factory=dict)
+    urls: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def series(self) -> list[Series]:
@@ -202,6 +203,7 @@ class Plot:
                 found.maximum,
                 found.n,
                 note=self.notes.get(cell.pk, ""),
+                url=self.urls.get(cell.pk, ""),
             )
             for cell in cells
             if (found := self.summaries.get(cell.pk))
@@ -259,12 +261,14 @@ def plots(
 
 
 def noted(drawn: Sequence[Plot]) -> list[Plot]:
-    """The plots with where each figure comes from, for their hover text."""
-    records = [provenance.of_cells([cell.pk for cell in each.cells], each.metric) for each in drawn]
-    return [
-        replace(plot, notes={cell: provenance.hover(lines) for cell, lines in found.items()})
-        for plot, found in zip(drawn, records, strict=True)
-    ]
+    """The plots with where each figure comes from, for their hover text, and its page."""
+    made = []
+    for plot in drawn:
+        found = provenance.with_pages([cell.pk for cell in plot.cells], plot.metric)
+        notes = {cell: provenance.hover(lines) for cell, (_page, lines) in found.items()}
+        urls = {cell: page for cell, (page, _lines) in found.items()}
+        made.append(replace(plot, notes=notes, urls=urls))
+    return made
 
 
 def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:

@@ -197,7 +197,12 @@ def dispute(discrepancy: Discrepancy) -> Dispute:
 
 
 def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
-    """For each of these cells the record of its figures of the metric, as `lines` has it.
+    """For each of these cells the record of its figures of the metric, as `lines` has it."""
+    return {cell: record for cell, (_page, record) in with_pages(cells, metric).items()}
+
+
+def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, list[str]]]:
+    """The same after the address of each cell's first figure.
 
     Cells without a printed figure are left out. Three queries.
     """
@@ -216,7 +221,10 @@ def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
     for figure in found:
         if figure.measured_run:
             of_cell[figure.measured_run.cell_id].append(figure)
-    return {cell: lines(figures, metric.unit) for cell, figures in of_cell.items()}
+    return {
+        cell: (address(figures[0].table, figures[0]), lines(figures, metric.unit))
+        for cell, figures in of_cell.items()
+    }
 
 
 def of_cell(cell: int) -> list[tuple[str, str, list[str]]]:

@@ -425,6 +425,7 @@ def _points(
                     summary.maximum,
                     summary.n,
                     validity.counted(judged.get(cell.pk, Judged())),
+                    url=f"#cell-{cell.pk}",
                 )
             )
     return tuple(sorted(points, key=lambda point: point.x))

@@ -145,7 +145,10 @@ def workers() -> Outcome:
         "worker",
         SILENT_SECONDS,
         _("No worker shows a sign of life: nothing is measured."),
-        _("Start a worker, and look at the log of the one that stopped."),
+        _(
+            "Start a worker, and look at the log of the one that stopped: journalctl -u "
+            "benchlab-worker, docker compose logs worker, or logs/worker.log in BENCHLAB_VAR."
+        ),
     )
 
 
@@ -156,7 +159,10 @@ def control() -> Outcome:
         "control",
         max(SILENT_SECONDS, 2 * settings.SUPERVISE_SECONDS + 10),
         _("Supervision is not running: lost runs and schedules are not noticed."),
-        _("Start control, and look at its log."),
+        _(
+            "Start control, and look at its log: journalctl -u benchlab-control, docker compose "
+            "logs control, or logs/control.log in BENCHLAB_VAR."
+        ),
     )
 
 

@@ -125,12 +125,20 @@ forget = _kept.forget
 SILENCES_KEPT_SECONDS = 2.0
 
 _kept_silences: dict[str, tuple[float, Sequence[Outcome]]] = {}
+_asked_disk: dict[str, _Asked] = {}
 
 
 def silences() -> Sequence[Outcome]:
-    """What `/readyz` says of control and workers, where it is not good. Raises nothing."""
+    """What `/readyz` says of control, workers and the disk, where it is not good. Raises nothing.
+
+    A disk that hangs holds no page, and only `/readyz` says so.
+    """
     until, found = _kept_silences.get("", (0.0, ()))
     if time.monotonic() >= until:
+        if "" not in _asked_disk or not _asked_disk[""].is_going_on:
+            _asked_disk[""] = _Asked(checks.disk)
+        disk = _asked_disk[""].outcome(0.2)
         found = [each for each in (checks.control(), checks.workers()) if each.status != OK]
+        found += [disk] if disk.status not in (OK, UNKNOWN) else []
         _kept_silences[""] = (time.monotonic() + SILENCES_KEPT_SECONDS, found)
     return found

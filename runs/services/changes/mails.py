@@ -21,9 +21,11 @@ from django.utils.translation import ngettext
 
 from runs import dispatch
 from runs.models import Campaign, Change, Project
+from runs.selectors.compare.verdict_words import VERDICTS
 from runs.selectors.histories import causes
 from runs.selectors.histories.causes import Cause
 from runs.services.changes import webhooks
+from runs.templatetags.factors import level
 
 logger = logging.getLogger(__name__)
 
@@ -186,10 +188,10 @@ def _line(change: Change, since: str) -> str:
     cell = change.cell
     words = {
         "campaign": cell.campaign.slug,
-        "metric": change.metric.name,
-        "levels": ", ".join(f"{name} {level}" for name, level in cell.levels.items()),
+        "metric": _(change.metric.title) if change.metric.title else change.metric.name,
+        "levels": ", ".join(level(value, name) for name, value in cell.levels.items()),
         "effect": f"{(change.ratio - 1) * 100:+.1f} %",
-        "verdict": change.verdict,
+        "verdict": VERDICTS[change.verdict],
         "since": since,
     }
     if change.kind == Change.Kind.ALARM:

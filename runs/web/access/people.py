@@ -11,6 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.contrib.sites.requests import RequestSite
 from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -76,6 +77,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
                 self._login_failed_rl_usage.usage += usage.usage
                 return
         raise self.validation_error("too_many_login_attempts")
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """In the name of BenchLab, not of its host."""
+        site = RequestSite(self.request)
+        site.name = "BenchLab"
+        super().send_mail(template_prefix, email, {"current_site": site, **context})
 
     def _name(self, request: HttpRequest, credentials: Mapping[str, Any]) -> str:
         return str(super()._get_login_attempts_cache_key(request, **credentials))
