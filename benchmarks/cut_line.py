@@ -3,10 +3,10 @@
 import asyncio
 import contextlib
 import socket
-import struct
 import threading
+from array import array
 
-RESET_AT_CLOSE = struct.pack("ii", 1, 0)
+RESET_AT_CLOSE = bytes(array("i", (1, 0)))
 
 
 class CutLine:
