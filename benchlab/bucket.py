@@ -127,11 +127,11 @@ def size(key: str) -> int | None:
     try:
         with _told():
             client = _storage(at).connection.meta.client
-            told = client.head_object(Bucket=at.bucket, Key=f"{at.prefix}{key}")
+            head = client.head_object(Bucket=at.bucket, Key=f"{at.prefix}{key}")
     except FileNotFoundError:
         ask()  # without the bucket the first answer is the same
         return None
-    return int(told["ContentLength"])
+    return int(head["ContentLength"])
 
 
 def write(key: str, content: IO[bytes], *, seconds: int = PATIENT_SECONDS) -> None:
@@ -217,12 +217,12 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ClientError as error:
-        told = error.response.get("Error", {})
-        if told.get("Code") in ABSENT:
+        problem = error.response.get("Error", {})
+        if problem.get("Code") in ABSENT:
             raise FileNotFoundError(described()) from error
-        if told.get("Code") in TOO_SHORT:
+        if problem.get("Code") in TOO_SHORT:
             raise ContentChanged(f"{described()}: an object is shorter than it was") from error
-        raise StoreError(_reason(told)) from error
+        raise StoreError(_reason(problem)) from error
     except (BotoCoreError, Boto3Error) as error:
         raise StoreError(f"{described()}: {str(error).splitlines()[0]}") from error
 

@@ -27,8 +27,8 @@ def read_chunks(wrapped: Application) -> Application:
         with SpooledTemporaryFile(MOST_IN_MEMORY) as body:
             length = _copy(environ["wsgi.input"], body)
             body.seek(0)
-            told = {"wsgi.input": body, "CONTENT_LENGTH": str(length)}
-            return wrapped({**environ, **told}, start_response)
+            body_length = {"wsgi.input": body, "CONTENT_LENGTH": str(length)}
+            return wrapped({**environ, **body_length}, start_response)
 
     return answer
 

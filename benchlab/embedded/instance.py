@@ -382,8 +382,8 @@ def main() -> int:
             return 1
         except OSError as error:
             where = f" {error.filename}" if error.filename else ""
-            told = f"{error.strerror or error}:{where}" if where else str(error)
+            message = f"{error.strerror or error}:{where}" if where else str(error)
             remedy = "Correct that, or set BENCHLAB_VAR to another folder."
-            print(f"BenchLab: {told}. {remedy}", file=sys.stderr, flush=True)
+            print(f"BenchLab: {message}. {remedy}", file=sys.stderr, flush=True)
             return 1
     return 0

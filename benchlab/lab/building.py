@@ -133,8 +133,8 @@ def _build(source: Path, version: str, size: int, place: Path, work: Path) -> No
         )
         if done.returncode != 0:
             lines = done.stdout.decode(errors="replace").strip().splitlines()[-LAST_LINES:]
-            told = "\n  ".join(lines)
-            raise LabError(f"{' '.join(argv[:4])} ended with {done.returncode}:\n  {told}")
+            output = "\n  ".join(lines)
+            raise LabError(f"{' '.join(argv[:4])} ended with {done.returncode}:\n  {output}")
     shutil.rmtree(place, ignore_errors=True)
     (draft / place.relative_to("/")).rename(place)
     shutil.rmtree(tree)

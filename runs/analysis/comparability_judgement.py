@@ -214,8 +214,8 @@ def _codes(differing: Iterable[Differing]) -> tuple[Difference, ...]:
 def _unknown(base: frozenset[Kind], head: frozenset[Kind]) -> tuple[Unknown, ...]:
     found = []
     for kind in KINDS:
-        told = (kind in base, kind in head)
-        if not all(told) and (any(told) or kind in _ALWAYS_TOLD):
+        known = (kind in base, kind in head)
+        if not all(known) and (any(known) or kind in _ALWAYS_TOLD):
             found.append(f"{kind}_unknown")
     return tuple(found)  # type: ignore[arg-type]
 

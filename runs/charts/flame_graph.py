@@ -86,9 +86,9 @@ def _drawn(box: _Box, all_samples: int, height: int) -> str:
     y = height - MARGIN - (box.row + 1) * ROW
     name = clean(box.frame.name)
     share = 100 * box.frame.samples / all_samples
-    told = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
+    label = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
     parts = [
-        f"<g><title>{escape(told)}</title>",
+        f"<g><title>{escape(label)}</title>",
         (
             f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" '
             f'rx="1" fill="{colour(box.frame.name)}"/>'
@@ -238,14 +238,14 @@ def _drawn_view(box: _ViewBox, drawing: _Drawing, height: int) -> str:
     name = clean(box.frame.name)
     changed = _change(box, drawing)
     share = 100 * box.frame.samples / max(drawing.whole.samples, 1)
-    told = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
+    sentence = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
     if changed is not None:
-        told += f" ({changed.before:.2f} %, {changed.points:+.2f})"
+        sentence += f" ({changed.before:.2f} %, {changed.points:+.2f})"
     room = int((width - 6) / LETTER)
     shown = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
     label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>'
     return (
-        f"<a href={quoteattr(drawing.link(box.zoom))}><title>{escape(told)}</title>"
+        f"<a href={quoteattr(drawing.link(box.zoom))}><title>{escape(sentence)}</title>"
         f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" rx="1" '
         f'fill="{_fill(box, changed)}"/>{label if room >= 3 else ""}</a>'
     )

@@ -223,10 +223,10 @@ def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
         )
     parts.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
     if panel.axis.title:
-        middle, told = (box.top + box.bottom) / 2, _tail(panel.axis.title, box.bottom - box.top)
+        middle, title = (box.top + box.bottom) / 2, _tail(panel.axis.title, box.bottom - box.top)
         parts.append(
             f'<text x="12" y="{middle:.1f}" text-anchor="middle" fill={quoteattr(look.ink)} '
-            f'transform="rotate(-90 12 {middle:.1f})">{escape(told)}</text>'
+            f'transform="rotate(-90 12 {middle:.1f})">{escape(title)}</text>'
         )
     return parts
 

@@ -82,8 +82,8 @@ class Edition(models.Model):
 
 def published_as(observation: str, label: str) -> str:
     """The slug of the publication of an edition, by the observation's slug and its label."""
-    told = "".join(each if each.isalnum() else "-" for each in label.lower())
-    return f"{observation}-{told}"
+    slug = "".join(each if each.isalnum() else "-" for each in label.lower())
+    return f"{observation}-{slug}"
 
 
 def published_campaign(observation: str, label: str, scenario: str) -> str:

@@ -169,5 +169,5 @@ class AuditEntry(models.Model):
     @property
     def marked(self) -> tuple[object, ...]:
         """What the mark is over."""
-        told = (self.at.astimezone(UTC).isoformat(), self.actor, self.by_way_of, self.action)
-        return (*told, self.subject, self.project_id, self.before, self.after)
+        values = (self.at.astimezone(UTC).isoformat(), self.actor, self.by_way_of, self.action)
+        return (*values, self.subject, self.project_id, self.before, self.after)

@@ -140,7 +140,7 @@ def _is_a_plan_switched_off(effective: Effective, name: str) -> bool:
 
 
 def _differing(name: str, defaults: Mapping[str, list[str]]) -> Finding:
-    told = "; ".join(f"{value} ({', '.join(majors)})" for value, majors in defaults.items())
+    text = "; ".join(f"{value} ({', '.join(majors)})" for value, majors in defaults.items())
     versions = tuple(major for majors in defaults.values() for major in majors)
     return Finding(
         "warning",
@@ -148,7 +148,7 @@ def _differing(name: str, defaults: Mapping[str, list[str]]) -> Finding:
         name,
         versions,
         _("The default of %(name)s differs between the versions: %(defaults)s."),
-        {"name": name, "major": ", ".join(versions), "defaults": told},
+        {"name": name, "major": ", ".join(versions), "defaults": text},
         _("Set %(name)s, so that the versions are compared and not their defaults."),
     )
 

@@ -137,8 +137,8 @@ def merged_findings(fitted: Iterable[Fitted]) -> tuple[Finding, ...]:
     """The findings of all versions, errors first, each once with the versions that have it."""
     by_text: dict[tuple[str, str, str], Finding] = {}
     for finding in (finding for each in fitted for finding in each.findings):
-        told = {k: v for k, v in finding.parameters.items() if k != "major"}
-        key = (finding.code, finding.name, f"{finding.message}{sorted(told.items())}")
+        common = {k: v for k, v in finding.parameters.items() if k != "major"}
+        key = (finding.code, finding.name, f"{finding.message}{sorted(common.items())}")
         seen = by_text.get(key)
         majors = tuple(dict.fromkeys((*(seen.majors if seen else ()), *finding.majors)))
         parameters = {**finding.parameters, "major": ", ".join(majors)}

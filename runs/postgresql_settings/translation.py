@@ -173,8 +173,8 @@ class _Journey:
             self.live[name] = live
             return
         if new.is_preset and not old.is_preset:
-            told = {"name": name, "major": context.target}
-            self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), told)
+            values = {"name": name, "major": context.target}
+            self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), values)
             return
         try:
             value, reason, parameters = _respelled(live.value, old, new)

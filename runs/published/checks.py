@@ -189,9 +189,9 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
 
 
 def _fault(figure: Figure, result: _Result) -> Fault:
-    told = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
+    found = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
     weight = "rounding" if _is_rounding(figure, result.found) else "wrong_figure"
-    return Fault(result.kind, figure.text, told, result.explanation, weight, (figure,))
+    return Fault(result.kind, figure.text, found, result.explanation, weight, (figure,))
 
 
 def _is_rounding(figure: Figure, found: Recomputed) -> bool:

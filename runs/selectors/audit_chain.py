@@ -19,8 +19,8 @@ from runs.selectors.verification import CHUNK, Finding
 
 def link_hash(number: int, entry: AuditEntry, previous: bytes) -> bytes:
     """SHA-256 of an entry of the trail, its mark, its place and the hash before."""
-    told = {"entry": entry.pk, "content": list(entry.marked), "mark": entry.mark}
-    return seals.entry_hash(previous=previous, project=AUDIT, number=number, **told)
+    content = {"entry": entry.pk, "content": list(entry.marked), "mark": entry.mark}
+    return seals.entry_hash(previous=previous, project=AUDIT, number=number, **content)
 
 
 def unlinked() -> QuerySet[AuditEntry]:

@@ -117,8 +117,8 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     try:
         began = time.monotonic()
         found = make()
-        told = (version, time.time(), time.monotonic() - began)
-        named = {_name(each, LATEST, ""): (value, *told) for each, value in found.items()}
+        entry = (version, time.time(), time.monotonic() - began)
+        named = {_name(each, LATEST, ""): (value, *entry) for each, value in found.items()}
         cache.set_many(named, KEEP_LATEST_SECONDS)
     finally:
         cache.delete(MAKING)

@@ -52,12 +52,12 @@ def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
     """
     is_japanese = (get_language() or "").startswith("ja")
     titles = dict(Source.objects.values_list("title", "title_ja")) if is_japanese else {}
-    told = {}
+    texts = {}
     for each in found:
         title = next((title for title in titles if each.description.endswith(title)), "")
         start = each.description.removesuffix(title)
-        told[each.pk] = start + (titles[title] or title) if title else translated(start)
-    return told
+        texts[each.pk] = start + (titles[title] or title) if title else translated(start)
+    return texts
 
 
 def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:

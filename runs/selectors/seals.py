@@ -215,8 +215,8 @@ def _told(row: Row) -> Row:
     """The run's own fields, as an export has them."""
     labels = dict(row["labels"])
     elsewhere = labels.pop(exchange.ELSEWHERE, None)
-    told = {name: row[name] for name in RUN}
-    return {**told, "labels": labels, "server": row["server_slug"] or elsewhere}
+    values = {name: row[name] for name in RUN}
+    return {**values, "labels": labels, "server": row["server_slug"] or elsewhere}
 
 
 def _plan(row: Row) -> Row:

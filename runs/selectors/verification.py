@@ -162,8 +162,8 @@ def _entry(
         digest = bytes(entry.hash)
     else:
         names = ("number", "kind", "run", "at", "reason", "content")
-        told = {name: getattr(entry, name) for name in names}
-        digest = entry_hash(previous=previous, project=project.slug, **told)
+        values = {name: getattr(entry, name) for name in names}
+        digest = entry_hash(previous=previous, project=project.slug, **values)
     if digest != bytes(entry.hash):
         message = f"Entry {entry.number} of the chain is another one than was sealed."
         yield Finding(project.slug, entry.run, "entry_changed", message)
@@ -305,9 +305,9 @@ def heads_missing(lines: Sequence[str], keys: Collection[bytes]) -> Iterator[Fin
     for line in lines:
         match line.split():
             case ["benchlab-head", chain, number, digest, at, key, signature] if number.isdigit():
-                told = f"{chain} {number} {digest} {at}".encode()
+                signed = f"{chain} {number} {digest} {at}".encode()
                 proof = {"signature": _hex(signature), "key": _hex(key), "domain": HEAD}
-                if _hex(key) not in keys or not is_signed(digest=told, **proof):
+                if _hex(key) not in keys or not is_signed(digest=signed, **proof):
                     yield Finding(chain, None, "head_unsigned", f"Not signed by our key: {line}")
                 elif _hash_at(chain, int(number)) != digest:
                     message = f"Entry {number} was {digest} at {at}, and is gone or another one."

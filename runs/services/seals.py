@@ -386,9 +386,9 @@ def acknowledged() -> frozenset[tuple[str, int, str]]:
 
 def _is_acknowledged(row: Mapping[str, Any], keys: Collection[bytes]) -> bool:
     key, signature = bytes.fromhex(row["key"]), bytes.fromhex(row["signature"])
-    told = canonical({name: row[name] for name in SIGNED}).encode()
+    signed = canonical({name: row[name] for name in SIGNED}).encode()
     return key in keys and seals.is_signed(
-        digest=told, signature=signature, key=key, domain=ACKNOWLEDGED
+        digest=signed, signature=signature, key=key, domain=ACKNOWLEDGED
     )
 
 
@@ -405,9 +405,9 @@ def head_line(*, chain: str) -> str:
         raise ServiceError("no_chain", _("Nothing of %(name)s is sealed.") % {"name": chain})
     signer = Signer()
     at = timezone.now().isoformat(timespec="seconds")
-    told = f"{chain} {last.number} {bytes(last.hash).hex()} {at}"
-    signature = signer.sign(told.encode(), seals.HEAD).hex()
-    return f"benchlab-head {told} {signer.public.hex()} {signature}"
+    signed = f"{chain} {last.number} {bytes(last.hash).hex()} {at}"
+    signature = signer.sign(signed.encode(), seals.HEAD).hex()
+    return f"benchlab-head {signed} {signer.public.hex()} {signature}"
 
 
 @transaction.atomic

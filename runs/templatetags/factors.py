@@ -14,8 +14,8 @@ register = template.Library()
 def level(value: Any, name: str) -> str:
     """A factor and its level: "Clients 8", "Scale factor 10", "one table"."""
     title = "PostgreSQL" if name == "version" else known_title(name)
-    told = choice_title(name, value) if isinstance(value, str) else ""
-    return told if says_itself(name, value) else f"{title} {told or as_read(value)}"
+    choice = choice_title(name, value) if isinstance(value, str) else ""
+    return choice if says_itself(name, value) else f"{title} {choice or as_read(value)}"
 
 
 @register.filter

@@ -151,8 +151,8 @@ def change(value: float | None) -> str:
     """A ratio as a change with its sign: 1.083 is +8.3 %, and what rounds to nothing has none."""
     if value is None or not isfinite(value):
         return "–"
-    told = f"{(value - 1) * 100:+.1f} %"
-    return told[1:] if told[1:] == "0.0 %" else told
+    text = f"{(value - 1) * 100:+.1f} %"
+    return text[1:] if text[1:] == "0.0 %" else text
 
 
 @register.filter

@@ -129,12 +129,12 @@ class Reading:
     def failure(self) -> Wording:
         """The reasons in one, as many as a run keeps; empty where there is none."""
         lengths = accumulate(len(each.message) for each in self.reasons)
-        told = [
+        reasons = [
             each.wording
             for each, length in zip(self.reasons, lengths, strict=True)
             if length <= _LONGEST_FAILURE
         ]
-        return joined(told, _("; %(sentence)s")) if told else {}
+        return joined(reasons, _("; %(sentence)s")) if reasons else {}
 
 
 @dataclass(frozen=True)

@@ -73,13 +73,13 @@ def lines_of(text: str) -> Lines:
 
 def shown(lines: Iterable[str]) -> tuple[str, ...]:
     """Return the lines that an adapter does not know, as they are reported."""
-    told = []
+    texts = []
     for line in lines:
         if line.strip():
-            told.append(line.rstrip()[:_SHOWN_CHARACTERS])
-        if len(told) == UNKNOWN_LINES:
+            texts.append(line.rstrip()[:_SHOWN_CHARACTERS])
+        if len(texts) == UNKNOWN_LINES:
             break
-    return tuple(told)
+    return tuple(texts)
 
 
 def slug(text: str) -> str:

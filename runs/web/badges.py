@@ -68,11 +68,11 @@ def _words(found: Badge) -> str:
     first = found.inferences[0]
     if not first.is_proven:
         return verdict_word(first)
-    told = size_of_all(found.inferences) or verdict_word(first)
+    word = size_of_all(found.inferences) or verdict_word(first)
     if found.number == 1:
-        return told
+        return word
     return _("%(size)s, %(number)d of %(total)d") % {
-        "size": told,
+        "size": word,
         "number": len(found.inferences),
         "total": found.number,
     }

@@ -185,10 +185,10 @@ def _part(
     """A series with its chart; its name leaves out the levels that all series have."""
     varied = {name: value for name, value in each.levels.items() if name not in same}
     text = ", ".join(level(value, name) for name, value in varied.items())
-    told = [difference_lines(host) for host in hosts]
+    differences = [difference_lines(host) for host in hosts]
     parts = [
         HostPart(host.at, host.run, short_label(lines), lines)
-        for host, lines in zip(hosts, told, strict=True)
+        for host, lines in zip(hosts, differences, strict=True)
     ]
     figure = _figure(each, found, parts)
     return SeriesPart(each, text or _("all runs"), figure, list(each.changes[::-1]), parts)

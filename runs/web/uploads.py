@@ -156,8 +156,8 @@ def _import(request: HttpRequest, form: UploadForm, context: dict[str, Any]) -> 
     )
     for sentence in done.left_out[:_SHOWN]:
         messages.error(request, sentence)
-    told = _("%(new)s runs are new, %(there)s were there.")
-    messages.success(request, told % {"new": done.runs, "there": done.there})
+    result = _("%(new)s runs are new, %(there)s were there.")
+    messages.success(request, result % {"new": done.runs, "there": done.there})
     return redirect("campaign-detail", runs[0].campaign) if done.ids else redirect("campaign-list")
 
 
@@ -166,7 +166,7 @@ def _sentences(found: Imported) -> list[str]:
 
 
 def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
-    told = _("The file has no run.")
+    sentence = _("The file has no run.")
     with TemporaryDirectory() as folder:
         name = Path(given["name"]).name or "results"
         path = Path(folder) / Path(name).stem / name  # some name a campaign after either
@@ -181,12 +181,14 @@ def _of_peer(given: Mapping[str, Any], form: UploadForm) -> Imported:
             try:
                 found = IMPORTERS[given["tool"].removeprefix(PEER)](place)
             except (ValueError, OSError) as error:  # NotTheirs, or no text
-                told = put(wording_of("%(error)s", {"error": error}), _).replace(f"{folder}/", "")
+                sentence = put(wording_of("%(error)s", {"error": error}), _).replace(
+                    f"{folder}/", ""
+                )
                 continue
             if found.runs:
                 return found
-            told = " ".join([told, *_sentences(found)])
-    form.add_error("file", told)
+            sentence = " ".join([sentence, *_sentences(found)])
+    form.add_error("file", sentence)
     return Imported()
 
 
@@ -245,8 +247,10 @@ def _store(
         messages.error(request, sentence)
     if not done.ids:
         return redirect("upload-new")
-    told = _("The run was stored.") if done.runs else _("This text was stored before, as this run.")
-    messages.success(request, told)
+    result = (
+        _("The run was stored.") if done.runs else _("This text was stored before, as this run.")
+    )
+    messages.success(request, result)
     return redirect("run-detail", done.ids[0])
 
 

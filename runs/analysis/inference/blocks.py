@@ -75,9 +75,9 @@ class Fit:
         if (rows := np.flatnonzero(uneven)).size:
             of_cells = np.zeros((len(rows), len(self.n)))
             np.add.at(of_cells, (np.arange(len(rows))[:, None], sides[rows]), own[rows])
-            factors, told = self._factors(of_cells, apart[rows])
+            factors, estimable = self._factors(of_cells, apart[rows])
             of_base = factors[np.arange(len(rows)), base[rows]]
-            found.append(Weights(rows[told], EVERY, factors[told], of_base[told]))
+            found.append(Weights(rows[estimable], EVERY, factors[estimable], of_base[estimable]))
         return found
 
     def weights_of_sum(self, sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
@@ -91,15 +91,15 @@ class Fit:
     def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """As weights_of_sum(): `own` is the weight of each run of a cell, `apart` of each block."""
         factors = own**2 * self.n
-        told = np.ones(len(own), dtype=bool)
+        estimable = np.ones(len(own), dtype=bool)
         if self.counts is None or self.inverse is None:
-            return factors, told
+            return factors, estimable
         uneven = np.flatnonzero(_is_uneven(apart))
         if len(uneven):
-            told[uneven], factors[uneven] = self._uneven(
+            estimable[uneven], factors[uneven] = self._uneven(
                 apart[uneven], own[uneven], self.counts, self.inverse
             )
-        return factors, told
+        return factors, estimable
 
     def _uneven(
         self, apart: Floats, own: Floats, counts: Floats, inverse: Floats
@@ -109,11 +109,11 @@ class Fit:
         # What the blocks' equations cannot express is not known from runs of the same round.
         share = counts / self.n[:, None]
         normal = np.diag(counts.sum(axis=0)) - counts.T @ share
-        told = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
+        estimable = np.abs(solved @ normal - apart).max(axis=1) < 1e-6
         # A run of cell c in block b has the weight own - correction.
         correction = solved[:, None, :] - (solved @ share.T)[:, :, None]
         squares = (own[:, :, None] - correction) ** 2 * counts[None, :, :]
-        return told, squares.sum(axis=2)
+        return estimable, squares.sum(axis=2)
 
 
 def _is_uneven(apart: Floats) -> NDArray[np.bool_]:

@@ -166,13 +166,13 @@ def judge(
     level_of_zeros = min(level, significance / max(len(family or pairs), 1))
     without = [_without_log(model, pair, direction, effect, level_of_zeros) for pair in pairs]
     tested = [pair for pair, answer in zip(pairs, without, strict=True) if answer is None]
-    told: Iterator[Inference] = iter(())
+    inferences: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
-        told = iter(judged(model, tested, contrasts, direction, effect, level))
+        inferences = iter(judged(model, tested, contrasts, direction, effect, level))
         if model.is_unlike:
-            told = (replace(each, error_table="unlike") for each in told)
-    return [next(told) if answer is None else answer for answer in without]
+            inferences = (replace(each, error_table="unlike") for each in inferences)
+    return [next(inferences) if answer is None else answer for answer in without]
 
 
 def _without_log(

@@ -268,8 +268,8 @@ class Model:
         place = np.full(self.count, -1)
         place[places] = np.arange(len(places))
         one, other = place[base[rows]], place[head[rows]]
-        told = (fit.freedom[one] > 0) & (fit.freedom[other] > 0)
-        rows, one, other = rows[told], one[told], other[told]
+        estimable = (fit.freedom[one] > 0) & (fit.freedom[other] > 0)
+        rows, one, other = rows[estimable], one[estimable], other[estimable]
         if not len(rows):
             return
         # Most rows have two cells: a table of all rows by all cells would be zeros.
@@ -300,8 +300,8 @@ def _fit_for(fits: _Fits, sums: Floats) -> tuple[Fit, Moderated, Floats]:
     """The fit with rounds where it can tell these sums of cells, else the one without."""
     if fits.by_rounds is not None:
         fit, moderated = fits.by_rounds
-        factors, told = fit.weights_of_sum(sums)
-        if told.all() and (fit.freedom[sums[0] != 0] > 0).all():
+        factors, estimable = fit.weights_of_sum(sums)
+        if estimable.all() and (fit.freedom[sums[0] != 0] > 0).all():
             return fit, moderated, factors
     return fits.plain, fits.of_plain, fits.plain.weights_of_sum(sums)[0]
 

@@ -159,8 +159,8 @@ def texts_stand_for_objects(result: dict[str, Any], **_of: Any) -> dict[str, Any
         fields = run["properties"]
         for name in OR_TEXT:
             fields[name] = {"oneOf": [{"type": "string"}, fields[name]]}
-        told = fields["raw"].pop("description")
-        fields["raw"] = {"oneOf": [{"type": "string"}, RAW_FILES], "description": told}
+        text = fields["raw"].pop("description")
+        fields["raw"] = {"oneOf": [{"type": "string"}, RAW_FILES], "description": text}
     return result
 
 

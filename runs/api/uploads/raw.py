@@ -124,8 +124,8 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
     try:
         return reader.read(adapter, files)
     except UnreadableOutput as unreadable:
-        told = (put(each, _) for each in (unreadable.wording, unreadable.remedy))
-        faults.append(Fault(f"{at}/raw", unreadable.code, *told))
+        sentences = (put(each, _) for each in (unreadable.wording, unreadable.remedy))
+        faults.append(Fault(f"{at}/raw", unreadable.code, *sentences))
         return None
 
 

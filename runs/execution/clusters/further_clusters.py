@@ -355,5 +355,5 @@ class Arrangement:
                     "%(number)s clusters share the machine %(address)s: %(names)s. They compete "
                     "for processors, memory and disk, and no network is between them."
                 )
-                told = {"number": len(names), "address": address, "names": ", ".join(names)}
-                self.bench.note("clusters_share_machine", text, level="info", **told)
+                values = {"number": len(names), "address": address, "names": ", ".join(names)}
+                self.bench.note("clusters_share_machine", text, level="info", **values)

@@ -189,7 +189,7 @@ async def _does_not_catch_up(
         for name in names
         if name in bench.members
     ]
-    told = "\n".join([found.strip() or "(none)", *logs])
+    logged = "\n".join([found.strip() or "(none)", *logs])
     return TargetProblem(
         _("The standbys %(names)s do not follow as they should (%(wanted)s); seen: %(told)s"),
         code="standby_does_not_catch_up",
@@ -199,5 +199,5 @@ async def _does_not_catch_up(
         ),
         names=", ".join(names),
         wanted=wanted.replace(chr(9), " "),
-        told=told,
+        told=logged,
     )

@@ -147,8 +147,8 @@ class Evidence:
             # Whom it let go of is no reason.
             last = 'grep -v "tached$" "$1" | tail -n 3'
             said = await self._bench.run("sh", "-c", last, "said", err)
-            told = said.stdout.decode(errors="replace").strip()[-300:]
-            self._missing(name, told or _("nothing was seen"))
+            output = said.stdout.decode(errors="replace").strip()[-300:]
+            self._missing(name, output or _("nothing was seen"))
             return
         self._keep(name, columns, rows)
         self._bench.findings.artifacts.append(

@@ -129,5 +129,5 @@ class Profile:
 
     def _note_missing(self, said: object) -> None:
         status = self._recorded.exit_status if self._recorded else None
-        told = NEVER_BEGAN.get(status, said)
-        self._bench.note("profile_missing", _("No profile: %(said)s."), said=told)
+        reason = NEVER_BEGAN.get(status, said)
+        self._bench.note("profile_missing", _("No profile: %(said)s."), said=reason)

@@ -34,10 +34,10 @@ async def measure(host: Host) -> Skew | None:
         sent = time.time()
         answer = await host.run(_NOW, timeout_s=10)
         received = time.time()
-        told = _TOLD.fullmatch(answer.stdout.strip())
-        if told is None:
+        match = _TOLD.fullmatch(answer.stdout.strip())
+        if match is None:
             return None
-        samples.append((received - sent, float(told[0]) - (sent + received) / 2))
+        samples.append((received - sent, float(match[0]) - (sent + received) / 2))
         if received - sent <= QUICK_SECONDS:
             break
     round_trip, skew = min(samples)

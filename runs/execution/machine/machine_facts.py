@@ -210,15 +210,15 @@ def _card(line: str) -> NetworkCard:
     return NetworkCard(name, driver, number_in(speed), number_in(mtu))
 
 
-def _storage(told: dict[str, str]) -> Storage:
+def _storage(facts: dict[str, str]) -> Storage:
     return Storage(
-        device=told.get("device", ""),
-        filesystem=told.get("filesystem", ""),
+        device=facts.get("device", ""),
+        filesystem=facts.get("filesystem", ""),
         # Options of the mount and of the file system: many are in both.
-        options=tuple(dict.fromkeys(filter(None, told.get("options", "").split(",")))),
-        disks=tuple(told.get("disks", "").split()),
-        scheduler=told.get("scheduler", ""),
-        mount=told.get("mount", ""),
+        options=tuple(dict.fromkeys(filter(None, facts.get("options", "").split(",")))),
+        disks=tuple(facts.get("disks", "").split()),
+        scheduler=facts.get("scheduler", ""),
+        mount=facts.get("mount", ""),
     )
 
 

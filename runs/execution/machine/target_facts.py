@@ -104,14 +104,14 @@ def of_machine(report: str) -> Facts:
 def read(report: str) -> Facts:
     """Read the probe's report. What a machine did not report stays unknown."""
     sections = sections_of(report)
-    told = _installations(sections.get("installations", []))
+    installations = _installations(sections.get("installations", []))
     return Facts(
         hardware=hardware(sections),
         operating_system=operating_system(sections),
-        installations=tuple(each for each in map(_installation, told) if each is not None),
+        installations=tuple(each for each in map(_installation, installations) if each is not None),
         broken=tuple(
             (each["bindir"], each.get("postgres", "")[:300])
-            for each in told
+            for each in installations
             if _installation(each) is None
         ),
     )
@@ -148,24 +148,24 @@ def _installations(lines: Sequence[str]) -> list[dict[str, str]]:
     return found
 
 
-def _installation(told: dict[str, str]) -> InstallationFacts | None:
-    number = version_num(told.get("postgres", ""))
+def _installation(facts: dict[str, str]) -> InstallationFacts | None:
+    number = version_num(facts.get("postgres", ""))
     if number is None:
         return None
-    match = _VERSION.search(told["postgres"])
+    match = _VERSION.search(facts["postgres"])
     return InstallationFacts(
-        bindir=told["bindir"],
-        version=version_text(told["postgres"]),
+        bindir=facts["bindir"],
+        version=version_text(facts["postgres"]),
         version_num=number,
         vendor=match.group(5).strip("() ") if match else "",
-        configure_options=told.get("configure", ""),
-        pgbench_version_num=version_num(told.get("pgbench", "")),
-        has_psql=bool(told.get("psql")),
-        cflags=told.get("cflags", ""),
-        compiler=_compiler(told.get("compiler", "")),
-        block_size=number_in(told.get("block_size")),
-        wal_segment_size=_wal_segment_size(told, number),
-        extensions=tuple(sorted(set(told.get("extensions", "").split()))),
+        configure_options=facts.get("configure", ""),
+        pgbench_version_num=version_num(facts.get("pgbench", "")),
+        has_psql=bool(facts.get("psql")),
+        cflags=facts.get("cflags", ""),
+        compiler=_compiler(facts.get("compiler", "")),
+        block_size=number_in(facts.get("block_size")),
+        wal_segment_size=_wal_segment_size(facts, number),
+        extensions=tuple(sorted(set(facts.get("extensions", "").split()))),
     )
 
 
@@ -175,9 +175,9 @@ def _compiler(text: str) -> str:
     return compiler[:200] if bits.endswith("-bit") else ""
 
 
-def _wal_segment_size(told: dict[str, str], number: int) -> int | None:
+def _wal_segment_size(facts: dict[str, str], number: int) -> int | None:
     """Up to version 10 the size is given in WAL blocks."""
-    size, block = number_in(told.get("wal_segment_size")), number_in(told.get("wal_block_size"))
+    size, block = number_in(facts.get("wal_segment_size")), number_in(facts.get("wal_block_size"))
     if size is None or number >= 110000:
         return size
     return size * block if block else None

@@ -198,8 +198,8 @@ async def _set_governor(bench: Bench, governor: str) -> None:
     for node in chosen:
         was = await change(bench, node, "governor", GOVERNOR_FILES, governor)
         text = _("%(address)s: CPU governor %(governor)s during the run, %(was)s before.")
-        told = {"address": node.address, "governor": governor, "was": was}
-        bench.note("governor_set", text, level="info", **told)
+        values = {"address": node.address, "governor": governor, "was": was}
+        bench.note("governor_set", text, level="info", **values)
 
 
 async def _as_root(

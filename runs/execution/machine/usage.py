@@ -86,17 +86,17 @@ async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Readin
 
 def parse(report: str) -> Reading:
     """Read the script's output. Raises ValueError, KeyError, IndexError for anything else."""
-    told = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
-    ticks = int(told["ticks"][0])
-    machine, stolen = (int(text) for text in told["machine"])
+    fields = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
+    ticks = int(fields["ticks"][0])
+    machine, stolen = (int(text) for text in fields["machine"])
     return Reading(
-        at=float(told["uptime"][0]),
-        processors=int(told["processors"][0]),
+        at=float(fields["uptime"][0]),
+        processors=int(fields["processors"][0]),
         machine=machine / ticks,
         stolen=stolen / ticks,
-        servers=int(told["servers"][0]) / ticks,
-        servers_in_kernel=int(told["servers"][1]) / ticks,
-        kernel=int(told["kernel"][0]) / ticks,
+        servers=int(fields["servers"][0]) / ticks,
+        servers_in_kernel=int(fields["servers"][1]) / ticks,
+        kernel=int(fields["kernel"][0]) / ticks,
     )
 
 

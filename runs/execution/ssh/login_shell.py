@@ -70,11 +70,11 @@ class LoginShell:
 
     def heard(self, printed: bytes) -> bytes:
         """What a command printed itself, without the answer to what was asked before it."""
-        told = _TOLD.match(printed)
-        if told is None:
+        match = _TOLD.match(printed)
+        if match is None:
             return printed
-        self._is_plain = told[1] == b"yes"
-        return printed[told.end() :]
+        self._is_plain = match[1] == b"yes"
+        return printed[match.end() :]
 
 
 def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | bytearray) -> bytes:

@@ -160,12 +160,12 @@ class SSHHost:
                 address=self.address,
                 seconds=f"{timeout_s:.0f}",
             )
-        told = " ".join(argv[3:] if tuple(argv[:2]) == ("sh", "-c") else argv)[:200]
+        command = " ".join(argv[3:] if tuple(argv[:2]) == ("sh", "-c") else argv)[:200]
         return CommandTimeout(
             _("A command on %(address)s did not end within %(seconds)s s: %(told)s"),
             address=self.address,
             seconds=f"{timeout_s:.0f}",
-            told=told,
+            told=command,
         )
 
     async def close(self) -> None:

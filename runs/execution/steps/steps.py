@@ -282,13 +282,13 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, answer: Answer, end: str
     begin = answer.stdout.find(_MARKER)
     newline = answer.stdout.find(b"\n", max(begin, 0))
     head = answer.stdout[begin + len(_MARKER) : newline].decode(errors="replace").strip()
-    told = _HEAD.fullmatch(head) if 0 <= begin < newline else None
+    match = _HEAD.fullmatch(head) if 0 <= begin < newline else None
     out = _until(end, answer.stdout, newline + 1)
     begin_of_err = answer.stderr.find(_MARKER_OF_ERRORS)
     err = _until(end, answer.stderr, begin_of_err + len(_MARKER_OF_ERRORS))
-    if told is None or out is None or begin_of_err < 0 or err is None:
+    if match is None or out is None or begin_of_err < 0 or err is None:
         raise shell_fault(answer.stdout + answer.stderr)
-    exit_status, started, finished, cpu = told.groups()
+    exit_status, started, finished, cpu = match.groups()
     return StepResult(
         name=name,
         argv=argv,

@@ -33,8 +33,8 @@ class Command(BaseCommand):
         failed = 0
         for each in doctor.examine(with_targets=not options["without_targets"]):
             failed += each.status == FAILED
-            told = f"{each.status:8}{each.check}: {each.reason}"
-            self.stdout.write(f"{told} {each.remedy}" if each.status != OK else told)
+            line = f"{each.status:8}{each.check}: {each.reason}"
+            self.stdout.write(f"{line} {each.remedy}" if each.status != OK else line)
         if failed:
             raise CommandError(f"{failed} things are wrong; see the lines above.")
 
@@ -43,5 +43,5 @@ def _refuse_start() -> None:
     """One line for all that has failed."""
     failed = [each for each in doctor.before_start() if each.status == FAILED]
     if failed:
-        told = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in failed)
-        raise CommandError(" ".join(told))
+        lines = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in failed)
+        raise CommandError(" ".join(lines))

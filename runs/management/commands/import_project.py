@@ -33,10 +33,10 @@ class Command(command.Command):
         except OSError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         except Refused as refused:
-            told = "\n".join(
+            message = "\n".join(
                 f"line {fault.pointer[1:]}: {fault.message}" for fault in refused.faults
             )
-            raise CommandError(f"{told}\nNothing was stored.") from refused
+            raise CommandError(f"{message}\nNothing was stored.") from refused
         self.stdout.write(
             f"{done.project}: {done.campaigns} campaigns and {done.runs} runs are new,"
             f" {done.there} runs were there."

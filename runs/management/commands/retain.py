@@ -37,7 +37,7 @@ class Command(command.Command):
         word = "would be removed" if is_rehearsal else "removed"
         for each in found:
             size = f", {each.size / 2**20:.1f} MB" if each.kind == "files" else ""
-            told = f"{each.kind} older than {each.days} days: {each.number}{size} {word}"
-            self.stdout.write(told)
+            line = f"{each.kind} older than {each.days} days: {each.number}{size} {word}"
+            self.stdout.write(line)
         if is_rehearsal:
             self.stdout.write("Nothing is removed without --remove.")

@@ -70,8 +70,8 @@ class Command(BaseCommand):
             for finding in _findings(tally, _lines(options["head"])):
                 number += 1
                 as_json = json.dumps(vars(finding), ensure_ascii=False)
-                told = f"{finding.project}: {finding.code}: {finding.message}"
-                self.stdout.write(as_json if options["json"] else told)
+                line = f"{finding.project}: {finding.code}: {finding.message}"
+                self.stdout.write(as_json if options["json"] else line)
             if options["files"]:
                 number += self._files()
         if not options["json"]:

@@ -273,25 +273,25 @@ def _figures() -> Iterable[Sequence[Any]]:
 
 def _discrepancies() -> Iterable[Sequence[Any]]:
     for each in archive.discrepancies():
-        told = asdict(provenance.dispute(each))
-        told |= {"source": each.table.source.slug, "table": each.table.number}
-        yield [told[name] for name, _kind in DISCREPANCIES]
+        row = asdict(provenance.dispute(each))
+        row |= {"source": each.table.source.slug, "table": each.table.number}
+        yield [row[name] for name, _kind in DISCREPANCIES]
 
 
 def _conclusions() -> Iterable[Sequence[Any]]:
     tables = PublishedTable.objects.order_by("source__slug", "ordinal")
     for source, number, found in tables.values_list("source__slug", "number", "findings"):
         for each in found:
-            told = {**each, "source": source, "table": number, "text": each["en"]}
-            yield [told[name] for name, _kind in CONCLUSIONS]
+            row = {**each, "source": source, "table": number, "text": each["en"]}
+            yield [row[name] for name, _kind in CONCLUSIONS]
 
 
 def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
     for source in sources:
         for each in source.corrections:
             said = {name: _english(each[name]) for name in ("was", "now", "reason")}
-            told = {**each, "source": source.slug, **said}
-            yield [told[name] for name, _kind in CORRECTIONS]
+            row = {**each, "source": source.slug, **said}
+            yield [row[name] for name, _kind in CORRECTIONS]
 
 
 def _english(said: str | Mapping[str, str]) -> str:

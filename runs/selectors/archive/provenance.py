@@ -155,12 +155,12 @@ def conditions(figure: PrintedFigure) -> dict[str, Any]:
 def condition_names(figure: PrintedFigure) -> list[str]:
     """The same in the reader's language, a fact each: "Scale factor: 1000"."""
     campaign, node = figure.table.campaign, figure.node
-    told = [f"{title}: {value} {unit}".strip() for title, value, unit in parameters(campaign)]
+    names = [f"{title}: {value} {unit}".strip() for title, value, unit in parameters(campaign)]
     if node:
         system = node.environment.os_name if node.environment else ""
         parts = (named(node.hardware), system, node.software, named(node.configuration))
-        told += [part for part in parts if part]
-    return [*told, *filter(None, (named(campaign.topology),))]
+        names += [part for part in parts if part]
+    return [*names, *filter(None, (named(campaign.topology),))]
 
 
 def named(stored: Any) -> str:
@@ -254,7 +254,7 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
     """
     first = figures[0]
     printed = ", ".join(figure.text for figure in figures)
-    told = [
+    sentences = [
         _("as printed: %(printed)s; unit: %(unit)s") % {"printed": printed, "unit": unit or "–"},
         where(first.table),
         _rows_and_columns(first.table, figures),
@@ -264,9 +264,9 @@ def lines(figures: Sequence[PrintedFigure], unit: str) -> list[str]:
         ", ".join(dict.fromkeys(repeats(each) for each in figures)),
     ]
     conditions_told = dict.fromkeys("; ".join(condition_names(each)) for each in figures)
-    told += [_("conditions: %(which)s") % {"which": each} for each in conditions_told if each]
-    told += [_("disputed: %(how)s") % {"how": each} for each in disputes(figures)]
-    return told
+    sentences += [_("conditions: %(which)s") % {"which": each} for each in conditions_told if each]
+    sentences += [_("disputed: %(how)s") % {"how": each} for each in disputes(figures)]
+    return sentences
 
 
 def exactness(figures: Sequence[PrintedFigure]) -> str:

@@ -283,8 +283,8 @@ def facets(of: Line, by: str) -> list[tuple[str, Line]]:
     place = FACETS.index(by)
     groups: dict[str, list[Pair]] = defaultdict(list)
     for pair in of.pairs:
-        told = (found.get(pair.base.cell) or ("", "", ""))[place]
-        groups[(pair.base.machine if by == "machine" else "") or told or ""].append(pair)
+        value = (found.get(pair.base.cell) or ("", "", ""))[place]
+        groups[(pair.base.machine if by == "machine" else "") or value or ""].append(pair)
     return [(name, replace(of, pairs=tuple(pairs))) for name, pairs in groups.items()]
 
 

@@ -282,13 +282,13 @@ def said(found: Sequence[Pair]) -> list[str]:
     proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
     printed = [pair for pair in found if lacks_print(pair.comparison)]
-    told = []
+    sentences = []
     for pair in [*proven, *printed[::-1]][:MOST_SAID]:
         base, head = (f"PostgreSQL {end}" for end in pair.ends)
-        told.append(summary.summary(head, base, [pair.comparison]))
+        sentences.append(summary.summary(head, base, [pair.comparison]))
     if (more := len(proven) - MOST_SAID) > 0:
         text = ngettext(
             "%(number)d further step is proven.", "%(number)d further steps are proven.", more
         )
-        told.append(text % {"number": more})
-    return told
+        sentences.append(text % {"number": more})
+    return sentences

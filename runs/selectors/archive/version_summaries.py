@@ -65,18 +65,18 @@ def agreement(published: Campaign, repeated: Campaign) -> str:
         for (base, head), each in known.items()
         if each.is_apart
     ]  # fmt: skip
-    told = {"number": len(known), "count": len(apart), "steps": "; ".join(apart)}
+    values = {"number": len(known), "count": len(apart), "steps": "; ".join(apart)}
     if not apart:
         text = _(
             "Each of %(number)d steps between versions is as large as published, within the "
             "intervals of both."
         )
-        return text % told
+        return text % values
     text = _(
         "%(count)d of %(number)d steps between versions differ from the published beyond the "
         "intervals of both, measured here by published: %(steps)s."
     )
-    return text % told
+    return text % values
 
 
 def _step(

@@ -94,35 +94,35 @@ class Again:
     def sentence(self) -> str:
         """What the anchor says of the machine, in the reader's language."""
         here, there = self.names
-        told: dict[str, object] = {"anchor": self.anchor, "edition": there, "here": here}
+        values: dict[str, object] = {"anchor": self.anchor, "edition": there, "here": here}
         drift = self.drift
         if drift.low is None or drift.high is None:
-            told["size"] = printed_size([drift.ratio], self.direction)
+            values["size"] = printed_size([drift.ratio], self.direction)
             text = _(
                 "The anchor %(anchor)s against %(edition)s: %(size)s; without repeats, no interval."
             )
-            return text % told
-        told["size"] = printed_size([drift.low, drift.high], self.direction)
+            return text % values
+        values["size"] = printed_size([drift.low, drift.high], self.direction)
         if self.anchors[0] != self.anchors[1]:
-            told |= {"now": self.anchors[0], "before": self.anchors[1]}
+            values |= {"now": self.anchors[0], "before": self.anchors[1]}
             text = _(
                 "The anchor is another one (%(now)s; in %(edition)s %(before)s) and against that "
                 "%(size)s: what is the machine's of it is not known."
             )
-            return text % told
+            return text % values
         if not drift.is_apart:
-            return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % told
+            return _("The anchor %(anchor)s is as fast as in %(edition)s: %(size)s.") % values
         if self.is_of_two:
             text = _(
                 "With the anchor %(anchor)s, %(here)s is %(size)s than %(edition)s. What a version "
                 "gains or loses beyond that is its own."
             )
-            return text % told
+            return text % values
         text = _(
             "The anchor %(anchor)s is %(size)s than in %(edition)s: the machine has changed. "
             "Compare versions by their ratios within an edition."
         )
-        return text % told
+        return text % values
 
     @property
     def remarks(self) -> list[str]:

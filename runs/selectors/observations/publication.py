@@ -159,11 +159,11 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
 
 def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
     """Each of some sentences in both languages."""
-    told = []
+    texts = []
     for language in LANGUAGES:
         with override(language):
-            told.append(words())
-    return [dict(zip(LANGUAGES, each, strict=True)) for each in zip(*told, strict=True)]
+            texts.append(words())
+    return [dict(zip(LANGUAGES, each, strict=True)) for each in zip(*texts, strict=True)]
 
 
 def _summary(edition: Edition) -> str:

@@ -120,9 +120,12 @@ def _results(part: Part, draw: Draw) -> list[Block]:
 
 def _causes(found: Sequence[Part]) -> list[Block]:
     """What ablations prove; nothing where none was measured."""
-    told = [(each, explanations(each.campaign)) for each in found]
+    causes = [(each, explanations(each.campaign)) for each in found]
     return [
-        block for part, blocks in told if blocks for block in (Paragraph(_scenario(part)), *blocks)
+        block
+        for part, blocks in causes
+        if blocks
+        for block in (Paragraph(_scenario(part)), *blocks)
     ]
 
 
@@ -155,8 +158,8 @@ def _against(again: Iterable[Again]) -> Iterator[Block]:
 def _anchors(edition: Edition) -> Iterator[Block]:
     text = _("The anchor %(anchor)s from edition to edition: %(scenario)s")
     for place, (scenario, figure) in enumerate(anchors.line(edition)):
-        told = {"anchor": edition.observation.anchor, "scenario": scenario}
-        yield Picture(f"anchor-{place}", text % told, figure)
+        values = {"anchor": edition.observation.anchor, "scenario": scenario}
+        yield Picture(f"anchor-{place}", text % values, figure)
 
 
 def _doubts(found: Sequence[Part]) -> list[Block]:

@@ -224,13 +224,13 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
     except (RedisError, OSError, ValueError) as error:
         return Outcome(check, FAILED, one_line(error), _("See Redis."))
     silent = [sign for sign in found if sign.age > patience]
-    told = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
+    names = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
     if len(silent) == len(found):
-        last = _("Last seen: %(who)s.") % {"who": told} if told else ""
+        last = _("Last seen: %(who)s.") % {"who": names} if names else ""
         return Outcome(check, FAILED, f"{nobody} {last}".strip(), remedy)
     if silent and kind == "worker":
         reason = _("%(number)d live; silent: %(who)s.")
-        text = reason % {"number": len(found) - len(silent), "who": told}
+        text = reason % {"number": len(found) - len(silent), "who": names}
         return Outcome(check, WARNING, text, remedy)
     number = len(found) - len(silent)
     if replaced := signs.counted("restarts").get(kind, 0):
@@ -308,8 +308,8 @@ def files() -> Outcome:
         remedy = wait % {"number": waiting, "folder": folder}
         return Outcome("files", WARNING, one_line(error), remedy)
     text = _("%(bucket)s answers; %(number)d files wait to be sent there.")
-    told = {"bucket": bucket.described(), "number": waiting}
-    return Outcome("files", OK, text % told)
+    values = {"bucket": bucket.described(), "number": waiting}
+    return Outcome("files", OK, text % values)
 
 
 def connected(alias: str = DEFAULT_DB_ALIAS) -> "psycopg.Connection[Any]":

@@ -16,12 +16,12 @@ def explanations(campaign: Campaign) -> list[Block]:
 def _of(ablation: Ablation) -> list[Block]:
     found = ablations.answers(ablation)
     proofs = {_("time"): found.time, _("processor time"): found.cpu}
-    told = [
+    sentences = [
         f"{title}: {' '.join(words.proof_sentences(proof))}"
         for title, proof in proofs.items()
         if proof is not None
     ]
-    if not told:
+    if not sentences:
         return []
     shares = [
         {each.name: words.answer(each) for each in proof.suspects} if proof else {}
@@ -32,4 +32,4 @@ def _of(ablation: Ablation) -> list[Block]:
         for each in ablation.suspects
     )
     heads = (_("Suspect"), "A", "B", pgettext("per transaction", "Time"), _("Processor time"))
-    return [Paragraph("\n\n".join(told)), Table(ablation.campaign.title, heads, rows)]
+    return [Paragraph("\n\n".join(sentences)), Table(ablation.campaign.title, heads, rows)]

@@ -143,5 +143,5 @@ def _title(run: Run) -> str:
     """Run 7: version 16.14, clients 2, repeat 1."""
     # PostgreSQL sorts the keys of a stored object by length.
     levels = sorted(run.cell.levels.items(), key=lambda each: (each[0] != "version", each[0]))
-    told = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
-    return f"Run {run.pk}: {told}, repeat {run.repeat}"
+    title = ", ".join(f"{name} {level}" for name, level in levels if name != "bindir")
+    return f"Run {run.pk}: {title}, repeat {run.repeat}"

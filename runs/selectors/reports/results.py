@@ -172,7 +172,7 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         _("Verdict"),
         pgettext("effect", "Size"),
     )
-    told = tuple(
+    cells = tuple(
         (
             _("%(head)s against %(base)s")
             % {
@@ -192,8 +192,8 @@ def _ratio_table(metric: Metric, rows: Sequence[RatioRow], words: designs.Words)
         for row in rows[:MOST_ROWS]
     )
     text = _("Ratios of %(metric)s; base and head are the model's values, not the medians")
-    caption = _of_first(text % {"metric": metric_label(metric)}, len(told), len(rows))
-    return Table(caption, heads, told, frozenset((2, 3, 4, 5)))
+    caption = _of_first(text % {"metric": metric_label(metric)}, len(cells), len(rows))
+    return Table(caption, heads, cells, frozenset((2, 3, 4, 5)))
 
 
 def _caption(metric: Metric, figure: Figure) -> str:

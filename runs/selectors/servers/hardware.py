@@ -54,12 +54,12 @@ class Facts:
 
 def facts_of(profile: HardwareProfile) -> Facts:
     """Everything known besides its columns; values of unexpected form as text."""
-    told = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
-    disks = _devices(told, "disks", Disk)
-    network = _devices(told, "network", NetworkCard)
-    cloud, product = _text_of(told, "cloud"), _text_of(told, "product")
-    numa_nodes, threads = _number_of(told, "numa_nodes"), _number_of(told, "threads_per_core")
-    remaining = [Fact(*leaf) for leaf in _leaves(told)]
+    facts = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
+    disks = _devices(facts, "disks", Disk)
+    network = _devices(facts, "network", NetworkCard)
+    cloud, product = _text_of(facts, "cloud"), _text_of(facts, "product")
+    numa_nodes, threads = _number_of(facts, "numa_nodes"), _number_of(facts, "threads_per_core")
+    remaining = [Fact(*leaf) for leaf in _leaves(facts)]
     return Facts(
         disks=disks,
         storage=tuple(fact for fact in remaining if _is_storage(fact)),
@@ -72,14 +72,14 @@ def facts_of(profile: HardwareProfile) -> Facts:
     )
 
 
-def _devices(told: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
+def _devices(facts: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
     """Takes devices out of the facts, if all have the form that an inspection gives them."""
-    found = told.get(name)
+    found = facts.get(name)
     made = [_device(each, kind) for each in found] if isinstance(found, list) else []
     known = tuple(each for each in made if each is not None)
     if not known or len(known) < len(made):
         return ()
-    del told[name]
+    del facts[name]
     return known
 
 
@@ -92,22 +92,22 @@ def _device(given: Any, kind: type[Device]) -> Device | None:
     return kind(**values) if is_readable else None
 
 
-def _text_of(told: dict[str, Any], name: str) -> str:
+def _text_of(facts: dict[str, Any], name: str) -> str:
     """Takes a text out of the facts."""
-    return str(told.pop(name)) if isinstance(told.get(name), str) else ""
+    return str(facts.pop(name)) if isinstance(facts.get(name), str) else ""
 
 
-def _number_of(told: dict[str, Any], name: str) -> int | None:
+def _number_of(facts: dict[str, Any], name: str) -> int | None:
     """Takes a number out of the facts."""
-    return int(told.pop(name)) if isinstance(told.get(name), int) else None
+    return int(facts.pop(name)) if isinstance(facts.get(name), int) else None
 
 
 def _is_storage(fact: Fact) -> bool:
     return any(word in fact.name.lower() for word in STORAGE_WORDS)
 
 
-def _leaves(told: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in told.items():
+def _leaves(facts: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in facts.items():
         path = f"{prefix}{name}"
         if isinstance(value, Mapping) and not set(value) <= set(LANGUAGES):
             yield from _leaves(value, f"{path}.")

@@ -36,8 +36,8 @@ def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User
         message = _("There is a project %(slug)s already.") % {"slug": slug}
         raise ServiceError("project_exists", message, remedy=_("Choose another."), field="slug")
     project.members.set(members, through_defaults={"role": Membership.Role.OPERATOR})
-    told = {"public": is_public, "operators": [user.username for user in members]}
-    audit.record("project_made", f"project {slug}", project=project, after=told)
+    details = {"public": is_public, "operators": [user.username for user in members]}
+    audit.record("project_made", f"project {slug}", project=project, after=details)
     return project
 
 
@@ -65,8 +65,8 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
         invited_by=by,
         expires_at=timezone.now() + GOOD_FOR,
     )
-    told = {"role": role, "note": note}
-    audit.record("invited", f"invitation {made.pk}", project=project, after=told)
+    details = {"role": role, "note": note}
+    audit.record("invited", f"invitation {made.pk}", project=project, after=details)
     return NewInvitation(made, secret)
 
 
@@ -118,9 +118,9 @@ def accept(*, secret: str, user: User) -> Membership:
 def take_back(*, invitation: Invitation) -> None:
     """End an invitation that nobody has used."""
     Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
-    told = {"role": invitation.role, "note": invitation.note}
+    details = {"role": invitation.role, "note": invitation.note}
     subject = f"invitation {invitation.pk}"
-    audit.record("invitation_ended", subject, project=invitation.project_id, before=told)
+    audit.record("invitation_ended", subject, project=invitation.project_id, before=details)
 
 
 @transaction.atomic

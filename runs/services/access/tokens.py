@@ -63,8 +63,8 @@ def create(
         expires_at=expires_at,
         created_by=by,
     )
-    told = {"prefix": prefix, "scopes": token.scopes, "expires_at": expires_at}
-    audit.record("token_made", f"token {name}", project=project, after=told)
+    details = {"prefix": prefix, "scopes": token.scopes, "expires_at": expires_at}
+    audit.record("token_made", f"token {name}", project=project, after=details)
     return NewToken(token, f"{MARK}_{prefix}_{secret}")
 
 
@@ -102,8 +102,10 @@ def revoke(*, token: Token) -> Token:
     ended = Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
     token.refresh_from_db()
     if ended:
-        told = {"prefix": token.prefix, "scopes": token.scopes}
-        audit.record("token_revoked", f"token {token.name}", project=token.project_id, before=told)
+        details = {"prefix": token.prefix, "scopes": token.scopes}
+        audit.record(
+            "token_revoked", f"token {token.name}", project=token.project_id, before=details
+        )
     return token
 
 

@@ -133,14 +133,14 @@ def _table(table: CheckedTable) -> Iterator[str]:
 
 
 def _planned_runs(planned: Mapping[Any, results.PlannedRun], table: CheckedTable) -> Rows:
-    told = {}
+    described = {}
     for (key, repeat), run in planned.items():
         version = results.cell_fields(table.campaign, run.levels)["version"]
         tool = (table.campaign.tool_name, table.campaign.tool_version)
         counts = (Run.State.FINISHED.value, Origin.PUBLISHED.value)
         levels = json.loads(json.dumps(dict(run.levels)))
-        told[key, repeat] = [levels, version, *tool, *counts]
-    return told
+        described[key, repeat] = [levels, version, *tool, *counts]
+    return described
 
 
 def _stored_runs(campaign: Campaign) -> Rows:

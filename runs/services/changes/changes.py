@@ -183,14 +183,14 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     """
     point = points[step.position]
     first = point.run or history_points.first_runs({point.cell})[point.cell].run
-    told = _told(step, points)
+    values = _told(step, points)
     change = Change.objects.filter(pk=key)
     taken = Change.objects.filter(run=first, kind__in=Change.STEPS, metric__change=key)
     if taken.exclude(pk=key).exists():
-        del told["earliest"], told["latest"]
+        del values["earliest"], values["latest"]
     else:
-        told |= {"cell_id": point.cell, "run_id": first}
-    change.update(**told)
+        values |= {"cell_id": point.cell, "run_id": first}
+    change.update(**values)
 
 
 def _told(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, Any]:

@@ -87,8 +87,8 @@ def _absences() -> QuerySet[Campaign]:
     """Campaigns whose missing uploads were reported lately, but not mailed yet."""
     unmailed = Q(missing_mailed_at=None) | Q(missing_mailed_at__lt=F("missing_told_at"))
     since = timezone.now() - NEWS_FOR
-    told = Campaign.objects.filter(_is_free(), unmailed, missing_told_at__gte=since)
-    return told.filter(expected_every__isnull=False).select_related("project").order_by("pk")
+    absent = Campaign.objects.filter(_is_free(), unmailed, missing_told_at__gte=since)
+    return absent.filter(expected_every__isnull=False).select_related("project").order_by("pk")
 
 
 def _send_changes(project_id: int | None) -> int:
@@ -144,12 +144,12 @@ def _text_of_absence(campaign: Campaign) -> str:
         "every": campaign.expected_every,
         "last": f"{last:%Y-%m-%d %H:%M} UTC" if last else _("never"),
     }
-    told = _(
+    sentence = _(
         "%(campaign)s expects an upload every %(every)s (days, hours:minutes:seconds)."
         " The last one arrived: %(last)s. Check the job that uploads."
     )
     url = webhooks.address(webhooks.campaign_path(campaign))
-    return f"{told % words}\n{url}\n"
+    return f"{sentence % words}\n{url}\n"
 
 
 def _subject(found: Sequence[Cause]) -> str:
@@ -176,12 +176,12 @@ def _item(cause: Cause) -> str:
     words = {"campaign": campaign.slug, "since": cause.since}
     if cause.first.decision == Change.Decision.REFUTED:
         words["reason"] = cause.first.get_reason_display()
-        told = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
+        lines = [_("%(campaign)s, since %(since)s: refuted, %(reason)s.") % words, *cause.lines]
     elif len(cause.changes) == 1 and not cause.is_machine:
-        told = [_line(cause.first, cause.since)]
+        lines = [_line(cause.first, cause.since)]
     else:
-        told = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
-    return "\n".join([*told, webhooks.history_address(campaign, cause.first)])
+        lines = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
+    return "\n".join([*lines, webhooks.history_address(campaign, cause.first)])
 
 
 def _line(change: Change, since: str) -> str:
@@ -195,11 +195,11 @@ def _line(change: Change, since: str) -> str:
         "since": since,
     }
     if change.kind == Change.Kind.ALARM:
-        told = _(
+        sentence = _(
             "%(campaign)s: %(metric)s (%(levels)s) of %(since)s is off by %(effect)s in two jobs."
         )
     else:
-        told = _(
+        sentence = _(
             "%(campaign)s: %(metric)s (%(levels)s) is %(verdict)s from %(since)s on: %(effect)s."
         )
-    return told % words
+    return sentence % words

@@ -196,8 +196,8 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
         event = "change.refuted" if is_refuted else found
         own = cause.of_kind(kind)
         if own is not None:
-            told = [_change(each, campaign) for each in own.changes]
-            _tell(event, campaign, {"lines": own.lines, "change": told[0], "changes": told})
+            changes = [_change(each, campaign) for each in own.changes]
+            _tell(event, campaign, {"lines": own.lines, "change": changes[0], "changes": changes})
     dispatch.send_mails()
 
 

@@ -33,8 +33,10 @@ class Content:
     @property
     def digest(self) -> str:
         """The same hash for the same content."""
-        told: list[object] = [dict(self.settings), list(self.initdb_options)]
-        text = json.dumps(told + ([self.written_for] if self.written_for else []), sort_keys=True)
+        content: list[object] = [dict(self.settings), list(self.initdb_options)]
+        text = json.dumps(
+            content + ([self.written_for] if self.written_for else []), sort_keys=True
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
 

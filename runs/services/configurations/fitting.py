@@ -123,8 +123,8 @@ def faults(wanted: Content) -> list[Fault]:
     """Why the version that a content is written for (or the nearest) would not start with it."""
     if wanted.written_for and known_major(wanted.written_for) != wanted.written_for:
         message = _("There is no PostgreSQL %(version)s; known are: %(known)s.")
-        told = {"version": wanted.written_for, "known": ", ".join(MAJORS)}
-        return [Fault("/written_for", "version_unknown", message % told)]
+        values = {"version": wanted.written_for, "known": ", ".join(MAJORS)}
+        return [Fault("/written_for", "version_unknown", message % values)]
     home = wanted.written_for or fitting.home(wanted.settings, NEWEST)
     found = [_fault(finding) for finding in fitted(wanted, home).errors]
     return found + [
@@ -135,12 +135,12 @@ def faults(wanted: Content) -> list[Fault]:
 
 def words(finding: Finding) -> tuple[str, str]:
     """(message, remedy) of a finding in the reader's language."""
-    told = dict(finding.parameters)
-    if len(finding.majors) > 1 and "major" in told:
+    values = dict(finding.parameters)
+    if len(finding.majors) > 1 and "major" in values:
         *others, last = finding.majors
-        told["major"] = _("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last}
-    remedy = _(finding.remedy) % told if finding.remedy else ""
-    return _(finding.message) % told, remedy
+        values["major"] = _("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last}
+    remedy = _(finding.remedy) % values if finding.remedy else ""
+    return _(finding.message) % values, remedy
 
 
 def _fault(finding: Finding) -> Fault:

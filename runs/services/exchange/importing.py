@@ -54,8 +54,8 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
             _take(number, kind, row, known, files, results)
         files.finish(number)
         results.store()
-        told = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
-        audit.record("imported", f"project {project.slug}", project=project, after=told)
+        details = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
+        audit.record("imported", f"project {project.slug}", project=project, after=details)
         files.place()
         seals.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:

@@ -66,8 +66,8 @@ class Writer:
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Add the manifest, and give the file its name."""
-        told = {**manifest, "format": FORMAT, "digests": self.digests}
-        self._zip.writestr(MANIFEST, json.dumps(told, indent=1))
+        manifest_fields = {**manifest, "format": FORMAT, "digests": self.digests}
+        self._zip.writestr(MANIFEST, json.dumps(manifest_fields, indent=1))
         self._zip.close()
         self._encrypted.finish()
         os.fsync(self._file.fileno())

@@ -104,8 +104,8 @@ def _clock() -> Outcome:
 
 def _skew(ask: Callable[[], float]) -> float:
     before = time.time()
-    told = ask()
-    return told - (before + time.time()) / 2
+    answer = ask()
+    return answer - (before + time.time()) / 2
 
 
 def _time_of_database() -> float:
@@ -189,8 +189,8 @@ def _artifacts() -> Outcome:
         return Outcome("artifacts", WARNING, checks.one_line(error))
     if missing:
         folder = bucket.described() if bucket.is_set() else settings.ARTIFACTS_DIR
-        told = {"missing": missing, "number": len(digests), "folder": folder}
-        text = _("%(missing)d of the newest %(number)d are not in %(folder)s.") % told
+        values = {"missing": missing, "number": len(digests), "folder": folder}
+        text = _("%(missing)d of the newest %(number)d are not in %(folder)s.") % values
         remedy = _("Let web and workers share BENCHLAB_VAR, or restore the files from a backup.")
         return Outcome("artifacts", WARNING, text, remedy)
     return Outcome(

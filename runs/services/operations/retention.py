@@ -71,8 +71,8 @@ def _remove(kind: str, days: int, name: str, rows: QuerySet[Any], key: str) -> i
             if not keys:
                 return number
             gone, _by_model = rows.model._default_manager.filter(**{f"{key}__in": keys}).delete()
-            told = {"older_than_days": days, "removed": gone}
-            audit.record("old_removed", f"{kind}: {name}", after=told)
+            details = {"older_than_days": days, "removed": gone}
+            audit.record("old_removed", f"{kind}: {name}", after=details)
         number += gone
 
 

@@ -78,12 +78,12 @@ def _is_gone(pid: int) -> bool:
     """Whether no process has this number, or only what its parent has not yet waited for."""
     try:
         os.kill(pid, 0)
-        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except ProcessLookupError:
         return True
     except OSError:
         return False
-    return told.rpartition(")")[2].split()[:1] == ["Z"]
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
 
 
 def take_away(*, kind: str) -> None:

@@ -209,8 +209,8 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     finally:
         # Also of a removal that was interrupted.
         if files and not is_rehearsal:
-            told = {"older_than": before, "keep": keep, "removed": files, "bytes": size}
-            audit.record("old_removed", "files", after=told)
+            details = {"older_than": before, "keep": keep, "removed": files, "bytes": size}
+            audit.record("old_removed", "files", after=details)
     return Pruned(files, size)
 
 

@@ -145,8 +145,8 @@ def _mean_queue(series: Mapping[str, Series]) -> float | None:
 
 def _has_assertions(run: Run) -> bool | None:
     settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
-    told = settings.get("debug_assertions", {}).get("setting")
-    return None if told is None else told == "on"
+    setting = settings.get("debug_assertions", {}).get("setting")
+    return None if setting is None else setting == "on"
 
 
 # Where a setting may come from besides the configuration, and what psql and libpq always set so.
@@ -159,8 +159,8 @@ def _foreign_settings(run: Run) -> set[str]:
     settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
     return {
         name
-        for name, told in settings.items()
-        if name not in OF_SESSIONS and told.get("source") in ELSEWHERE
+        for name, setting in settings.items()
+        if name not in OF_SESSIONS and setting.get("source") in ELSEWHERE
     }
 
 

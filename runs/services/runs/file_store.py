@@ -103,10 +103,10 @@ def stored(pattern: str, *, below: str = "") -> Iterator[Stored]:
     for key in in_folder(pattern):
         path = path_of(key)
         try:
-            told = path.stat()
+            status = path.stat()
         except FileNotFoundError:
             continue
-        yield Stored(key, told.st_size, told.st_mtime, partial(path.unlink, missing_ok=True))
+        yield Stored(key, status.st_size, status.st_mtime, partial(path.unlink, missing_ok=True))
     for each in bucket.stored(below) if bucket.is_set() else ():
         yield Stored(each.key, each.size, each.changed_at, partial(bucket.remove, each.key))
 

@@ -100,10 +100,10 @@ def without_secrets(
 ) -> dict[str, dict[str, str]]:
     """Settings as a server reports them, without any password in a value."""
     return {
-        name: {**told, "setting": secrets.masked(name, str(told.get("setting") or ""))}
-        if told.get("setting")
-        else dict(told)
-        for name, told in settings.items()
+        name: {**setting, "setting": secrets.masked(name, str(setting.get("setting") or ""))}
+        if setting.get("setting")
+        else dict(setting)
+        for name, setting in settings.items()
     }
 
 

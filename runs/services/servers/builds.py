@@ -259,8 +259,8 @@ def _base(server: Server) -> BaseDir:
 
 
 def _end(build: Build, state: str, code: str = "", *, message: str = "", log: str = "") -> None:
-    told = {"code": code, "message": message or WORDS.get(code, ""), "log": log}
+    details = {"code": code, "message": message or WORDS.get(code, ""), "log": log}
     before = Build.objects.filter(pk=build.pk, state__in=Build.LIVE)
-    before.update(state=state, ended_at=timezone.now(), **told)
+    before.update(state=state, ended_at=timezone.now(), **details)
     # What was waiting for the end of the build may be measured now.
     dispatch.wake(build.server_id)

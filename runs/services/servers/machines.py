@@ -174,13 +174,13 @@ def of_machine(
 
 def _base_dir(server: Server, target: Target) -> Iterator[Finding]:
     path = {"path": server.base_dir}
-    told = {
+    values = {
         "another": (_("%(path)s belongs to another BenchLab."), "base_dir_foreign"),
         "foreign": (_("%(path)s holds files that BenchLab did not make."), "base_dir_foreign"),
         "file": (_("%(path)s is no folder."), "base_dir_not_writable"),
     }
-    if target.base in told:
-        message, code = told[target.base]
+    if target.base in values:
+        message, code = values[target.base]
         remedy = _("Give each BenchLab its own empty or new folder.")
         yield error(server, code, message % path, remedy)
     elif not target.is_writable:

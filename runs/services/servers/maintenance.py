@@ -26,8 +26,8 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
         maintenance_since=timezone.now(), maintenance_until=until, maintenance_reason=reason.strip()
     )
     server.refresh_from_db()
-    told = {"reason": server.maintenance_reason, "until": until}
-    audit.record("maintenance_begun", f"server {server.slug}", after=told)
+    details = {"reason": server.maintenance_reason, "until": until}
+    audit.record("maintenance_begun", f"server {server.slug}", after=details)
     return server
 
 

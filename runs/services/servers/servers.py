@@ -112,7 +112,7 @@ def delete(*, server: Server) -> None:
             _("Only a server whose host key nobody has confirmed can be deleted."),
             remedy=_("Put it under maintenance: then no run starts on it."),
         )
-    told = described(server)
+    details = described(server)
     try:
         if server.schedules.exists() or server.bisections.exists():
             raise _in_use(server)
@@ -120,7 +120,7 @@ def delete(*, server: Server) -> None:
         server.delete()
     except ProtectedError as error:
         raise _in_use(server) from error
-    audit.record("server_deleted", f"server {server.slug}", before=told)
+    audit.record("server_deleted", f"server {server.slug}", before=details)
 
 
 def _in_use(server: Server) -> ServiceError:

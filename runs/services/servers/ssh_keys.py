@@ -61,7 +61,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
 @transaction.atomic
 def delete(*, key: SSHKey) -> None:
     """Delete a key. Raises ServiceError `ssh_key_in_use` while a server uses it."""
-    told = {"fingerprint": hosts.fingerprint(key.public_key)}
+    details = {"fingerprint": hosts.fingerprint(key.public_key)}
     try:
         key.delete()
     except ProtectedError as error:
@@ -71,7 +71,7 @@ def delete(*, key: SSHKey) -> None:
             _("The key “%(name)s” is used for %(servers)s.") % {"name": key.name, "servers": names},
             remedy=_("Choose another key for these servers first."),
         ) from error
-    audit.record("ssh_key_deleted", f"SSH key {key.name}", before=told)
+    audit.record("ssh_key_deleted", f"SSH key {key.name}", before=details)
 
 
 def private_key(key: SSHKey) -> str:
@@ -99,8 +99,8 @@ def _store(name: str, private: str, public: str) -> SSHKey:
     made = SSHKey.objects.create(
         name=name, public_key=public, private_key_encrypted=encryption.encrypt(private)
     )
-    told = {"fingerprint": hosts.fingerprint(public)}
-    audit.record("ssh_key_made", f"SSH key {name}", after=told)
+    details = {"fingerprint": hosts.fingerprint(public)}
+    audit.record("ssh_key_made", f"SSH key {name}", after=details)
     return made
 
 

@@ -131,11 +131,11 @@ def _release_notes(design: Design) -> Iterator[str]:
             releases[major][part.server.name] = ", ".join(own)
     for found in releases.values():
         if len(set(found.values())) > 1:
-            told = "; ".join(f"{name} {versions}" for name, versions in found.items())
+            text = "; ".join(f"{name} {versions}" for name, versions in found.items())
             yield _(
                 "Different releases of one version: %(told)s. Servers are compared only where both "
                 "have the same release."
-            ) % {"told": told}
+            ) % {"told": text}
 
 
 def _by_address(servers: Sequence[Server]) -> dict[str, list[str]]:

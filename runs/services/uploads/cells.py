@@ -200,8 +200,10 @@ def _refuse_twins(factors: Mapping[str, Any], run: GivenRun) -> None:
         twin = next((each for each in factors.get(name, ()) if _is_twin(each, level)), None)
         if twin is not None:
             message = _("The level is %(given)s here, and %(known)s in the campaign.")
-            told = message % {"given": json.dumps(level), "known": json.dumps(twin)}
-            raise Refused("contradicts", [Fault(f"{run.at}/levels/{name}", "level_twice", told)])
+            sentence = message % {"given": json.dumps(level), "known": json.dumps(twin)}
+            raise Refused(
+                "contradicts", [Fault(f"{run.at}/levels/{name}", "level_twice", sentence)]
+            )
 
 
 def note(factors: dict[str, Any], levels: Mapping[str, Any]) -> bool:

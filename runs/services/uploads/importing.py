@@ -48,8 +48,8 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
         new = _new(some, project)
         loaded.there += len(some) - len(new)
         _store([_given(run, f"/{place}", origin) for place, run in enumerate(new)], project, loaded)
-    told = {"runs": loaded.runs, "there": loaded.there, "from": origin}
-    audit.record("imported", f"project {project.slug}", project=project, after=told)
+    details = {"runs": loaded.runs, "there": loaded.there, "from": origin}
+    audit.record("imported", f"project {project.slug}", project=project, after=details)
     return loaded
 
 

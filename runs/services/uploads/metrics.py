@@ -213,8 +213,8 @@ def _twins(
         if other != name:
             message = _("There is a metric %(known)s already; this is %(given)s.")
             pointer = given[_said(given, name)]
-            told = message % {"known": other, "given": name}
-            yield Fault(f"{pointer}/metric", "metric_case", told)
+            sentence = message % {"known": other, "given": name}
+            yield Fault(f"{pointer}/metric", "metric_case", sentence)
 
 
 def _contradictions(

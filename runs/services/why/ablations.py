@@ -90,8 +90,8 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
         head=found.b,
         suspects=[asdict(each) for each in suspects],
     )
-    told = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
-    _record("ablation_queued", campaign, told)
+    details = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
+    _record("ablation_queued", campaign, details)
     return made
 
 
@@ -251,6 +251,6 @@ def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
     return found
 
 
-def _record(action: str, campaign: Campaign, told: Mapping[str, object]) -> None:
+def _record(action: str, campaign: Campaign, details: Mapping[str, object]) -> None:
     project = audit.of_project(campaign.project_id)
-    audit.record(action, f"campaign {campaign.slug}", project=project, after=told)
+    audit.record(action, f"campaign {campaign.slug}", project=project, after=details)

@@ -204,13 +204,13 @@ def _difference(found: Explanation, difference: Difference) -> str:
         for name in difference.moved
     ).lstrip(_(", %(part)s") % {"part": ""})
     if whole.value < 0:
-        told = _("%(b)s needs %(amount)s less per transaction than %(a)s") % names
+        sentence = _("%(b)s needs %(amount)s less per transaction than %(a)s") % names
     else:
-        told = _("%(b)s needs %(amount)s more per transaction than %(a)s") % names
+        sentence = _("%(b)s needs %(amount)s more per transaction than %(a)s") % names
     return (
-        _("%(difference)s: %(parts)s.") % {"difference": told, "parts": moved}
+        _("%(difference)s: %(parts)s.") % {"difference": sentence, "parts": moved}
         if moved
-        else _("%(difference)s.") % {"difference": told}
+        else _("%(difference)s.") % {"difference": sentence}
     )
 
 

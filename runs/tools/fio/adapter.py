@@ -86,8 +86,8 @@ def _mb(way: Mapping[str, Any]) -> float:
 
 
 def _fsync_ms(job: Mapping[str, Any]) -> float | None:
-    told = job.get("sync", {}).get("lat_ns", {})
-    return float(told["mean"]) / 1e6 if told.get("N") and told.get("mean") else None
+    latencies = job.get("sync", {}).get("lat_ns", {})
+    return float(latencies["mean"]) / 1e6 if latencies.get("N") and latencies.get("mean") else None
 
 
 _BANDWIDTHS = {

@@ -99,8 +99,8 @@ def _values(matches: list[re.Match[str]]) -> tuple[list[MetricValue], list[Reaso
         if value is None or abs(value) > _LARGEST:
             reasons.append(Reason("not_a_number", _("%(name)s is no number."), name=match["name"]))
         elif direction is None:
-            told = _("Nobody can tell which %(name)s is better: add higher, lower or neutral.")
-            reasons.append(Reason("no_direction", told, name=match["name"]))
+            reason = _("Nobody can tell which %(name)s is better: add higher, lower or neutral.")
+            reasons.append(Reason("no_direction", reason, name=match["name"]))
         else:
             values.append(
                 MetricValue(named(match["name"]), value, unit, direction, match["name"])  # type: ignore[arg-type]

@@ -157,9 +157,9 @@ class PgbenchResult(Figures, Settings):
     @property
     def failure(self) -> Wording:
         """What is wrong with the run, in one."""
-        told = [problem.wording for problem in self.problems if not problem.note]
+        wordings = [problem.wording for problem in self.problems if not problem.note]
         none = wording_of(_("pgbench gave no result."), {})
-        return joined(told or [none], " · %(sentence)s")
+        return joined(wordings or [none], " · %(sentence)s")
 
     def without_figures(self) -> "PgbenchResult":
         """Return this result with every figure unknown."""

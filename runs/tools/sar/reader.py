@@ -160,9 +160,9 @@ def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         "cpu_idle": ("idle",),
     }
     for name, keys in parts.items():
-        told = [value for key in keys if (value := number(cpu.get(key))) is not None]
-        if told:
-            yield name, round(sum(told), 2)
+        shares = [value for key in keys if (value := number(cpu.get(key))) is not None]
+        if shares:
+            yield name, round(sum(shares), 2)
 
 
 def _named(
@@ -175,5 +175,5 @@ def _named(
 
 def _mean(loads: Sequence[Row]) -> Iterator[tuple[str, float]]:
     for name in loads[0] if loads else ():
-        told = [each[name] for each in loads if name in each]
-        yield name, round(sum(told) / len(told), 2)
+        values = [each[name] for each in loads if name in each]
+        yield name, round(sum(values) / len(values), 2)

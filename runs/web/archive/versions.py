@@ -75,8 +75,8 @@ def version_page(request: HttpRequest) -> HttpResponse:
 
     def make() -> SafeString:
         found = context(used, clients=clients, base=base, by=by)
-        told = list(rows("versions/index.html#pair", found["steps"]))
-        return render_to_string("versions/index.html#line", found | {"told": told})
+        pairs = list(rows("versions/index.html#pair", found["steps"]))
+        return render_to_string("versions/index.html#line", found | {"told": pairs})
 
     shown = caching.html(("versions", used, clients, base, by), version, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})

@@ -34,7 +34,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     listed = selectors.listed(to=request.user, words=words, origin=chosen)
     page = pages.page(listed, request.GET, size=PAGE_SIZE, by="name")
     found = page.rows
-    told = selectors.descriptions(found)
+    texts = selectors.descriptions(found)
     uses = selectors.uses([each.pk for each in found], to=request.user)
     context = {
         "section": "configurations",
@@ -43,7 +43,7 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
         "origins": Origin.choices,
         "page": page,
         "query": f"{urlencode({'q': words, 'origin': chosen})}&",
-        "rows": [(each, uses[each.pk], told[each.pk]) for each in found],
+        "rows": [(each, uses[each.pk], texts[each.pk]) for each in found],
     }
     return render(request, "configurations/list.html", context)
 
@@ -156,7 +156,7 @@ def _stored(
         form.add_error("text", _("Some lines are not settings; the check names them."))
         return None
     given = form.cleaned_data
-    told: dict[str, Any] = {
+    details: dict[str, Any] = {
         "name": given["name"],
         "description": given["description"],
         "content": checked.content,
@@ -164,8 +164,8 @@ def _stored(
     }
     try:
         if configuration is None:
-            return configurations.create(project=given["project"], **told)
-        return configurations.edit(configuration=configuration, **told)
+            return configurations.create(project=given["project"], **details)
+        return configurations.edit(configuration=configuration, **details)
     except ServiceError as error:
         pages.into_form(form, error)
     except Refused as refused:

@@ -118,18 +118,18 @@ def of_installations(fits: Sequence[InstallationFit], remarks: Sequence[Finding]
             group = alike.setdefault(repr(found), {"versions": [], "changes": found})
             if fit.installation.version not in group["versions"]:  # once for several servers
                 group["versions"].append(fit.installation.version)
-    told = [fitted_configurations.words(finding) for finding in remarks]
-    return {"translations": list(alike.values()), "remarks": told}
+    sentences = [fitted_configurations.words(finding) for finding in remarks]
+    return {"translations": list(alike.values()), "remarks": sentences}
 
 
 def file(configuration: Configuration, major: str) -> str:
     """postgresql.conf for that version, with the changes listed at its top."""
     fitted = fitted_configurations.fitted(content(configuration), major)
-    told = [
+    lines = [
         f"{each['before']} -> {each['after'] or '-'}: {each['reason']}" for each in changes(fitted)
     ]
     options = " ".join(configuration.initdb_options)
-    head = [configuration.name, *([f"initdb {options}"] if options else []), *told]
+    head = [configuration.name, *([f"initdb {options}"] if options else []), *lines]
     return conf_file.write(fitted.settings, major, header=head)
 
 

@@ -105,6 +105,6 @@ def _major(side: Applied, beside: Applied) -> str:
         return side.major or ""
     if beside.configuration is None and beside.major:
         return beside.major
-    told = [each.major for each in (side, beside) if each.configuration and each.major]
-    newest = max(told, key=position, default="")
+    majors = [each.major for each in (side, beside) if each.configuration and each.major]
+    newest = max(majors, key=position, default="")
     return newest or home(side.configuration.settings, OFFERED_MAJORS[-1])

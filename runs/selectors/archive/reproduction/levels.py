@@ -63,8 +63,8 @@ def _largest_scale(servers: Sequence[Server]) -> int:
 
 def levels(choice: Choice, factor: AnyFactor, installations: Sequence[Installation]) -> list[Level]:
     """The levels of a factor, in its order. Never empty."""
-    told = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
-    wanted = list(choice.place.levels.get(factor.name, told))
+    printed_levels = prints.of_factor(choice.campaign, choice.place, factor.name, choice.printed)
+    wanted = list(choice.place.levels.get(factor.name, printed_levels))
     chosen = [each for each in wanted if factor.accepts(each)]
     reason = _("what the scenario offers")
     if not chosen:
@@ -119,8 +119,8 @@ def _sized(
     if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
         scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
         words = {"theirs": theirs, "ours": ours}
-        told = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
-        return [*scaled], told % words
+        sentence = _("as many clients a core as on the %(theirs)d cores there; here are %(ours)d")
+        return [*scaled], sentence % words
     return levels, reason
 
 
