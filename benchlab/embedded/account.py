@@ -165,8 +165,8 @@ class Account:
             status = YES if question() else NO
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             status = FAILED
-            said = str(error) if isinstance(error, StartError) else repr(error)
-            os.write(writing, said.encode()[:LONGEST_COMPLAINT])
+            answer = str(error) if isinstance(error, StartError) else repr(error)
+            os.write(writing, answer.encode()[:LONGEST_COMPLAINT])
         finally:
             os._exit(status)
 

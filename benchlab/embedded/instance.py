@@ -261,11 +261,11 @@ class Instance:
                 finally:
                     process.kill()
             errors.seek(0)
-            said = errors.read().decode(errors="replace")
+            output = errors.read().decode(errors="replace")
         if process.returncode != 0:
-            failed = f"manage.py setup_instance failed (exit {process.returncode}):\n{said}"
-            raise StartError(reason(said) or failed)
-        print(said, end="", file=sys.stderr, flush=True)
+            failed = f"manage.py setup_instance failed (exit {process.returncode}):\n{output}"
+            raise StartError(reason(output) or failed)
+        print(output, end="", file=sys.stderr, flush=True)
 
     def _start_programs(self) -> None:
         for program in (self._web(), self._control(), *self._workers()):

@@ -142,10 +142,10 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             self._connect().close()
         except psycopg.OperationalError as error:
             if "password authentication" in str(error):
-                said = " ".join(str(error).split())
+                reason = " ".join(str(error).split())
                 raise StartError(
                     f"{self.data} is of another BenchLab than the passwords next to it: put the"
-                    f" folder back that belongs to them, or set BENCHLAB_VAR ({said})"
+                    f" folder back that belongs to them, or set BENCHLAB_VAR ({reason})"
                 ) from error
             return False
         return True

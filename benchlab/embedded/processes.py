@@ -145,8 +145,8 @@ class Program:
 
     def last_words(self, lines: int = 15) -> str:
         """The end of what it has logged since its start, and where the rest is."""
-        said = self.said().splitlines()[-lines:]
-        return "\n".join([*(f"  {line}" for line in said), f"  (all of it: {self.log})"])
+        words = self.said().splitlines()[-lines:]
+        return "\n".join([*(f"  {line}" for line in words), f"  (all of it: {self.log})"])
 
     def failed(self) -> StartError:
         """The error to raise when it ended instead of serving."""
@@ -154,9 +154,9 @@ class Program:
         return StartError(f"{self.name} did not start (exit {status}):\n{self.last_words()}")
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """The line in which a command of manage.py says why it ended; empty where it does not."""
-    *_before, last = ["", *said.strip().splitlines()]
+    *_before, last = ["", *output.strip().splitlines()]
     for mark in ("BenchLab: ", "CommandError: "):
         if last.startswith(mark):
             return last.removeprefix(mark)

@@ -268,8 +268,11 @@ def _wanted(
         match = re.match(r"\A\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?", requirement)
         belongs_to = re.search(r"""\bextra\s*==\s*["']([^"']+)""", requirement)
         if match and (belongs_to is None or _plain(belongs_to[1]) in extras):
-            asked = (match[2] or "").split(",")
-            yield _plain(match[1]), frozenset(_plain(each) for each in asked if each.strip())
+            extras_wanted = (match[2] or "").split(",")
+            yield (
+                _plain(match[1]),
+                frozenset(_plain(each) for each in extras_wanted if each.strip()),
+            )
 
 
 def _plain(name: str) -> str:

@@ -151,7 +151,9 @@ def _try(place: Path, size: int, account: Account) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ) as process:
-        said = process.communicate()[0].decode(errors="replace").strip()
-    if said.splitlines()[-1:] != [str(size * 1024)]:
+        output = process.communicate()[0].decode(errors="replace").strip()
+    if output.splitlines()[-1:] != [str(size * 1024)]:
         shutil.rmtree(place)
-        raise LabError(f"the build with blocks of {size} kB says block_size = {said or 'nothing'}")
+        raise LabError(
+            f"the build with blocks of {size} kB says block_size = {output or 'nothing'}"
+        )

@@ -22,14 +22,14 @@ def say(line: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the versions that are asked for; the exit status."""
-    asked = _asked(arguments)
+    chosen = _asked(arguments)
     try:
-        if asked.list:
+        if chosen.list:
             _show()
             return 0
-        if asked.build:
-            return _build(asked.build, asked.block_sizes, register=asked.register)
-        return _make(asked.versions, register=asked.register)
+        if chosen.build:
+            return _build(chosen.build, chosen.block_sizes, register=chosen.register)
+        return _make(chosen.versions, register=chosen.register)
     except (LabError, StartError) as error:
         print(f"BenchLab: {error}", file=sys.stderr, flush=True)
         return 1
@@ -108,16 +108,16 @@ def _make_each(
     Where the repository does not answer, only what was downloaded before is unpacked.
     """
     folder = folders.versions_folder(places, account)
-    base, kept = downloads.repository(), folders.downloads_folder(places.var)
+    base, archives = downloads.repository(), folders.downloads_folder(places.var)
     made: list[Path] = []
     failures: list[LabError] = []
     for release in chosen:
         is_away = any(isinstance(failure, RepositoryAway) for failure in failures)
         try:
             if not unpacking.is_there(release, folder, account):
-                if is_away and not downloads.is_kept(release, kept):
+                if is_away and not downloads.is_kept(release, archives):
                     continue
-                artifact = downloads.fetch(release, kept, base=base, say=say)
+                artifact = downloads.fetch(release, archives, base=base, say=say)
                 unpacking.unpack(release, artifact, folder, account)
                 say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
                 if release.remark:

@@ -44,11 +44,11 @@ def fetch(
     repository cannot be reached or gives something else than what is pinned.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / release.file_name
+    archive = folder / release.file_name
     if is_kept(release, folder):
-        return kept
+        return archive
     say(f"downloading {release.file_name} ({release.bytes / 1e6:.0f} MB)")
-    part = kept.with_name(kept.name + ".part")
+    part = archive.with_name(archive.name + ".part")
     last: Exception | None = None
     for wait in (*WAITS_SECONDS, None):
         try:
@@ -63,16 +63,16 @@ def fetch(
             if wait is not None:
                 pause(wait)
         else:
-            part.rename(kept)
-            return kept
+            part.rename(archive)
+            return archive
     is_away = isinstance(last, OSError) and not isinstance(last, urllib.error.HTTPError)
     raise (RepositoryAway if is_away else LabError)(_explained(release, folder, base, last))
 
 
 def is_kept(release: Release, folder: Path) -> bool:
     """Whether the artifact was downloaded before, and is complete."""
-    kept = folder / release.file_name
-    return kept.exists() and _digest(kept, "sha256") == release.sha256
+    archive = folder / release.file_name
+    return archive.exists() and _digest(archive, "sha256") == release.sha256
 
 
 def _continue(url: str, part: Path, size: int) -> None:

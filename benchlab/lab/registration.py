@@ -39,9 +39,9 @@ def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ) as process:
-        said = process.communicate()[0].decode(errors="replace")
+        output = process.communicate()[0].decode(errors="replace")
     if process.returncode != 0:
-        last = "\n".join(said.strip().splitlines()[-5:])
+        last = "\n".join(output.strip().splitlines()[-5:])
         raise LabError(f"the running instance did not take the versions:\n{last}")
 
 

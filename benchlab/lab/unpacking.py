@@ -81,11 +81,11 @@ def _as_ours(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 def _try(release: Release, bindir: Path, account: Account) -> None:
     """Start each program with its own libraries, which its run path finds next to it."""
     for program in PROGRAMS:
-        said = _version(bindir / program, account)
-        if release.version not in said:
+        version = _version(bindir / program, account)
+        if release.version not in version:
             raise LabError(
                 f"PostgreSQL {release.version} does not run as {account.name} on this machine."
-                f" {program} --version says: {said or 'nothing'}"
+                f" {program} --version says: {version or 'nothing'}"
             )
 
 

@@ -149,11 +149,11 @@ def are_optimised(one: str, other: str) -> bool:
 
 def compiler(raw: Raw) -> str | None:
     """Its name and release: gcc 7.5 of "gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0"."""
-    said = _REMARKS.sub("", str(raw.get("compiler") or "")).strip()
-    found = _RELEASE.search(said)
+    name = _REMARKS.sub("", str(raw.get("compiler") or "")).strip()
+    found = _RELEASE.search(name)
     if found is None:
-        return said[:60] or None
-    return f"{said[: found.start()].replace('version', '').strip(' -')} {found[0]}"
+        return name[:60] or None
+    return f"{name[: found.start()].replace('version', '').strip(' -')} {found[0]}"
 
 
 def assertions(raw: Raw) -> bool | None:
@@ -180,8 +180,8 @@ def setting(name: str) -> Callable[[Raw], str | None]:
         entry = raw.get(name)
         if not isinstance(entry, Mapping) or entry.get("setting") is None:
             return None
-        said = _spelled(name, str(entry["setting"]), str(entry.get("unit") or ""))
-        return _SAME_WORDS.get(name, {}).get(said, said)
+        spelled = _spelled(name, str(entry["setting"]), str(entry.get("unit") or ""))
+        return _SAME_WORDS.get(name, {}).get(spelled, spelled)
 
     return read
 
@@ -198,14 +198,14 @@ def is_default(name: str, raw: Raw, version: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _spelled(name: str, said: str, unit: str) -> str:
+def _spelled(name: str, value: str, unit: str) -> str:
     try:
         if unit:
-            return units.spelled(float(said), unit, "18")
+            return units.spelled(float(value), unit, "18")
         known = _catalogued(name, "")
-        return values.spelled(values.parse(said, known), known) if known else said.strip()
+        return values.spelled(values.parse(value, known), known) if known else value.strip()
     except (ValueError, KeyError):
-        return f"{said} {unit}".strip()
+        return f"{value} {unit}".strip()
 
 
 @lru_cache(maxsize=4096)

@@ -110,9 +110,9 @@ class CorrectionSerializer(serializers.Serializer[Any]):
         return _in(correction["now"], "ja")
 
 
-def _in(said: str | Mapping[str, str], language: str) -> str:
+def _in(text: str | Mapping[str, str], language: str) -> str:
     """A stored text in that language; what was stored as one text is the same in both."""
-    return said if isinstance(said, str) else said.get(language, "")
+    return text if isinstance(text, str) else text.get(language, "")
 
 
 class SourceDetailSerializer(SourceSerializer):

@@ -137,9 +137,9 @@ class ChangeDoor(ReadOnlyDoor[Change]):
         change = self.get_object()
         given = doors.taken(DecisionSerializer, request)
         by = person(request)
-        said = dict(given.validated_data)
-        decide = changes.decide_cause if said.pop("of") == "cause" else changes.decide
-        decide(change=change, by=by, **said)
+        fields = dict(given.validated_data)
+        decide = changes.decide_cause if fields.pop("of") == "cause" else changes.decide
+        decide(change=change, by=by, **fields)
         return Response(self.get_serializer(self.get_object()).data)
 
 

@@ -73,9 +73,9 @@ class ObservationDetailSerializer(ObservationSerializer):
         newest = _newest(observation)
         if newest is None:
             return []
-        again = [said for x in editions.again(newest) for said in (x.sentence, *x.remarks)]
+        again = [sentence for x in editions.again(newest) for sentence in (x.sentence, *x.remarks)]
         parts = editions.parts(newest)
-        return again + [said for x in parts for said in (*x.sentences, *x.remarks)]
+        return again + [sentence for x in parts for sentence in (*x.sentences, *x.remarks)]
 
 
 class DesignSerializer(StrictSerializer):

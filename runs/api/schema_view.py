@@ -23,8 +23,8 @@ class KeptSchemaGenerator(SchemaGenerator):
 
 
 def _tag(request: HttpRequest) -> str:
-    asked = request.headers.get("Accept", ""), request.GET.get("format", ""), get_language()
-    return f'"{caching.code()}-{zlib.crc32(repr(asked).encode()):x}"'
+    variant = request.headers.get("Accept", ""), request.GET.get("format", ""), get_language()
+    return f'"{caching.code()}-{zlib.crc32(repr(variant).encode()):x}"'
 
 
 @method_decorator(etag(_tag), name="dispatch")

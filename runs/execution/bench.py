@@ -420,9 +420,9 @@ class Bench:
 
 def failed(result: StepResult, base_dir: str) -> TargetProblem:
     """The problem for a failed step, with the last lines that it printed."""
-    said = result.stderr + result.stdout
-    if NO_SPACE in said:
-        return disk_full(base_dir, said)
+    output = result.stderr + result.stdout
+    if NO_SPACE in output:
+        return disk_full(base_dir, output)
     if result.exit_status in NOT_A_PROGRAM:
         return TargetProblem(
             _("Step %(name)s: %(program)s is missing or cannot be executed."),
@@ -433,7 +433,7 @@ def failed(result: StepResult, base_dir: str) -> TargetProblem:
             name=result.name,
             program=result.argv[0],
         )
-    lines = "\n".join(said.strip().splitlines()[-LAST_LINES:])
+    lines = "\n".join(output.strip().splitlines()[-LAST_LINES:])
     return TargetProblem(
         _("Step %(name)s ended with exit status %(exit_status)s:\n%(lines)s"),
         code="step_failed",

@@ -88,11 +88,11 @@ async def carry_on(
         return None
     except TargetRestarted:
         return Ended("build_interrupted")
-    said = neutralised(result.stdout)
-    found = _ENDED.search(said)
+    output = neutralised(result.stdout)
+    found = _ENDED.search(output)
     if found is None:
-        return Ended("build_failed", (said + neutralised(result.stderr))[-8000:])
-    return Ended(found[1], said[: found.start()].strip())
+        return Ended("build_failed", (output + neutralised(result.stderr))[-8000:])
+    return Ended(found[1], output[: found.start()].strip())
 
 
 async def remove(host: Host, base: BaseDir, commit: str) -> None:

@@ -46,10 +46,10 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
     Packages upgrade a release in place: the run would be stored in the cell of the old one. All
     development versions of a major version share one number, so their names are compared.
     """
-    wanted, said = str(plan.levels.get("version", "")), settings["server_version"]["setting"]
+    wanted, shown = str(plan.levels.get("version", "")), settings["server_version"]["setting"]
     is_other = int(settings["server_version_num"]["setting"]) != plan.version_num
     if any(each.isalpha() for each in wanted):
-        is_other |= version_text(f"postgres (PostgreSQL) {said}") != wanted
+        is_other |= version_text(f"postgres (PostgreSQL) {shown}") != wanted
     if not is_other:
         return
     raise TargetProblem(
@@ -61,7 +61,7 @@ def require_release(plan: RunPlan, settings: Mapping[str, Mapping[str, str]]) ->
         remedy=_("Inspect the server again; what is gone is then no longer offered."),
         bindir=plan.bindir,
         wanted=wanted or plan.version_num,
-        said=said,
+        said=shown,
     )
 
 
@@ -273,8 +273,8 @@ class Director:
     def _check_checksums(self) -> None:
         """The server itself must confirm what initdb was asked for, or its figures mean nothing."""
         wanted = makes_checksums(self.plan.version_num, self.plan.initdb_options)
-        said = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
-        if said != ("on" if wanted else "off"):
+        checksums = self.bench.findings.settings.get("data_checksums", {}).get("setting", "off")
+        if checksums != ("on" if wanted else "off"):
             raise TargetProblem(
                 _(
                     "The server says data_checksums = %(said)s, which is not what initdb was "
@@ -282,7 +282,7 @@ class Director:
                 ),
                 code="checksums_differ",
                 remedy=_("Inspect the server again: the installation may have been replaced."),
-                said=said,
+                said=checksums,
             )
 
     async def _collect(self) -> None:

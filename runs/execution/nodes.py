@@ -159,6 +159,8 @@ def folder_of(run_id: int, name: str) -> str:
 
 def conninfo(host: str, port: int, **words: str) -> str:
     """A connection string for libpq to a cluster, by socket folder or address."""
-    said = {"host": host, "port": str(port), "user": SUPERUSER, **words}
-    quoted = {word: value.replace("\\", "\\\\").replace("'", "\\'") for word, value in said.items()}
+    parameters = {"host": host, "port": str(port), "user": SUPERUSER, **words}
+    quoted = {
+        word: value.replace("\\", "\\\\").replace("'", "\\'") for word, value in parameters.items()
+    }
     return " ".join(f"{word}='{value}'" for word, value in quoted.items())

@@ -84,13 +84,13 @@ async def look(
 
 def read(report: str, *, before: float, after: float) -> Target:
     """Read the report of a script that ran between two times of this machine's clock."""
-    said: dict[str, list[str]] = {}
+    lines_of: dict[str, list[str]] = {}
     for line in report.splitlines():
         name, _tab, value = line.partition("\t")
-        said.setdefault(name, []).append(value.strip())
+        lines_of.setdefault(name, []).append(value.strip())
 
     def first(name: str) -> str:
-        return said.get(name, [""])[0]
+        return lines_of.get(name, [""])[0]
 
     # The clock is read first, so close to the start; a login that prints a greeting may take time.
     clock = _number(first("clock").partition("%")[0])
@@ -107,18 +107,18 @@ def read(report: str, *, before: float, after: float) -> Target:
         is_writable=first("writable") == "yes",
         is_world_writable=first("world_writable") == "yes",
         has_setsid=first("setsid") == "yes",
-        links_out=tuple(said.get("leads_out", ())),
-        programs=frozenset(said.get("program", ())),
-        versions=dict(_two_words(each) for each in said.get("version", ())),
-        sudo_refused=tuple(said.get("sudo_refused", ())),
-        no_such_programs=frozenset(said.get("no_such_program", ())),
-        tools=frozenset(said.get("tool", ())),
+        links_out=tuple(lines_of.get("leads_out", ())),
+        programs=frozenset(lines_of.get("program", ())),
+        versions=dict(_two_words(each) for each in lines_of.get("version", ())),
+        sudo_refused=tuple(lines_of.get("sudo_refused", ())),
+        no_such_programs=frozenset(lines_of.get("no_such_program", ())),
+        tools=frozenset(lines_of.get("tool", ())),
         paranoia=first("paranoia"),
         ptrace_scope=first("ptrace_scope"),
         governors=tuple(first("governors").split()),
-        clients=frozenset(said.get("client", ())),
-        unresolved=tuple(said.get("unresolved", ())),
-        no_routes=tuple(said.get("no_route", ())),
+        clients=frozenset(lines_of.get("client", ())),
+        unresolved=tuple(lines_of.get("unresolved", ())),
+        no_routes=tuple(lines_of.get("no_route", ())),
     )
 
 

@@ -45,8 +45,8 @@ class Note:
     @property
     def stored(self) -> dict[str, Any]:
         """As runs keep it: with a wording only where that has values."""
-        kept = {"code": self.code, "message": self.message, "level": self.level}
-        return {**kept, "wording": self.wording} if self.wording.get("values") else kept
+        fields = {"code": self.code, "message": self.message, "level": self.level}
+        return {**fields, "wording": self.wording} if self.wording.get("values") else fields
 
 
 @dataclass

@@ -117,8 +117,10 @@ def _trace(value: Any) -> Trace:
 
 def _said(fields: Fields, name: str) -> Text:
     """A text in both languages, or one that is the same in both, such as a number."""
-    said = fields.raw(name, "")
-    return Text(said, said) if isinstance(said, str) and said else fields.pair(name, required=True)
+    value = fields.raw(name, "")
+    return (
+        Text(value, value) if isinstance(value, str) and value else fields.pair(name, required=True)
+    )
 
 
 def _correction(value: Any) -> Correction:

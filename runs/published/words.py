@@ -41,19 +41,19 @@ def query(text: str) -> str:
     return " ".join(dict.fromkeys([*found, *_tokens(plain)]))
 
 
-def stands_alone(asked: str, title: str) -> bool:
+def stands_alone(query: str, title: str) -> bool:
     """Whether the Japanese words of a query are separate words in a title.
 
     同期 is not found in 非同期, which is its opposite.
     """
     plain = normal(title)
-    runs = JAPANESE.findall(normal(asked))
+    runs = JAPANESE.findall(normal(query))
     return all(re.search(rf"(?<![\u3400-\u9fff]){re.escape(run)}", plain) for run in runs)
 
 
-def in_titles(asked: str) -> str:
+def in_titles(query: str) -> str:
     """The words of a query for `to_tsquery`, all of them with the weight of titles."""
-    quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in asked.split())
+    quoted = (word.replace("\\", "\\\\").replace("'", "''") for word in query.split())
     return " & ".join(f"'{word}':A" for word in quoted)
 
 

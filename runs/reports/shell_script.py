@@ -266,7 +266,7 @@ def _there(command: RecordedCommand, machine: RecordedGenerator) -> str:
 def _password(run: RecordedRun, folders: Folders) -> str:
     """The psql of the run's last query before the load."""
     first = next(i for i, each in enumerate(run.commands) if _is_there(run, each))
-    asked = [each for each in run.commands[:first] if each.argv[0].endswith("/psql")]
+    psql = [each for each in run.commands[:first] if each.argv[0].endswith("/psql")]
     hba = next((each.stdin for each in run.commands if each.step == load_machines.ADMIT), "")
     passfiles = {
         machine.name: argument.removeprefix("PGPASSFILE=")
@@ -277,7 +277,7 @@ def _password(run: RecordedRun, folders: Folders) -> str:
     return load_machines.password(
         run.generators,
         passfiles,
-        psql=folders.words(asked[-1].argv) if asked else "false",
+        psql=folders.words(psql[-1].argv) if psql else "false",
         encryption=load_machines.encryption(hba, run.programs[0][0]),
     )
 

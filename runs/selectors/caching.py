@@ -125,8 +125,8 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
 
 
 def _name(key: object, version: str, language: str | None = None) -> str:
-    asked = repr((key, get_language() if language is None else language, version, code()))
-    return f"answer:{hashlib.sha256(asked.encode()).hexdigest()}"
+    question = repr((key, get_language() if language is None else language, version, code()))
+    return f"answer:{hashlib.sha256(question.encode()).hexdigest()}"
 
 
 @lru_cache(maxsize=1)

@@ -65,8 +65,8 @@ def _group(kind: str, found: QuerySet[Any]) -> Group:
 def _saying(found: QuerySet[Any], words: str, *names: str) -> QuerySet[Any]:
     """Those that have every word in their slug or in one of these fields."""
     for word in words.split()[:MOST_WORDS]:
-        said = Q(slug__icontains=word)
+        condition = Q(slug__icontains=word)
         for name in names:
-            said |= Q(**{f"{name}__icontains": word})
-        found = found.filter(said)
+            condition |= Q(**{f"{name}__icontains": word})
+        found = found.filter(condition)
     return found

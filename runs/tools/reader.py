@@ -135,9 +135,11 @@ def _placed(adapter: Adapter, reading: Reading, files: Files) -> Reading:
         return isinstance(part, Reading) and _holds_several(part)
 
     place = bisect_left(range(len(lines)), True, key=is_several)
-    said = _("%(reason)s The second is there by line %(line)s.")
+    sentence = _("%(reason)s The second is there by line %(line)s.")
     reasons = tuple(
-        Reason(each.code, said, reason=each, line=place) if each.code == "several_results" else each
+        Reason(each.code, sentence, reason=each, line=place)
+        if each.code == "several_results"
+        else each
         for each in reading.reasons
     )
     return replace(reading, reasons=reasons)
@@ -162,9 +164,9 @@ def _worth(outcome: Reading | UnreadableOutput) -> tuple[int, int, int, int]:
     figures = (outcome.measurements, outcome.series, outcome.levels, outcome.labels)
     versions = (outcome.tool_version, outcome.server_version)
     known = sum(map(len, figures)) + sum(version is not None for version in versions)
-    said = len({reason.code for reason in outcome.reasons} - _NOTHING)
+    number = len({reason.code for reason in outcome.reasons} - _NOTHING)
     rank = ("failed", "partial", "finished").index(outcome.status)
-    return known, said, rank, -len(outcome.unknown_lines)
+    return known, number, rank, -len(outcome.unknown_lines)
 
 
 def _alternatives(files: Files) -> Iterator[tuple[Files, tuple[Reason, ...]]]:

@@ -84,16 +84,16 @@ def _alternatives(text: str) -> Iterator[_Alternative]:
 
 
 def _whole(text: str) -> Iterator[tuple[str, Reason]]:
-    for inside, said in enclosed.whole(text):
-        yield inside, Reason("unwrapped", said)
+    for inside, sentence in enclosed.whole(text):
+        yield inside, Reason("unwrapped", sentence)
 
 
 def _frames(text: str) -> Iterator[tuple[str, Reason]]:
     bare = Reason("unwrapped", _("Most lines were indented or marked, which was left out."))
-    said = _("Most lines began with “%(beginning)s”, which was left out.")
+    sentence = _("Most lines began with “%(beginning)s”, which was left out.")
     for inside, prefix in enclosed.frames(text):
         beginning = prefix.strip()[:60]
-        yield inside, Reason("unwrapped", said, beginning=beginning) if beginning else bare
+        yield inside, Reason("unwrapped", sentence, beginning=beginning) if beginning else bare
 
 
 def _named(text: str, left_out: Reason, before: tuple[Reason, ...] = ()) -> _Alternative:

@@ -301,10 +301,10 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     skip = histories.skipped(request.GET.get("skip", "0")) or 0
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
-    kept = request.GET.copy()
-    kept.pop("skip", None)
+    query = request.GET.copy()
+    query.pop("skip", None)
     page = Page([], _skipping(context["found"].newer), _skipping(context["found"].older))
-    context |= {"page": page, "query": f"{kept.urlencode()}&" if kept else ""}
+    context |= {"page": page, "query": f"{query.urlencode()}&" if query else ""}
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(
         request, "campaigns/history.html", {"section": "campaigns", "form": form, **context}

@@ -59,8 +59,8 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
         report = reports.of_campaign(campaign, language=into, address=address, today=today)
         return b64encode(made.write(report)).decode()
 
-    asked = ("report", key, wanted, into, address, str(today))
-    content = caching.answer(asked, caching.versions([key]).whole, make)
+    question = ("report", key, wanted, into, address, str(today))
+    content = caching.answer(question, caching.versions([key]).whole, make)
     return file(b64decode(content), f"{slug}-{into}.{made.ending}", made.media_type)
 
 

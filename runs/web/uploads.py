@@ -70,8 +70,8 @@ class UploadForm(forms.Form):
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         tools = [(each.name, each.title) for each in registry.every()]
-        kept = _("Results kept by %(peer)s")
-        tools += [(PEER + peer, kept % {"peer": peer}) for peer in IMPORTERS]
+        label = _("Results kept by %(peer)s")
+        tools += [(PEER + peer, label % {"peer": peer}) for peer in IMPORTERS]
         self.fields["tool"] = forms.ChoiceField(label=_("Tool"), choices=tools)
         projects = permissions.choices(user, Right.UPLOAD)
         self.fields["project"] = forms.ModelChoiceField(
@@ -216,9 +216,9 @@ def _placed(
     given: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], list[version_level.VersionFault]]:
     """The levels of the run, and what is wrong with its version."""
-    said = {"version": given["version"]} if given["version"] else {}
+    fields = {"version": given["version"]} if given["version"] else {}
     placed, faults = version_level.with_version(
-        {**said, **reading.levels},
+        {**fields, **reading.levels},
         reading.server_version or "",
         tool=reading.tool_name,
         has_figures=bool(reading.measurements),

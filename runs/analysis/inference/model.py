@@ -151,10 +151,10 @@ class Model:
 
     def contrasts(self, pairs: Sequence[Pair]) -> Contrasts:
         """The contrasts of pairs whose sides were both measured; nobody may change them."""
-        asked = tuple(pairs)
-        if asked not in self._contrasts:
-            self._contrasts[asked] = self._contrasted(asked)
-        return self._contrasts[asked]
+        wanted_pairs = tuple(pairs)
+        if wanted_pairs not in self._contrasts:
+            self._contrasts[wanted_pairs] = self._contrasted(wanted_pairs)
+        return self._contrasts[wanted_pairs]
 
     def _contrasted(self, pairs: Sequence[Pair]) -> Contrasts:
         base = np.array([pair.base for pair in pairs], dtype=np.int64)

@@ -206,7 +206,7 @@ class Arrangement:
         answer = await self.bench.run(*words, *asking[:-2], "-c", "SELECT 1")
         silent[member.name] = silent[member.name] + 1 if answer.exit_status else 0
         if silent[member.name] >= LOOKS_WITHOUT_ANSWER:
-            said = answer.stderr.decode(errors="replace").strip()[-300:]
+            message = answer.stderr.decode(errors="replace").strip()[-300:]
             raise TargetProblem(
                 _(
                     "The cluster %(name)s on %(address)s does not answer %(database)s any "
@@ -220,7 +220,7 @@ class Arrangement:
                 name=member.name,
                 address=member.node.address,
                 database=database.address,
-                said=said,
+                said=message,
             )
 
     async def gone(self, member: Member) -> TargetProblem:

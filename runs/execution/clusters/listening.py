@@ -193,21 +193,21 @@ async def _leave(node: Node, path: str, line: bytes) -> None:
     async def act(host: Host) -> Answer:
         return await host.run(["sh", "-c", _KEEP, "keep", path], stdin=line)
 
-    kept = await node.on_host(act)
-    if kept.exit_status != 0:
-        raise _not_set(node, kept)
+    result = await node.on_host(act)
+    if result.exit_status != 0:
+        raise _not_set(node, result)
 
 
 def _not_set(node: Node, answer: Answer) -> TargetProblem:
-    said = answer.stderr.decode(errors="replace").strip()[-300:]
-    if NO_SPACE in said:
-        return disk_full(f"{node.directory} on {node.address}", said)
+    message = answer.stderr.decode(errors="replace").strip()[-300:]
+    if NO_SPACE in message:
+        return disk_full(f"{node.directory} on {node.address}", message)
     return TargetProblem(
         _("On %(address)s the password for the load generators could not be set: %(said)s"),
         code="password_not_set",
         remedy=_("Read the server's log with the run."),
         address=node.address,
-        said=said,
+        said=message,
     )
 
 

@@ -213,15 +213,15 @@ async def replace_folder(node: Node, directory: str) -> None:
 
 def did_not_start(result: StepResult, log: str) -> TargetProblem:
     """Why a server does not start: the step's output, and the last lines of its log."""
-    said = log + result.stderr
-    if NO_SPACE in said:
+    output = log + result.stderr
+    if NO_SPACE in output:
         return ServerFault(
             _("PostgreSQL does not start: the disk is full.\n%(log)s"),
             code="disk_full",
             remedy=_("Free space on the server, or use another base directory."),
             log=log,
         )
-    if any(each in said for each in _PORT_TAKEN):
+    if any(each in output for each in _PORT_TAKEN):
         return TargetProblem(
             _("PostgreSQL does not start: its port is taken.\n%(log)s"),
             code="port_taken",

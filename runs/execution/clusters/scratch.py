@@ -176,10 +176,10 @@ class _Trial:
             path = f"{self.path}/script-{place}.sql"
             await self._run(("sh", "-c", _WRITE, "write", path), given=text)
             answer = await self._run(self._one_transaction(path), seconds=SCRIPT_SECONDS)
-            said = _said(answer)
+            message = _said(answer)
             # To 11, pgbench exits with 0 although its only client died.
-            if answer.exit_status != 0 or _DIED.search(said):
-                found.append(_of_script(place, text, path, answer, said))
+            if answer.exit_status != 0 or _DIED.search(message):
+                found.append(_of_script(place, text, path, answer, message))
         return found
 
     def _mode(self) -> tuple[str, ...]:
@@ -206,32 +206,32 @@ class _Trial:
         return await self.host.run(words, stdin=given.encode(), timeout_s=None)
 
 
-def _of_script(place: int, text: str, path: str, answer: Answer, said: str) -> Failure:
-    in_file = re.search(rf"{re.escape(path)}:(\d+): (.*)", said, re.DOTALL)
+def _of_script(place: int, text: str, path: str, answer: Answer, message: str) -> Failure:
+    in_file = re.search(rf"{re.escape(path)}:(\d+): (.*)", message, re.DOTALL)
     if in_file:
         return Failure(place, int(in_file[1]), "bad_command", in_file[2].strip())
-    aborted = _ABORTED.search(said)
+    aborted = _ABORTED.search(message)
     line = line_of_command(text, int(aborted[1])) if aborted else 0
-    if answer.exit_status == TIMED_OUT or _TIMEOUT in said:
+    if answer.exit_status == TIMED_OUT or _TIMEOUT in message:
         return Failure(place, line, "never_ends", "")
     if aborted is None:
-        return Failure(place, 0, "sql_error", said)
+        return Failure(place, 0, "sql_error", message)
     within = _LINE.search(aborted[2])
     line += int(within[1]) - 1 if within and line else 0
     code = "sql_error" if "ERROR:" in aborted[2] else "bad_command"
-    reason = aborted[2] if code == "sql_error" else said
+    reason = aborted[2] if code == "sql_error" else message
     return Failure(place, line, code, reason.strip())
 
 
 def _of_init(answer: Answer) -> Failure:
-    said = _said(answer)
+    message = _said(answer)
     if answer.exit_status == TIMED_OUT:
         return Failure(None, 0, "never_ends", "")
-    found = _OF_PSQL.search(said)
+    found = _OF_PSQL.search(message)
     line = max(0, int(found[1]) - 1) if found else 0  # the first line sets the scale
-    if _TIMEOUT in said:
+    if _TIMEOUT in message:
         return Failure(None, line, "never_ends", "")
-    return Failure(None, line, "sql_error", found[2].strip() if found else said)
+    return Failure(None, line, "sql_error", found[2].strip() if found else message)
 
 
 def _said(answer: Answer) -> str:
@@ -239,10 +239,10 @@ def _said(answer: Answer) -> str:
 
 
 def _does_not_start(answer: Answer) -> NoReturn:
-    said = _said(answer) or answer.stdout.decode(errors="replace")
+    message = _said(answer) or answer.stdout.decode(errors="replace")
     raise TargetProblem(
         _("No scratch cluster can be made: %(said)s"),
         code="postgres_does_not_start",
         remedy=_("Check the configuration's settings against this version and machine."),
-        said=said,
+        said=message,
     )

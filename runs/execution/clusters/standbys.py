@@ -41,9 +41,9 @@ REPLICA_SINCE = 90600
 def settings_of_primary(version_num: int) -> dict[str, str]:
     """What a primary needs so that standbys are copied from it and follow without slots."""
     is_size = version_num >= KEEP_SIZE_SINCE
-    kept = {"wal_keep_size": "256MB"} if is_size else {"wal_keep_segments": "16"}
+    retention = {"wal_keep_size": "256MB"} if is_size else {"wal_keep_segments": "16"}
     own = {"hot_standby": "on", "synchronous_standby_names": ""}
-    return {**needed_settings(version_num), **own, **kept}
+    return {**needed_settings(version_num), **own, **retention}
 
 
 def needed_settings(version_num: int) -> dict[str, str]:

@@ -106,8 +106,8 @@ class Accounting:
             "plans": self._bench.plans,
         }
         text = json.dumps(document, separators=(",", ":"))
-        kept = ArtifactData(FILE, text.encode(), "application/json")
-        self._bench.findings.artifacts.append(kept)
+        artifact = ArtifactData(FILE, text.encode(), "application/json")
+        self._bench.findings.artifacts.append(artifact)
 
     async def let_go(self) -> None:
         """Wait for it no longer."""

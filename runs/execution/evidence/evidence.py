@@ -146,8 +146,8 @@ class Evidence:
             err = f"{self._bench.steps_directory}/{name}/err"
             # Whom it let go of is no reason.
             last = 'grep -v "tached$" "$1" | tail -n 3'
-            said = await self._bench.run("sh", "-c", last, "said", err)
-            output = said.stdout.decode(errors="replace").strip()[-300:]
+            last_lines = await self._bench.run("sh", "-c", last, "said", err)
+            output = last_lines.stdout.decode(errors="replace").strip()[-300:]
             self._missing(name, output or _("nothing was seen"))
             return
         self._keep(name, columns, rows)
@@ -188,11 +188,11 @@ class Evidence:
 
     def _keep(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         text = json.dumps({"columns": list(columns), "rows": [list(each) for each in rows]})
-        kept = ArtifactData(f"evidence-{name}.json", text.encode(), "application/json")
-        self._bench.findings.artifacts.append(kept)
+        artifact = ArtifactData(f"evidence-{name}.json", text.encode(), "application/json")
+        self._bench.findings.artifacts.append(artifact)
 
-    def _missing(self, name: str, said: object) -> None:
-        self._bench.note("evidence_missing", _("No %(name)s: %(said)s"), name=name, said=said)
+    def _missing(self, name: str, reason: object) -> None:
+        self._bench.note("evidence_missing", _("No %(name)s: %(said)s"), name=name, said=reason)
 
     def _statements_sql(self) -> str:
         newer = self._bench.plan.version_num >= EXEC_TIME_SINCE
@@ -252,10 +252,10 @@ def stacks(text: str) -> tuple[Sequence[str], Rows]:
 
 def _call(line: str) -> str:
     """The name of the call in a line as "123 futex(…" or "123 <... futex resumed>"."""
-    said = line.partition(" ")[2].strip()
-    if said.startswith("<... "):
-        return said.split()[1]
-    return said.partition("(")[0] if "(" in said and "<unfinished" not in said else ""
+    outcome = line.partition(" ")[2].strip()
+    if outcome.startswith("<... "):
+        return outcome.split()[1]
+    return outcome.partition("(")[0] if "(" in outcome and "<unfinished" not in outcome else ""
 
 
 def _function(line: str) -> str:

@@ -159,9 +159,9 @@ def _out_of_reach(problem: TargetProblem, bench: Bench) -> TargetProblem:
 
 async def _no_space(problem: TargetProblem, bench: Bench, log: str = "") -> TargetProblem | None:
     """The full disk of one of the machines, which may have kept its server from logging it."""
-    said = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
-    if said:
-        return disk_full(bench.database.base.path, said[-1])
+    lines = [line for line in f"{problem.message}\n{log}".splitlines() if NO_SPACE in line]
+    if lines:
+        return disk_full(bench.database.base.path, lines[-1])
     for node in bench.nodes:
         free = await node.on_host(partial(free_bytes, where=node.base.path))
         if free is not None and free < NOTHING_FREE_BYTES:

@@ -103,8 +103,8 @@ class Profile:
         argv = ["sh", "-c", _FOLD, "fold", folder, str(MOST_STACKS), self._nameless]
         folded = await self._text("profile-stacks", argv)
         if not folded:
-            said = "\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]).strip()
-            self._note_missing(said or _("perf recorded nothing"))
+            last_lines = "\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]).strip()
+            self._note_missing(last_lines or _("perf recorded nothing"))
             return
         self._bench.findings.artifacts += [
             ArtifactData(REPORT, report.encode()),

@@ -147,7 +147,7 @@ def _too_many(bench: Bench, wanted: int, there: int) -> TargetProblem:
     )
 
 
-def _refused(bench: Bench, wanted: str, said: str) -> TargetProblem:
+def _refused(bench: Bench, wanted: str, message: str) -> TargetProblem:
     return TargetProblem(
         _("%(address)s does not let PostgreSQL run on the CPUs %(wanted)s: %(said)s"),
         code="affinity_refused",
@@ -157,5 +157,5 @@ def _refused(bench: Bench, wanted: str, said: str) -> TargetProblem:
         ),
         address=bench.database.address,
         wanted=wanted,
-        said=said.strip()[-300:],
+        said=message.strip()[-300:],
     )

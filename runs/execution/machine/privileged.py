@@ -77,8 +77,8 @@ async def refused(host: Host, names: Iterable[str]) -> list[str]:
     found = []
     for name in names:
         for command in action(name).commands:
-            asked = await host.run(["sudo", "-n", "-l", *command], timeout_s=20)
-            if asked.exit_status != 0:
+            listed = await host.run(["sudo", "-n", "-l", *command], timeout_s=20)
+            if listed.exit_status != 0:
                 found.append(name)
                 break
     return found
@@ -102,9 +102,9 @@ def missing(name: str, reason: str) -> TargetProblem:
     return _missing(TargetProblem, name, reason)
 
 
-def failed(name: str, said: str) -> TargetProblem:
+def failed(name: str, output: str) -> TargetProblem:
     """One that failed: the server is at fault where sudo does not allow it, or is not there."""
-    reason = said.strip()[-500:]
+    reason = output.strip()[-500:]
     if "sudo" not in reason:
         return missing(name, reason)
     fault = _missing(ServerFault, name, reason)

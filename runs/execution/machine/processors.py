@@ -99,10 +99,10 @@ def _usable(sections: Sections) -> frozenset[int]:
 def _threads(sections: Sections, usable: frozenset[int]) -> int | None:
     """The fewest that anybody says: a container may show its host's processors somewhere."""
     cpu = pairs(sections.get("lscpu", []), ":")
-    said = (
+    counts = (
         number_in(cpu.get("CPU(s)")), number_in(first(sections, "processors")), len(usable) or None,
     )  # fmt: skip
-    return min((each for each in said if each), default=None)
+    return min((each for each in counts if each), default=None)
 
 
 def _topology(sections: Sections, usable: frozenset[int]) -> tuple[int | None, int | None] | None:
@@ -198,5 +198,5 @@ def _share(quota: int | None, period: int | None) -> list[float]:
 def _memory_limit(sections: Sections) -> int | None:
     names = ("memory.max", "memory.limit_in_bytes")
     parts = (line.partition("\t") for line in sections.get("cgroup", []))
-    said = [number_in(value) for name, _tab, value in parts if name in names]
-    return min((each for each in said if each), default=None)
+    limits = [number_in(value) for name, _tab, value in parts if name in names]
+    return min((each for each in limits if each), default=None)

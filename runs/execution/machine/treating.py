@@ -78,7 +78,7 @@ async def set_back(host: Host, folder: str) -> None:
         raise not_set_back(str(host.address), answer.stderr.decode(errors="replace"))
 
 
-def not_set_back(where: str, said: str) -> TargetProblem:
+def not_set_back(where: str, output: str) -> TargetProblem:
     """A machine still has a setting from a run."""
     return TargetProblem(
         _("%(where)s is not set back to what it was before the run: %(said)s"),
@@ -88,7 +88,7 @@ def not_set_back(where: str, said: str) -> TargetProblem:
             "page shows, and inspect the server again: then it is set back."
         ),
         where=where,
-        said=said.strip()[-500:],
+        said=output.strip()[-500:],
     )
 
 
@@ -218,14 +218,14 @@ async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
     given = found.stdout.partition(":")[2]
     if found.exit_status == 0 and cpus.parse(given) == cpus.parse(wanted):
         return
-    said = given.strip() or found.stderr.strip()[-300:]
+    output = given.strip() or found.stderr.strip()[-300:]
     raise TargetProblem(
         _("%(address)s does not give the CPUs %(wanted)s: %(said)s"),
         code="cpus_not_there",
         remedy=_("Choose CPUs that the server has, and install util-linux (taskset) there."),
         address=node.address,
         wanted=wanted,
-        said=said,
+        said=output,
     )
 
 
@@ -240,8 +240,8 @@ def _note_cpus(bench: Bench) -> None:
     bench.note("cpus_pinned", text, level="info", server=server, pgbench=pgbench)
 
 
-def _cannot_be_set_back(node: Node, name: str, kept: StepResult) -> TargetProblem:
-    found = " and ".join(kept.stdout.split())
+def _cannot_be_set_back(node: Node, name: str, result: StepResult) -> TargetProblem:
+    found = " and ".join(result.stdout.split())
     reason = f"it is {found}" if found else "the machine has no such setting"
     return TargetProblem(
         "%(address)s: %(title)s: %(reason)s",

@@ -88,9 +88,9 @@ def own_output(stdout: bytes | bytearray, exit_status: int, stderr: bytes | byte
     return bytes(memoryview(stdout)[begin + len(BEGIN) :])
 
 
-def shell_fault(said: bytes) -> ServerFault:
+def shell_fault(output: bytes) -> ServerFault:
     """The error for a login shell that ends, or does not understand, what sh would execute."""
-    text = said[:MOST_SAID].replace(BEGIN, b"").decode(errors="replace")
+    text = output[:MOST_SAID].replace(BEGIN, b"").decode(errors="replace")
     return ServerFault(
         _("The account's login shell does not execute BenchLab's commands. It said: %(said)s"),
         code="no_report",

@@ -48,16 +48,16 @@ def _imported(text: str, passphrase: str) -> asyncssh.SSHKey:
         raise _refusal(str(error).lower(), passphrase) from error
 
 
-def _refusal(said: str, passphrase: str) -> PrivateKeyRefused:
+def _refusal(message: str, passphrase: str) -> PrivateKeyRefused:
     """Decides by asyncssh's message, since both cases raise the same exception."""
-    if not passphrase and "passphrase must be specified" in said:
+    if not passphrase and "passphrase must be specified" in message:
         return PrivateKeyRefused(
             "passphrase_missing",
             _("This private key has a passphrase."),
             _("Give it; it is used once and not kept."),
             "passphrase",
         )
-    if passphrase and ("passphrase" in said or "unable to decrypt" in said):
+    if passphrase and ("passphrase" in message or "unable to decrypt" in message):
         return PrivateKeyRefused(
             "wrong_passphrase",
             _("The passphrase does not open this private key."),

@@ -266,8 +266,8 @@ async def look(host: Host, directory: str, name: str, where: str) -> Look:
 
 async def free_bytes(host: Host, where: str) -> int | None:
     """The free space of the disk under `where`; None if df fails. Raises CommandTimeout."""
-    said = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
-    return int(said) * 1024 if re.fullmatch(rb"\d{1,15}", said) else None
+    output = (await host.run(["sh", "-c", _FREE, "free", where])).stdout.strip()
+    return int(output) * 1024 if re.fullmatch(rb"\d{1,15}", output) else None
 
 
 async def peek(host: Host, directory: str, name: str, stream: str, offset: int) -> bytes:
@@ -332,15 +332,15 @@ def _end(started: str, finished: str) -> float:
 
 
 def _cannot_write(folder: str, answer: Answer) -> TargetProblem:
-    said = answer.stderr.decode(errors="replace").strip()
+    message = answer.stderr.decode(errors="replace").strip()
     if answer.exit_status == DISK_FULL:
-        return disk_full(folder, said)
+        return disk_full(folder, message)
     return ServerFault(
         _("Cannot write to %(folder)s: %(said)s"),
         code="base_dir_not_writable",
         remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
         folder=folder,
-        said=said,
+        said=message,
     )
 
 

@@ -114,7 +114,7 @@ def _asked() -> QuerySet[PublishedTable, Any]:
 def _read(
     campaign: str,
     source: str,
-    asked: Mapping[str, str],
+    address: Mapping[str, str],
     ratios: Sequence[float],
     repeats: int | None,
     statistic: str,
@@ -122,7 +122,7 @@ def _read(
     machine: str | None,
     machine_ja: str | None,
 ) -> Answer:
-    question = dict(asked)
+    question = dict(address)
     yes_if = question.pop("yes_if", "")
     # The slug is what people call it, without the title's subject: WG1 2021.
     publication = source.replace("-", " ").upper()

@@ -181,18 +181,18 @@ def filtered(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
 
 def saying(listed: Iterable[Entry], text: str) -> list[Entry]:
     """The tables that have all these words, the best match first; all tables without words."""
-    asked = words.query(text)
-    if not asked:
+    query = words.query(text)
+    if not query:
         return list(listed)
-    ranks = _ranks(asked)
-    said = [entry for entry in listed if entry.table.pk in ranks]
+    ranks = _ranks(query)
+    matching = [entry for entry in listed if entry.table.pk in ranks]
 
     def rank(entry: Entry) -> tuple[bool, bool, float]:
         titled, weight = ranks[entry.table.pk]
         campaign = entry.table.campaign
         return titled, words.stands_alone(text, campaign.title_ja), weight
 
-    return sorted(said, key=rank, reverse=True)
+    return sorted(matching, key=rank, reverse=True)
 
 
 def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
@@ -374,8 +374,8 @@ def _unmet(entry: Entry, wanted: Wanted) -> set[str]:
     """The filters that the table does not match."""
     slug = entry.table.source.slug
     offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **entry.offers}
-    asked = {name: getattr(wanted, name) for name in offers}
-    return {name for name, value in asked.items() if value and value not in offers[name]}
+    filters = {name: getattr(wanted, name) for name in offers}
+    return {name for name, value in filters.items() if value and value not in offers[name]}
 
 
 def _unique(names: Iterable[str]) -> tuple[str, ...]:

@@ -289,13 +289,13 @@ def _conclusions() -> Iterable[Sequence[Any]]:
 def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
     for source in sources:
         for each in source.corrections:
-            said = {name: _english(each[name]) for name in ("was", "now", "reason")}
-            row = {**each, "source": source.slug, **said}
+            texts = {name: _english(each[name]) for name in ("was", "now", "reason")}
+            row = {**each, "source": source.slug, **texts}
             yield [row[name] for name, _kind in CORRECTIONS]
 
 
-def _english(said: str | Mapping[str, str]) -> str:
-    return said if isinstance(said, str) else said.get("en", "")
+def _english(text: str | Mapping[str, str]) -> str:
+    return text if isinstance(text, str) else text.get("en", "")
 
 
 def _csv(columns: Columns, rows: Iterable[Sequence[Any]]) -> str:

@@ -119,7 +119,7 @@ class SideBySide:
             return ""
         metric = ratios[0][0]
         own = [ratio for of, ratio in ratios if of == metric]
-        said = {
+        values = {
             "number": len(own),
             "metric": _(metric.title) if metric.title else metric.name,
             "low": factor(min(own)),
@@ -128,7 +128,7 @@ class SideBySide:
             "factor": factor(max(own) / min(own)),
         }
         if len(own) == 1:
-            return _("Measured here: %(low)s times the printed figure (%(metric)s).") % said
+            return _("Measured here: %(low)s times the printed figure (%(metric)s).") % values
         text = _(
             "Measured here: %(low)s to %(high)s times the %(number)d printed figures (%(metric)s)."
         )
@@ -137,7 +137,7 @@ class SideBySide:
             if max(own) / min(own) < ALIKE
             else _("Their proportions differ from the print, by a factor of up to %(factor)s.")
         )
-        return f"{text % said} {shape % said}"
+        return f"{text % values} {shape % values}"
 
 
 def side_by_side(campaign: Campaign) -> SideBySide | None:

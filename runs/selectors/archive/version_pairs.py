@@ -194,14 +194,14 @@ def minors(found: Material, *, clients: int | None = None) -> list[Pair]:
 def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured]]) -> list[Pair]:
     if not chosen:
         return []
-    asked = [(base.cell, head.cell) for _campaign, base, head in chosen]
-    cells = {cell for pair in asked for cell in pair}
+    pairs_of_cells = [(base.cell, head.cell) for _campaign, base, head in chosen]
+    cells = {cell for pair in pairs_of_cells for cell in pair}
     scopes = known_noise.scopes(
         (campaign, side.revision) for campaign, *pair in chosen for side in pair
     )
     judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=found.cells)
     metric = next(each for of in judge.metrics_of.values() for each in of if each.name == METRIC)
-    judged = judge.judge(asked, metric)
+    judged = judge.judge(pairs_of_cells, metric)
     return [
         _pair(campaign, base, head, comparison, judge, metric)
         for (campaign, base, head), comparison in zip(chosen, judged, strict=True)

@@ -95,7 +95,7 @@ def again(found: Iterable[Cause]) -> dict[str, dict[str, str]]:
     servers = list(Server.objects.filter(hardware__isnull=False).select_related("hardware"))
     profiles = HardwareProfile.objects.in_bulk({each.first.run.hardware_id for each in wanted})
     known = {_named_by(server.hardware): server.slug for server in servers if server.hardware}
-    asked: dict[str, dict[str, str]] = {}
+    chosen: dict[str, dict[str, str]] = {}
     for cause in wanted:
         campaign, revision = cause.first.cell.campaign, cause.first.cell.revision
         server = known.get(_named_by(profiles[cause.first.run.hardware_id or 0]))
@@ -103,7 +103,7 @@ def again(found: Iterable[Cause]) -> dict[str, dict[str, str]]:
             continue
         ref = campaign.tracked_ref or revision.ref
         if (parent := revisions.baseline(campaign, revision, ref)) is not None:
-            asked[revision.sha] = {
+            chosen[revision.sha] = {
                 "campaign": campaign.slug,
                 "base": f"revision:{parent.sha}",
                 "head": f"revision:{revision.sha}",
@@ -111,7 +111,7 @@ def again(found: Iterable[Cause]) -> dict[str, dict[str, str]]:
                 "scenario": campaign.scenario.slug,
                 "server": server,
             }
-    return asked
+    return chosen
 
 
 def _named_by(profile: HardwareProfile) -> tuple[str, int | None]:

@@ -168,10 +168,10 @@ def others(edition: Edition, *, to: Reader) -> list[Edition]:
     """The editions that it can be compared with, of all observations that share a scenario."""
     shown = visible(Observation.objects.all(), to=to)
     found = Edition.objects.filter(observation__in=shown).exclude(pk=edition.pk)
-    asked = {each["scenario"] for each in edition.observation.designs}
+    scenarios = {each["scenario"] for each in edition.observation.designs}
     newest = found.select_related("observation__server").order_by("-pk")[:MOST_OTHERS]
     return [
-        each for each in newest if asked & {own["scenario"] for own in each.observation.designs}
+        each for each in newest if scenarios & {own["scenario"] for own in each.observation.designs}
     ]
 
 

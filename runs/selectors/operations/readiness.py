@@ -97,9 +97,9 @@ class _Kept:
 
     def _ask(self) -> Readiness:
         for check in CHECKS:
-            asked = self._asked.get(check.__name__)
+            pending = self._asked.get(check.__name__)
             # A check that still hangs is not started again, so threads do not pile up.
-            if asked is None or not asked.is_going_on:
+            if pending is None or not pending.is_going_on:
                 self._asked[check.__name__] = _Asked(check)
         end = time.monotonic() + PATIENCE_SECONDS
         return Readiness(

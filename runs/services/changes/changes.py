@@ -321,9 +321,9 @@ def _changes_again() -> int:
     return len(judged)
 
 
-def _judge(each: Watched, asked: set[int]) -> None:
+def _judge(each: Watched, recomputed: set[int]) -> None:
     """Steps that these rules find too get their figures and place; the others are refuted."""
-    known = [change for change in each.known if change.id in asked]
+    known = [change for change in each.known if change.id in recomputed]
     found = monitoring.again(each.history, known, moves=each.moves) if known else {}
     for key, step in found.items():
         if step is None:

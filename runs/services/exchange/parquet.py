@@ -118,8 +118,8 @@ def _copy(file: Any, month: str) -> None:
         # Months are those of UTC, whoever asks.
         cursor.execute("SET LOCAL timezone = 'UTC'")
         raw: Any = cursor
-        asked = f"COPY ({query}) TO STDOUT (FORMAT csv)"
-        with raw.copy(asked, {"finished": Run.State.FINISHED.value}) as copied:
+        statement = f"COPY ({query}) TO STDOUT (FORMAT csv)"
+        with raw.copy(statement, {"finished": Run.State.FINISHED.value}) as copied:
             for piece in copied:
                 file.write(piece)
 

@@ -115,8 +115,10 @@ def begin(
         remedy = _("Give the new one another name, such as “%(label)s, again”.") % {"label": name}
         raise ServiceError("edition_exists", message, remedy=remedy, field="label") from error
     for draft in drafts(plan_of(observation), label=name):
-        asked = replace(draft, remeasures=remeasures)
-        edition.campaigns.add(campaigns.create(draft=asked, by=by, project=observation.project))
+        draft_asked = replace(draft, remeasures=remeasures)
+        edition.campaigns.add(
+            campaigns.create(draft=draft_asked, by=by, project=observation.project)
+        )
     _record("edition_begun", observation, {"edition": name})
     return edition
 

@@ -118,8 +118,8 @@ def _seconds_of_load(
     """As asked for, all pairs of a duet together; less if the load was on for less, as fio's."""
     if not parameters.get("duration"):
         return None
-    asked = float(parameters["duration"] * parameters.get("pairs", 1))
-    return min([asked, *(taken["seconds"] for taken in usage.values())])
+    wanted = float(parameters["duration"] * parameters.get("pairs", 1))
+    return min([wanted, *(taken["seconds"] for taken in usage.values())])
 
 
 def _is_needed(name: str) -> bool:

@@ -194,8 +194,8 @@ def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
     run_ids, tokens = zip(*held, strict=True)
     with connection.cursor() as cursor:
         cursor.execute(_PULSE, [list(run_ids), list(tokens)])
-        asked = {(run, token): is_asked for run, token, is_asked in cursor.fetchall()}
-    return {each: _order(asked.get(each)) for each in held}
+        requests = {(run, token): is_asked for run, token, is_asked in cursor.fetchall()}
+    return {each: _order(requests.get(each)) for each in held}
 
 
 # The lease of the run's own server speaks for all that it holds.

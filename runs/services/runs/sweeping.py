@@ -131,13 +131,13 @@ def sweep(*, server: Server, keeps_errored: bool = False) -> Swept:
             _("%(server)s is measuring, or not ready.") % {"server": server.name},
             remedy=_("Clean it up when its run has ended and the server can be reached."),
         )
-    asked = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
+    sweep_after = Server.objects.values_list("sweep_after", flat=True).get(pk=server.pk)
     base = BaseDir(server.base_dir, logins.instance_name())
     way, kept = logins.way_to(server), live_folders(server.pk)
     if keeps_errored:
         kept |= errored_folders(server.pk)
     swept = async_to_sync(_sweep)(server, way, base, kept)
-    _conclude(server, asked, swept)
+    _conclude(server, sweep_after, swept)
     return swept
 
 
@@ -209,12 +209,12 @@ async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str])
     return Swept(tuple(removed), tuple(left))
 
 
-def _conclude(server: Server, asked: datetime | None, swept: Swept) -> None:
+def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> None:
     if any(each.code in STILL_AT_WORK for each in swept.left):
         _put_off(server)
     else:
         # Unless somebody has asked for another clean-up since this one started.
-        unasked = Server.objects.filter(pk=server.pk, sweep_after=asked)
+        unasked = Server.objects.filter(pk=server.pk, sweep_after=sweep_after)
         unasked.update(needs_sweep=False, sweep_after=None)
     if swept.left:
         _tell(server, NOT_SWEPT, _told(swept.left))

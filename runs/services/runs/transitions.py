@@ -152,7 +152,7 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     now = timezone.now()
     at_once = [run for run in open_runs if _can_be_cancelled_here(run)]
     cancelled = {run.pk for run in at_once}
-    asked = [run for run in open_runs if run.pk not in cancelled]
+    requested = [run for run in open_runs if run.pk not in cancelled]
     Run.objects.filter(pk__in=[run.pk for run in open_runs]).update(cancel_requested_at=now)
     Run.objects.filter(pk__in=cancelled).update(
         state=S.CANCELLED,
@@ -169,7 +169,7 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
         [_cancelled_event(run, message) for run in at_once]
         + [
             RunEvent(run=run, code="cancel_requested", message=message, attempt=run.attempt)
-            for run in asked
+            for run in requested
         ]
     )
     return len(open_runs)
@@ -221,14 +221,14 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
     run = Run.objects.select_for_update(of=("self",)).defer("plan").get(pk=run_id)
     if run.cancel_requested_at is None:
         return False
-    asked = run.events.filter(code="cancel_requested").last()
-    said = [asked.message if asked else "", _left_there() if is_out_of_reach else ""]
+    request = run.events.filter(code="cancel_requested").last()
+    messages = [request.message if request else "", _left_there() if is_out_of_reach else ""]
     sweep_later(run)
     return transition(
         run_id=run_id,
         to=S.CANCELLED,
         code="cancelled",
-        message=" ".join(filter(None, said)),
+        message=" ".join(filter(None, messages)),
         token=token,
     )
 

@@ -305,29 +305,29 @@ def _fire(schedule: Schedule, new: Sequence[Sequence[str]]) -> None:
 
 
 def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
-    kept = schedule.draft
+    stored = schedule.draft
     today = timezone.now().astimezone(ZoneInfo(schedule.time_zone)).strftime("%Y-%m-%d")
     configurations = _configurations(schedule)
     copied = ("scenario", "levels", "parameters", "repeats", "priority", "most_attempts",
               "wanted_half_width", "most_repeats", "is_a_a")  # fmt: skip
     return Draft(
-        title=_dated(kept["title"], today),
+        title=_dated(stored["title"], today),
         server=schedule.server,
         installations=schedule_servers.installations(schedule, new),
         more_servers=schedule_servers.further(schedule),
         configuration=next(iter(configurations), None),
         more_configurations=configurations[1:],
-        settings=kept.get("settings", {}),
-        remeasures=kept.get("remeasures", 1),
-        leaves_out_doubtful=kept.get("leaves_out_doubtful", False),
-        treatment=Treatment.of(kept.get("treatment")),
+        settings=stored.get("settings", {}),
+        remeasures=stored.get("remeasures", 1),
+        leaves_out_doubtful=stored.get("leaves_out_doubtful", False),
+        treatment=Treatment.of(stored.get("treatment")),
         # The same tool, so that the servers are compared; one that was removed cannot be used.
         client=schedule.server.installations.filter(
-            removed_at=None, pgbench_version_num__isnull=False, bindir=kept.get("client")
+            removed_at=None, pgbench_version_num__isnull=False, bindir=stored.get("client")
         ).first(),
-        generators=schedule_servers.generators(kept.get("generators", ())),
-        cluster_servers=schedule_servers.of_clusters(kept.get("cluster_servers", ())),
-        **{name: kept[name] for name in copied},
+        generators=schedule_servers.generators(stored.get("generators", ())),
+        cluster_servers=schedule_servers.of_clusters(stored.get("cluster_servers", ())),
+        **{name: stored[name] for name in copied},
     )
 
 
@@ -336,8 +336,8 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
 
     Raises ServiceError if one of several was removed.
     """
-    kept = schedule.draft
-    wanted = kept.get("configurations") or [kept.get("configuration")]
+    stored = schedule.draft
+    wanted = stored.get("configurations") or [stored.get("configuration")]
     found = {each.slug: each for each in Configuration.objects.filter(slug__in=wanted)}
     if len(wanted) > 1 and len(found) < len(wanted):
         message = _("A configuration of this campaign is not there any more.")
@@ -349,8 +349,8 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
 def _dated(title: str, day: str) -> str:
     """A title with the date, cut if it would be too long."""
     room = LONGEST_TITLE - len(day) - 1
-    kept = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
-    return f"{kept} {day}"
+    shortened = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
+    return f"{shortened} {day}"
 
 
 def _is_at_hand(schedule: Schedule) -> bool:

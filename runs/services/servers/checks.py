@@ -232,9 +232,9 @@ def _end(check_id: Any, before: str, state: ServerCheck.State, **told: Any) -> N
 def _fetch_host_key(check: ServerCheck) -> None:
     server = _server_of(check)
     offered = servers.offered_host_key(server)
-    asked = {name: getattr(server, name) for name in ("address", "port", "jump_id")}
+    fields = {name: getattr(server, name) for name in ("address", "port", "jump_id")}
     # Whoever has changed the address meanwhile asks again.
-    Server.objects.filter(pk=server.pk, host_key="", **asked).update(offered_host_key=offered)
+    Server.objects.filter(pk=server.pk, host_key="", **fields).update(offered_host_key=offered)
 
 
 def _edit(check: ServerCheck) -> None:

@@ -193,16 +193,16 @@ def of_design(
     All servers, load generators too, are asked at the same time. Then own scripts are run, unless
     they are not to be; `before_trial` is called before each.
     """
-    asked = [_Asked(part.server, part.installations, design, part) for part in design.parts]
+    questions = [_Asked(part.server, part.installations, design, part) for part in design.parts]
     addresses = tuple(each.address for each in design.draft.servers)
     for machine in design.generators:
         client = tools.having_pgbench(machine.present)[:1]
-        asked.append(_Asked(machine.server, client, design, reaches=addresses))
+        questions.append(_Asked(machine.server, client, design, reaches=addresses))
     for machine in design.cluster_machines:
         wanted = {cell.installation.version_num for cell in design.cells}
         installed = [each for each in machine.present if each.version_num in wanted]
-        asked.append(_Asked(machine.server, installed, design))
-    found = _fly(asked, design)
+        questions.append(_Asked(machine.server, installed, design))
+    found = _fly(questions, design)
     own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
     if not own or not found.is_clear:
         return found
@@ -248,12 +248,12 @@ def _of_trial(
         yield error(server, fault.code, f"{version}: {message}", remedy)
 
 
-def _fly(asked: Sequence[_Asked], design: Design | None) -> Preflight:
+def _fly(questions: Sequence[_Asked], design: Design | None) -> Preflight:
     began = time.monotonic()
     findings = list(_faults(design))
     targets: list[Target | None] = []
-    answers = ask_all([_question(each) for each in asked])
-    for each, answer in zip(asked, answers, strict=True):
+    answers = ask_all([_question(each) for each in questions])
+    for each, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Target):
             findings += _of_answer(each, answer)
         elif isinstance(answer, TargetProblem):
@@ -263,33 +263,33 @@ def _fly(asked: Sequence[_Asked], design: Design | None) -> Preflight:
             remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
             findings.append(error(each.server, "private_key_unreadable", message, remedy))
         targets.append(answer if isinstance(answer, Target) else None)
-    servers = tuple(each.server for each in asked)
+    servers = tuple(each.server for each in questions)
     return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
 
 
-def _of_answer(asked: _Asked, target: Target) -> Iterator[Finding]:
-    server, design = asked.server, asked.design
+def _of_answer(question: _Asked, target: Target) -> Iterator[Finding]:
+    server, design = question.server, question.design
     treatment = design.draft.treatment if design else None
-    if treatment and asked.reaches:
+    if treatment and question.reaches:
         yield from machine_findings.of_generator(
-            server, target, client=next(iter(asked.installations), None), treatment=treatment
+            server, target, client=next(iter(question.installations), None), treatment=treatment
         )
         return
     needed = treatments.needed_privileges(treatment, server) if treatment else ()
-    yield from _programs(server, target, asked.installations)
-    privileges = asked.privileges
+    yield from _programs(server, target, question.installations)
+    privileges = question.privileges
     yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
-    yield from _of_needs(asked, target)
-    if asked.part is not None:
+    yield from _of_needs(question, target)
+    if question.part is not None:
         yield from _of_treatment(server, target, design.draft if design else None)
     if design and server in topologies.pooling_servers(design.draft):
         for problem in treatments.arrangement_problems(design.draft, target):
             yield error(server, problem.code, problem.message, problem.remedy)
 
 
-def _question(asked: _Asked) -> Question:
-    bindirs = tuple(each.bindir for each in asked.installations)
-    return Question(asked.server, bindirs, tuple(asked.privileges), asked.reaches)
+def _question(question: _Asked) -> Question:
+    bindirs = tuple(each.bindir for each in question.installations)
+    return Question(question.server, bindirs, tuple(question.privileges), question.reaches)
 
 
 def _faults(design: Design | None) -> Iterator[Finding]:
@@ -329,11 +329,13 @@ def _programs(
             yield error(server, "installation_changed", message % words, inspect)
 
 
-def _of_needs(asked: _Asked, target: Target) -> Iterator[Finding]:
-    server, needed = asked.server, LEAST_FREE_BYTES
-    if asked.design is not None and asked.part is not None:
-        needed = asked.design.needed_bytes(asked.part) or needed
-        yield from _memory(server, target, asked.part, asked.design.further(asked.part) + 1)
+def _of_needs(question: _Asked, target: Target) -> Iterator[Finding]:
+    server, needed = question.server, LEAST_FREE_BYTES
+    if question.design is not None and question.part is not None:
+        needed = question.design.needed_bytes(question.part) or needed
+        yield from _memory(
+            server, target, question.part, question.design.further(question.part) + 1
+        )
     if target.free_bytes is not None and target.free_bytes < needed:
         message = _("%(needed).1f GB are needed below %(path)s; %(free).1f GB are free.")
         words = {

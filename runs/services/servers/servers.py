@@ -389,17 +389,17 @@ def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
     usable = [found for found in facts.installations if is_plain_path(found.bindir)]
     for found in usable:
         _keep_installation(server, found)
-    for bindir, said in facts.broken:
-        _tell_broken(server, bindir, said)
+    for bindir, output in facts.broken:
+        _tell_broken(server, bindir, output)
     gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     dispatch.wake(server.pk)
     return server
 
 
-def _tell_broken(server: Server, bindir: str, said: str) -> None:
+def _tell_broken(server: Server, bindir: str, output: str) -> None:
     """Once: a library may be missing, and its version is not measured any more."""
-    message = f"{bindir}: {said}"
+    message = f"{bindir}: {output}"
     if not server.events.filter(code="installation_broken", message=message).exists():
         ServerEvent.objects.create(server=server, code="installation_broken", message=message)
 

@@ -101,11 +101,11 @@ def _strangers(draft: Draft) -> Iterator[Problem]:
 def _missing_versions(part: Part, draft: Draft) -> Iterator[Problem]:
     """The major versions that other servers measure and this one does not."""
     here = {each.major for each in part.installations}
-    asked: dict[str, list[str]] = defaultdict(list)
+    versions_of: dict[str, list[str]] = defaultdict(list)
     for each in sorted(draft.installations, key=lambda one: one.version_num):
-        if each.major not in here and each.version not in asked[each.major]:
-            asked[each.major].append(each.version)
-    for major, versions in asked.items():
+        if each.major not in here and each.version not in versions_of[each.major]:
+            versions_of[each.major].append(each.version)
+    for major, versions in versions_of.items():
         if not versions:
             continue
         message = _("%(server)s has no PostgreSQL %(versions)s.") % {

@@ -46,12 +46,12 @@ def own_names(runs: Sequence[GivenRun], rows: Rows, project: Project) -> dict[st
     No query where all campaigns are there and of the project.
     """
     known = _by_slug(rows)
-    asked = {
+    names = {
         run.campaign
         for run in runs
         if run.campaign not in known or known[run.campaign].project_id != project.pk
     }
-    return own_slugs(asked, project) if asked else {}
+    return own_slugs(names, project) if names else {}
 
 
 def own_slugs(asked: Set[str], project: Project) -> dict[str, str]:

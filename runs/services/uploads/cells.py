@@ -88,10 +88,10 @@ def place(
     """
     places = [(campaigns[run.campaign].pk, run.cell_key) for run in runs]
     made: dict[Place, Row] = {}
-    asked = [(row[1], *row[-3:]) for row in rows]
-    there = {(campaign, key) for campaign, key, cell, _alike in asked if cell}
+    keys = [(row[1], *row[-3:]) for row in rows]
+    there = {(campaign, key) for campaign, key, cell, _alike in keys if cell}
     if missing := set(places) - there:
-        alike = {(campaign, key) for campaign, key, _cell, is_alike in asked if is_alike}
+        alike = {(campaign, key) for campaign, key, _cell, is_alike in keys if is_alike}
         unlike = missing - alike
         new = [each in unlike for each in places]
         _note_levels(compress(runs, new), sorted({where[0] for where in compress(places, new)}))

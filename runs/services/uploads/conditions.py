@@ -53,16 +53,16 @@ class Conditions:
 
 def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement]:
     """Queries for the conditions of these runs, each kind under its name if any run has it."""
-    asked = {}
+    found = {}
     for name in PROFILES:
         if given := _given_profiles(name, runs):
-            asked[name] = _profile_question(name, given)
+            found[name] = _profile_question(name, given)
     if hashes := {run.settings_hash for run in runs} - {""}:
-        asked["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
+        found["settings"] = keys(SettingsSnapshot, "content_hash", hashes)
     if revisions := _given_revisions(runs):
-        asked["new revisions"] = _making(revisions, project)
-        asked["revisions"] = _revision_question(revisions, project)
-    return asked
+        found["new revisions"] = _making(revisions, project)
+        found["revisions"] = _revision_question(revisions, project)
+    return found
 
 
 def resolve(

@@ -144,9 +144,9 @@ def _distinct(runs: Sequence[GivenRun]) -> dict[GivenMeasurement, str]:
     seen: dict[tuple[str, str | None, str | None, str], str] = {}
     for run in runs:
         for index, each in enumerate(run.measurements):
-            said = (each.metric, each.unit, each.direction, each.title)
-            if said not in seen:
-                seen[said] = f"{run.at}/measurements/{index}"
+            description = (each.metric, each.unit, each.direction, each.title)
+            if description not in seen:
+                seen[description] = f"{run.at}/measurements/{index}"
     return {
         GivenMeasurement(metric, 0.0, unit=unit, direction=direction, title=title): pointer
         for (metric, unit, direction, title), pointer in seen.items()

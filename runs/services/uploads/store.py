@@ -300,6 +300,6 @@ def _taken(run: GivenRun) -> Fault:
 
 
 def _keep_files(runs: Sequence[GivenRun], ids: Sequence[int]) -> None:
-    kept = [(key, file) for run, key in zip(runs, ids, strict=True) for file in run.files]
-    for _file, error in artifacts.store_all(kept):
+    files = [(key, file) for run, key in zip(runs, ids, strict=True) for file in run.files]
+    for _file, error in artifacts.store_all(files):
         raise error

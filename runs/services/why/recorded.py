@@ -89,10 +89,10 @@ def recorded(
 
     At most three queries, and a file for each table and profile.
     """
-    kept = _kept(a, b)
+    files = _kept(a, b)
 
     def newest(name: str) -> tuple[Artifact, Artifact] | None:
-        both = kept[name]
+        both = files[name]
         return (both[0][-1], both[1][-1]) if both[0] and both[1] else None
 
     profiled = newest(FOLDED)
@@ -103,7 +103,7 @@ def recorded(
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
         sleeps=_sleeps(newest(SWITCHES)),
-        profile=_profile(kept[FOLDED], difference),
+        profile=_profile(files[FOLDED], difference),
         profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
         missing=_missing(a, b),
     )

@@ -116,12 +116,12 @@ def _reasons(
 ) -> Iterator[Reason]:
     for name, each in named.items():
         if name not in runs:
-            said = next((words(row.get("error_message")) for row in each), None)
+            reason = next((words(row.get("error_message")) for row in each), None)
             yield Reason(
                 "benchmark_failed",
                 _("%(name)s failed: %(said)s"),
                 name=name,
-                said=said or _("no reason was given"),
+                said=reason or _("no reason was given"),
             )
     yield from doubled(list(named))
     if not any(True for _value in _values(runs)):

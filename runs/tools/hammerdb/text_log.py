@@ -94,48 +94,48 @@ def _said(line: str) -> str:
 
 
 def _take(line: str, log: Log) -> None:
-    said = _said(line)
-    if not said:
+    text = _said(line)
+    if not text:
         return
     log.known_lines += 1
-    if result := _RESULTS[0].fullmatch(said) or _RESULTS[1].fullmatch(said):
+    if result := _RESULTS[0].fullmatch(text) or _RESULTS[1].fullmatch(text):
         log.results.append(result.groupdict())
-    elif setting := _SETTINGS.fullmatch(said):
+    elif setting := _SETTINGS.fullmatch(text):
         log.values.update({k: v for k, v in setting.groupdict().items() if v is not None})
-    elif asked := _ASKED.fullmatch(said):
-        if name := _NAMES.get(asked["name"] or asked["same"]):
-            log.values[name] = asked["value"] or asked["kept"]
-    elif said == "FINISHED FAILED" or _ERROR.fullmatch(said):
-        _take_failure(line, said, log)
-    elif _QUERIES.match(said):
+    elif match := _ASKED.fullmatch(text):
+        if name := _NAMES.get(match["name"] or match["same"]):
+            log.values[name] = match["value"] or match["kept"]
+    elif text == "FINISHED FAILED" or _ERROR.fullmatch(text):
+        _take_failure(line, text, log)
+    elif _QUERIES.match(text):
         log.values.setdefault("benchmark", "TPROC-H")
-    elif not _take_profile(said, log) and not _SILENT.fullmatch(said):
+    elif not _take_profile(text, log) and not _SILENT.fullmatch(text):
         log.known_lines -= 1
         log.unknown_lines.append(line)
 
 
-def _take_failure(line: str, said: str, log: Log) -> None:
+def _take_failure(line: str, text: str, log: Log) -> None:
     if failed := _FAILED_USER.search(line):
         log.failed_users.add(failed["user"])
     else:
-        log.errors.append(said)
+        log.errors.append(text)
 
 
-def _take_profile(said: str, log: Log) -> bool:
-    if _REPORT.fullmatch(said):
+def _take_profile(text: str, log: Log) -> bool:
+    if _REPORT.fullmatch(text):
         log.profile.clear()
         _forget_users(log)
-    elif summary := _SUMMARY.fullmatch(said):
+    elif summary := _SUMMARY.fullmatch(text):
         log.in_summary = True
         if int(summary["users"]) != log.printed_users:
             _forget_users(log)
-    elif _USER_PROFILE.fullmatch(said):
+    elif _USER_PROFILE.fullmatch(text):
         log.in_summary, log.procedure = False, None
         log.printed_users += 1
-    elif procedure := _PROCEDURE.fullmatch(said):
+    elif procedure := _PROCEDURE.fullmatch(text):
         log.procedure = procedure["name"]
-    elif said.startswith(("CALLS: ", "P99: ")):
-        _take_times(said, log)
+    elif text.startswith(("CALLS: ", "P99: ")):
+        _take_times(text, log)
     else:
         return False
     return True
@@ -146,10 +146,10 @@ def _forget_users(log: Log) -> None:
     log.printed_users = 0
 
 
-def _take_times(said: str, log: Log) -> None:
+def _take_times(text: str, log: Log) -> None:
     if not log.procedure:
         return
-    given = {each["name"].lower(): float(each["value"]) for each in _PROFILE_VALUE.finditer(said)}
+    given = {each["name"].lower(): float(each["value"]) for each in _PROFILE_VALUE.finditer(text)}
     if not log.in_summary:
         calls = log.calls.get(log.procedure, 0.0) + given.get("calls", 0.0)
         log.calls[log.procedure] = calls

@@ -141,8 +141,8 @@ class Messages:
     @property
     def recognised(self) -> bool:
         """Whether any line was one of pgbench's."""
-        said = self.progress or self.aborts or self.connection_failures or self.errors
-        return bool(said or self.run_aborted or self.chatter_lines)
+        lines = self.progress or self.aborts or self.connection_failures or self.errors
+        return bool(lines or self.run_aborted or self.chatter_lines)
 
 
 def read_messages(lines: Iterable[str]) -> Messages:

@@ -181,9 +181,9 @@ def parse(
     """
     summary = read_summary(stdout)
     messages = read_messages([*summary.other_lines, *stderr.split("\n")])
-    asked, measured = settings(summary.values), correct(figures(summary), summary)
+    options, measured = settings(summary.values), correct(figures(summary), summary)
     problems = find_problems(
-        asked,
+        options,
         measured,
         summary,
         messages,
@@ -200,7 +200,7 @@ def parse(
         )
     unknown = messages.unknown_lines + ([summary.cut_line] if summary.cut_line else [])
     result = PgbenchResult(
-        **vars(asked),
+        **vars(options),
         **vars(measured),
         status=status_of(problems, measured, messages),
         problems=problems,

@@ -197,6 +197,6 @@ def _match(patterns: tuple[re.Pattern[str], ...], line: str) -> Values | None:
     return None
 
 
-def _keep(new: Values, kept: Values, summary: Summary) -> None:
-    summary.repeated |= not kept.keys().isdisjoint(new)
-    kept.update(new)
+def _keep(new: Values, values: Values, summary: Summary) -> None:
+    summary.repeated |= not values.keys().isdisjoint(new)
+    values.update(new)

@@ -80,8 +80,8 @@ class Latencies:
     def _add_long(self, latencies: NDArray[np.int64]) -> None:
         digits = np.floor(np.log2(latencies.astype(np.float64))).astype(np.int64) + 1
         dropped = digits - _KEPT_BITS
-        kept, counts = np.unique(latencies >> dropped << dropped, return_counts=True)
-        self._long.update(dict(zip(kept.tolist(), counts.tolist(), strict=True)))
+        rounded, counts = np.unique(latencies >> dropped << dropped, return_counts=True)
+        self._long.update(dict(zip(rounded.tolist(), counts.tolist(), strict=True)))
 
 
 Numbers: TypeAlias = "NDArray[np.int64]"

@@ -58,13 +58,13 @@ def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
         died = _("%(number)s of %(all)s clients aborted; the first message: %(said)s")
         if not settings.clients:
             died = _("%(number)s clients aborted; the first message: %(said)s")
-        number, said = len(messages.aborted_clients), messages.aborts[0]
-        yield Problem("clients_aborted", died, number=number, all=settings.clients, said=said)
+        number, reason = len(messages.aborted_clients), messages.aborts[0]
+        yield Problem("clients_aborted", died, number=number, all=settings.clients, said=reason)
     elif messages.run_aborted:
         yield Problem("run_aborted", _("The tool said that the run was aborted."))
     if messages.connection_failures:
-        said = _with_reason(messages.connection_failures[0], messages)
-        yield Problem("connection_failed", _("A connection failed: %(said)s"), said=said)
+        reason = _with_reason(messages.connection_failures[0], messages)
+        yield Problem("connection_failed", _("A connection failed: %(said)s"), said=reason)
     elif messages.errors and not messages.aborts:
         yield _tool_error(messages.errors[0])
 
@@ -91,8 +91,8 @@ def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Pro
         yield Problem("interrupted", _("The tool was ended by %(signal)s."), signal=name)
     elif messages.unknown_lines:
         text = _("The tool exited with status %(status)s: %(said)s")
-        said = messages.unknown_lines[0].strip()
-        yield Problem("exit_status", text, status=exit_status, said=said)
+        line = messages.unknown_lines[0].strip()
+        yield Problem("exit_status", text, status=exit_status, said=line)
     else:
         text = _("The tool exited with status %(status)s.")
         yield Problem("exit_status", text, status=exit_status)

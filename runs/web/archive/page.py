@@ -110,15 +110,15 @@ def _comparison(campaign: Campaign, drawn: Sequence[tuple[Mapping[str, Any], lis
     if not drawn:
         return state.query
     wanted, (plot, *_others) = drawn[0]
-    asked = wanted.get("ratio") or {}
-    factor = asked.get("factor") or ("version" if plot.x == "version" else "")
+    ratio = wanted.get("ratio") or {}
+    factor = ratio.get("factor") or ("version" if plot.x == "version" else "")
     if not factor:
         return state.query
     varied = series_cells.open_factors(series_cells.levels_of(cell) for cell in plot.cells)
     others = {name: count for name, count in varied.items() if name != factor}
-    axis = max(others, key=lambda name: others[name]) if asked and others else ""
-    if asked and set(others) <= {axis}:
-        base = SeriesKey(campaign.slug, ((factor, level_text(asked["base"])),))
+    axis = max(others, key=lambda name: others[name]) if ratio and others else ""
+    if ratio and set(others) <= {axis}:
+        base = SeriesKey(campaign.slug, ((factor, level_text(ratio["base"])),))
         state = replace(state, base=str(base))
     return replace(state, x=axis or NO_AXIS, metric=plot.metric.name).query
 

@@ -38,26 +38,26 @@ class Asked:
 @require_safe
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
-    asked = _asked(request)
+    chosen = _asked(request)
     own = _artifact(request, run_id)
-    other = _artifact(request, int(asked.against)) if asked.against else None
+    other = _artifact(request, int(chosen.against)) if chosen.against else None
     after, before = _tree(own), _tree(other) if other else None
     drawn = flame_graph.view(
         after,
-        link=lambda zoom: asked.query(zoom=".".join(map(str, zoom))),
-        zoom=asked.zoom,
-        search=asked.search,
+        link=lambda zoom: chosen.query(zoom=".".join(map(str, zoom))),
+        zoom=chosen.zoom,
+        search=chosen.search,
         before=before,
     )
     context = {
         "section": "campaigns",
         "run": own.run,
         "against": other.run if other else None,
-        "asked": asked,
+        "asked": chosen,
         # Every text in it is escaped where it is drawn.
         "svg": mark_safe(drawn.svg),  # noqa: S308
         "found": drawn.found,
-        "way": [(name, asked.query(zoom=".".join(map(str, zoom)))) for name, zoom in drawn.way],
+        "way": [(name, chosen.query(zoom=".".join(map(str, zoom)))) for name, zoom in drawn.way],
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
