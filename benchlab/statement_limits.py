@@ -113,13 +113,13 @@ class LimitStatements:
         held: set[str] = set()
 
         def execute(proceed: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
-            of = context["connection"]
+            connection = context["connection"]
             if str(sql).startswith("ROLLBACK"):
                 # A transaction that has failed takes nothing else; the setting may be taken back.
-                held.discard(of.alias)
-            elif of.alias not in held:
-                _set(limit * 1000, of)
-                held.update(outer & {of.alias})
+                held.discard(connection.alias)
+            elif connection.alias not in held:
+                _set(limit * 1000, connection)
+                held.update(outer & {connection.alias})
             return proceed(sql, params, many, context)
 
         with ExitStack() as wrapped:
@@ -147,16 +147,16 @@ def _unhurried(content: Iterator[bytes]) -> Iterator[bytes]:
     yield from content
 
 
-def _set(milliseconds: int, of: BaseDatabaseWrapper) -> None:
-    raw: Any = of.connection
+def _set(milliseconds: int, connection: BaseDatabaseWrapper) -> None:
+    raw: Any = connection.connection
     raw.patience = milliseconds / 1000 + GRACE_SECONDS
     if settings.PGBOUNCER:
         return  # it lends the connection for one transaction: what is set is another's next
     if getattr(raw, "benchlab_limit", math.inf) == milliseconds:
         return
-    is_local = of.in_atomic_block
+    is_local = connection.in_atomic_block
     # Not counted as a query of the page's own. What a transaction sets may be rolled back.
-    with of.wrap_database_errors:
+    with connection.wrap_database_errors:
         raw.execute(f"SET {'LOCAL ' if is_local else ''}statement_timeout = {milliseconds}")
     if not is_local:
         raw.benchlab_limit = milliseconds

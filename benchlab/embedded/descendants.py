@@ -69,13 +69,13 @@ def started(pid: int) -> str | None:
     return None
 
 
-def descendants(of: int) -> list[Process]:
+def descendants(pid: int) -> list[Process]:
     """All processes below that one, zombies left out."""
     children: dict[int, list[Process]] = {}
     for process in process_table():
         children.setdefault(process.parent, []).append(process)
     found: list[Process] = []
-    parents = [of]
+    parents = [pid]
     while parents:
         below = children.get(parents.pop(), [])
         found += [process for process in below if not process.zombie]

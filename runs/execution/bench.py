@@ -154,8 +154,8 @@ class Bench:
         if not self.load_spans:
             return None
         spans = [
-            (begun - self._ahead(of), ended - self._ahead(of))
-            for of, (begun, ended) in self.load_spans.items()
+            (begun - self._ahead(key), ended - self._ahead(key))
+            for key, (begun, ended) in self.load_spans.items()
         ]
         here = self._ahead(node)
         return min(begun for begun, _ in spans) + here, max(ended for _, ended in spans) + here
@@ -167,8 +167,10 @@ class Bench:
         """
         if len(self.load_spans) < 2 or not self.load_spans.keys() <= self.skews.keys():
             return None
-        begins = [begun - self._ahead(of) for of, (begun, _ended) in self.load_spans.items()]
-        doubt = 2 * max(self.skews[of].uncertainty_s for of in self.load_spans)
+        begins = [
+            begun - self._ahead(generator) for generator, (begun, _ended) in self.load_spans.items()
+        ]
+        doubt = 2 * max(self.skews[generator].uncertainty_s for generator in self.load_spans)
         return max(0.0, max(begins) - min(begins) - doubt)
 
     def _ahead(self, node: str) -> float:
@@ -262,9 +264,11 @@ class Bench:
 
         return await (on or self.database).on_host(act)
 
-    async def server_log(self, lines: int, of: Member | None = None) -> str:
+    async def server_log(self, lines: int, member: Member | None = None) -> str:
         """The last lines of a server's log of this run; empty if it cannot be read."""
-        log, node = (of.cluster.log, of.node) if of else (self.cluster.log, self.database)
+        log, node = (
+            (member.cluster.log, member.node) if member else (self.cluster.log, self.database)
+        )
         try:
             answer = await self.run("tail", "-n", str(lines), log, on=node)
         except CommandTimeout:

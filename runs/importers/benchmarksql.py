@@ -151,16 +151,20 @@ def _kinds(file: Path, most: float) -> dict[str, _Kind]:
         kind = row.get("ttype") or ""
         if elapsed is None or latency is None or not 0 <= elapsed <= most or not kind:
             continue
-        of = found.setdefault(kind, _Kind())
-        of.latencies.append(latency)
-        of.rollbacks += row.get("rbk") == "1"
-        of.errors += row.get("error") not in (None, "", "0")
-    for of in found.values():
-        ordered = sorted(of.latencies)
-        of.count, of.average, of.most = len(ordered), sum(ordered) / len(ordered), ordered[-1]
+        counts = found.setdefault(kind, _Kind())
+        counts.latencies.append(latency)
+        counts.rollbacks += row.get("rbk") == "1"
+        counts.errors += row.get("error") not in (None, "", "0")
+    for counts in found.values():
+        ordered = sorted(counts.latencies)
+        counts.count, counts.average, counts.most = (
+            len(ordered),
+            sum(ordered) / len(ordered),
+            ordered[-1],
+        )
         for percent in _PERCENTILES:
             place = max(0, round(len(ordered) * float(percent) / 100) - 1)
-            of.percentiles[percent] = ordered[place]
+            counts.percentiles[percent] = ordered[place]
     return found
 
 

@@ -47,8 +47,8 @@ def read(path: Path) -> Imported:
     return found
 
 
-def _text(of: Element, path: str) -> str:
-    return (of.findtext(path) or "").strip()
+def _text(element: Element, path: str) -> str:
+    return (element.findtext(path) or "").strip()
 
 
 def _take(root: Element, system: Element, title: str, found: Imported) -> None:

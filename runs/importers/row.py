@@ -134,10 +134,10 @@ def campaign_of(*parts: str) -> str:
     return slug(" ".join(parts)).replace("_", "-")[:100].strip("-") or "imported"
 
 
-def texts(of: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
+def texts(row: Mapping[str, Any], names: Iterable[str] = ()) -> dict[str, str]:
     """The short texts and numbers of a row, as labels."""
-    wanted = list(names) or list(of)
-    found = {name: str(of[name]).strip() for name in wanted if of.get(name) not in (None, "")}
+    wanted = list(names) or list(row)
+    found = {name: str(row[name]).strip() for name in wanted if row.get(name) not in (None, "")}
     return {name: text for name, text in found.items() if len(text) <= 500}
 
 

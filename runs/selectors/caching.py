@@ -97,8 +97,13 @@ class Latest:
 def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
-    value, of, made_at, _seconds = _cached(lambda: cache.get(name)) or (None, "", 0.0, 0.0)
-    found = Latest(value, made_at, of == version)
+    value, kept_version, made_at, _seconds = _cached(lambda: cache.get(name)) or (
+        None,
+        "",
+        0.0,
+        0.0,
+    )
+    found = Latest(value, made_at, kept_version == version)
     if not found.is_current and _cached(lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)):
         ask()
     return found
@@ -110,9 +115,14 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
     and has to be asked for again.
     """
-    _value, of, made_at, seconds = cache.get(_name(key, LATEST, "")) or (None, "", 0.0, 0.0)
+    _value, kept_version, made_at, seconds = cache.get(_name(key, LATEST, "")) or (
+        None,
+        "",
+        0.0,
+        0.0,
+    )
     is_too_soon = time.time() < made_at + SELDOM * seconds
-    if of == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
+    if kept_version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return
     try:
         began = time.monotonic()

@@ -153,8 +153,8 @@ def files(project: Project) -> Iterator[str]:
 
 def results(project: Project) -> Iterator[tuple[str, Row]]:
     """Each campaign, then each of its cells followed by its runs, and each run by its outputs."""
-    of = campaigns(project).iterator(CHUNK)
-    while together := list(islice(of, TOGETHER)):
+    selected = campaigns(project).iterator(CHUNK)
+    while together := list(islice(selected, TOGETHER)):
         yield from _results(together)
 
 

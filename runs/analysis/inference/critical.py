@@ -77,7 +77,7 @@ def _counted(groups: Groups) -> tuple[Floats, Floats, Floats]:
     """(all correlations, how many rows of each group have each, how many groups are alike)."""
     correlations = sorted({shared for shape, _count in groups for shared in shape})
     of_shapes = [Counter(shape) for shape, _count in groups]
-    rows = [[float(of[shared]) for shared in correlations] for of in of_shapes]
+    rows = [[float(quantiles[shared]) for shared in correlations] for quantiles in of_shapes]
     counts = [[count] for _shape, count in groups]
     return np.array(correlations), np.array(rows), np.array(counts)
 

@@ -106,7 +106,9 @@ def _renamed(account: Account, version_num: int) -> Iterator[tuple[str, str, str
 def total(counted: Sequence[Mapping[Name, float]], view: str, *columns: str) -> float:
     """The mean over runs of these columns, all rows together, per transaction."""
     values = [
-        sum(value for (of, _, column), value in each.items() if of == view and column in columns)
+        sum(
+            value for (name, _, column), value in each.items() if name == view and column in columns
+        )
         for each in counted
     ]
     return sum(values) / len(values) if values else 0.0

@@ -51,21 +51,21 @@ REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|or
 IS_URL = URLValidator(schemes=["http", "https"])
 
 
-def hardware(of: Object, at: str, faults: Faults) -> GivenProfile | None:
+def hardware(body: Object, at: str, faults: Faults) -> GivenProfile | None:
     """A slug, or an object of what is known of the machine."""
-    machine = _profile(of, "hardware", HARDWARE_TEXTS, HARDWARE_NUMBERS, at, faults)
+    machine = _profile(body, "hardware", HARDWARE_TEXTS, HARDWARE_NUMBERS, at, faults)
     if machine is None or machine.slug:
         return machine
     return GivenProfile(fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields})
 
 
-def environment(of: Object, at: str, faults: Faults) -> GivenProfile | None:
+def environment(body: Object, at: str, faults: Faults) -> GivenProfile | None:
     """A slug, or an object of what is known of the system."""
-    return _profile(of, "environment", ENVIRONMENT_TEXTS, {}, at, faults)
+    return _profile(body, "environment", ENVIRONMENT_TEXTS, {}, at, faults)
 
 
 def _profile(
-    of: Object,
+    body: Object,
     name: str,
     texts: Mapping[str, int],
     numbers: Mapping[str, tuple[int, int]],
@@ -73,9 +73,9 @@ def _profile(
     faults: Faults,
 ) -> GivenProfile | None:
     """`texts` each with its greatest length, `numbers` with their least and greatest value."""
-    given = of.get(name)
+    given = body.get(name)
     if given is None or isinstance(given, str):
-        found = slug(of, name, at, faults, most=120)
+        found = slug(body, name, at, faults, most=120)
         return GivenProfile(slug=found) if found else None
     at = f"{at}/{name}"
     if not is_object(given, at, faults, or_text=True):
@@ -91,9 +91,9 @@ def _profile(
     return GivenProfile(fields=fields)
 
 
-def postgresql(of: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]]:
+def postgresql(body: Object, at: str, faults: Faults) -> tuple[str, dict[str, str]]:
     """The version and the settings of the server that was measured."""
-    given = mapping(of, "postgresql", at, faults)
+    given = mapping(body, "postgresql", at, faults)
     if given is None:
         return "", {}
     at = f"{at}/postgresql"
@@ -137,11 +137,11 @@ def _known_settings() -> frozenset[str]:
     return frozenset(name.lower() for name in catalogue.all_names())
 
 
-def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:
+def tool(body: Object, at: str, faults: Faults) -> tuple[str, str]:
     """Name and version of the load generator; the name alone is enough."""
-    given = of.get("tool")
+    given = body.get("tool")
     if given is None or isinstance(given, str):
-        return text(of, "tool", at, faults, most=40), ""
+        return text(body, "tool", at, faults, most=40), ""
     at = f"{at}/tool"
     if not is_object(given, at, faults, or_text=True):
         return "", ""
@@ -150,9 +150,9 @@ def tool(of: Object, at: str, faults: Faults) -> tuple[str, str]:
     return name, text(given, "version", at, faults, most=40)
 
 
-def revision(of: Object, at: str, faults: Faults) -> GivenRevision | None:
+def revision(body: Object, at: str, faults: Faults) -> GivenRevision | None:
     """The commit that was measured."""
-    given = mapping(of, "revision", at, faults)
+    given = mapping(body, "revision", at, faults)
     if given is None:
         return None
     at = f"{at}/revision"

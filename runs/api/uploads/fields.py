@@ -49,11 +49,11 @@ def below(at: str, name: str) -> str:
     return f"{at}/{name.replace('~', '~0').replace('/', '~1')}"
 
 
-def refuse_unknown(of: Object, known: Set[str], at: str, faults: Faults) -> None:
+def refuse_unknown(body: Object, known: Set[str], at: str, faults: Faults) -> None:
     """A field that is not known is a typo, and nobody would miss it otherwise."""
-    if of.keys() <= known:
+    if body.keys() <= known:
         return
-    for name in of.keys() - known:
+    for name in body.keys() - known:
         message = _("Unknown field; known are: %(known)s.") % {"known": ", ".join(sorted(known))}
         faults.add(below(at, name[:100]), "unknown_field", message)
 
@@ -64,10 +64,10 @@ def missing(name: str, at: str, faults: Faults) -> None:
 
 
 def text(
-    of: Object, name: str, at: str, faults: Faults, *, most: int, required: bool = False
+    body: Object, name: str, at: str, faults: Faults, *, most: int, required: bool = False
 ) -> str:
     """A string, empty where there is none."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None or value == "":
         if required:
             missing(name, at, faults)
@@ -98,10 +98,10 @@ def is_storable(value: str, pointer: str, faults: Faults, *, most: int) -> bool:
 
 
 def slug(
-    of: Object, name: str, at: str, faults: Faults, *, most: int, required: bool = False
+    body: Object, name: str, at: str, faults: Faults, *, most: int, required: bool = False
 ) -> str:
     """A name for addresses: letters of ASCII, digits, hyphens and underscores."""
-    value = text(of, name, at, faults, most=most, required=required)
+    value = text(body, name, at, faults, most=most, required=required)
     if value and not SLUG.fullmatch(value):
         message = _("Not a slug: use letters, digits, hyphens and underscores.")
         faults.add(f"{at}/{name}", "not_a_slug", message)
@@ -121,9 +121,9 @@ def number(value: Any, pointer: str, faults: Faults) -> float | None:
     return None
 
 
-def whole(of: Object, name: str, at: str, faults: Faults, *, least: int, most: int) -> int | None:
+def whole(body: Object, name: str, at: str, faults: Faults, *, least: int, most: int) -> int | None:
     """A whole number within bounds."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None:
         return None
     if type(value) is not int or not least <= value <= most:
@@ -133,9 +133,11 @@ def whole(of: Object, name: str, at: str, faults: Faults, *, least: int, most: i
     return value
 
 
-def choice(of: Object, name: str, choices: Collection[str], at: str, faults: Faults) -> str | None:
+def choice(
+    body: Object, name: str, choices: Collection[str], at: str, faults: Faults
+) -> str | None:
     """One of these words."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None:
         return None
     if type(value) is not str or value not in choices:
@@ -145,9 +147,9 @@ def choice(of: Object, name: str, choices: Collection[str], at: str, faults: Fau
     return value
 
 
-def time(of: Object, name: str, at: str, faults: Faults) -> datetime | None:
+def time(body: Object, name: str, at: str, faults: Faults) -> datetime | None:
     """A moment in ISO 8601 with its time zone; not before Postgres95, nor a day ahead of us."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None:
         return None
     try:
@@ -172,9 +174,9 @@ def time(of: Object, name: str, at: str, faults: Faults) -> datetime | None:
     return moment
 
 
-def items(of: Object, name: str, at: str, faults: Faults, *, most: int) -> list[Any]:
+def items(body: Object, name: str, at: str, faults: Faults, *, most: int) -> list[Any]:
     """A list with a maximal length."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None:
         return []
     if type(value) is not list:
@@ -187,9 +189,9 @@ def items(of: Object, name: str, at: str, faults: Faults, *, most: int) -> list[
     return value
 
 
-def mapping(of: Object, name: str, at: str, faults: Faults) -> Object | None:
+def mapping(body: Object, name: str, at: str, faults: Faults) -> Object | None:
     """An object; None where it is not given."""
-    value = of.get(name)
+    value = body.get(name)
     if value is None or is_object(value, f"{at}/{name}", faults):
         return value
     return None
@@ -205,10 +207,10 @@ def is_object(value: Any, pointer: str, faults: Faults, *, or_text: bool = False
 
 
 def strings(
-    of: Object, name: str, at: str, faults: Faults, *, most: int, most_characters: int
+    body: Object, name: str, at: str, faults: Faults, *, most: int, most_characters: int
 ) -> Mapping[str, str]:
     """An object of strings by name; numbers and booleans count as their text."""
-    found = _named(of, name, at, faults, most=most)
+    found = _named(body, name, at, faults, most=most)
     made = {}
     for key, given in found.items():
         value = json.dumps(given) if type(given) in {bool, int, float} else given
@@ -221,9 +223,9 @@ def strings(
     return made
 
 
-def levels(of: Object, name: str, at: str, faults: Faults) -> Object:
+def levels(body: Object, name: str, at: str, faults: Faults) -> Object:
     """An object of numbers, strings and booleans by name: what was varied."""
-    found = _named(of, name, at, faults, most=20)
+    found = _named(body, name, at, faults, most=20)
     made = {}
     for key, value in found.items():
         pointer = below(f"{at}/{name}", key[:100])
@@ -249,8 +251,8 @@ def _check_factor(name: str, pointer: str, faults: Faults) -> None:
         faults.add(pointer, "reserved", message)
 
 
-def _named(of: Object, name: str, at: str, faults: Faults, *, most: int) -> Object:
-    found = mapping(of, name, at, faults) or {}
+def _named(body: Object, name: str, at: str, faults: Faults, *, most: int) -> Object:
+    found = mapping(body, name, at, faults) or {}
     if len(found) > most:
         message = _("%(number)d are too many; at most %(most)d are possible.")
         faults.add(f"{at}/{name}", "too_many", message % {"number": len(found), "most": most})

@@ -35,9 +35,9 @@ TEXT = frozenset({str, type(None)})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 
-def measurements(of: Object, at: str, faults: Faults) -> tuple[GivenMeasurement, ...]:
+def measurements(body: Object, at: str, faults: Faults) -> tuple[GivenMeasurement, ...]:
     """The numbers, each metric once."""
-    listed = items(of, "measurements", at, faults, most=MOST_MEASUREMENTS)
+    listed = items(body, "measurements", at, faults, most=MOST_MEASUREMENTS)
     found = tuple(
         [
             made
@@ -50,11 +50,11 @@ def measurements(of: Object, at: str, faults: Faults) -> tuple[GivenMeasurement,
     return found
 
 
-def samples(of: Object) -> tuple[ArtifactData, ...]:
+def samples(body: Object) -> tuple[ArtifactData, ...]:
     """The samples behind the medians as a file of the run. Only of a body without faults."""
     given = {
         each["metric"]: each["samples"]
-        for each in of.get("measurements") or ()
+        for each in body.get("measurements") or ()
         if "samples" in each
     }
     if not given:
@@ -63,9 +63,9 @@ def samples(of: Object) -> tuple[ArtifactData, ...]:
     return (ArtifactData("samples.json", content, media_type="application/json"),)
 
 
-def series(of: Object, at: str, faults: Faults) -> tuple[GivenSeries, ...]:
+def series(body: Object, at: str, faults: Faults) -> tuple[GivenSeries, ...]:
     """The values over time, each name once."""
-    listed = items(of, "series", at, faults, most=MOST_SERIES)
+    listed = items(body, "series", at, faults, most=MOST_SERIES)
     found = tuple(
         made
         for index, each in enumerate(listed)

@@ -78,24 +78,24 @@ class _Alike:
         self._known: dict[tuple[str, str], Any] = {}
 
     def read(
-        self, reader: Callable[[Object, str, Faults], T], of: Object, at: str, faults: Faults
+        self, reader: Callable[[Object, str, Faults], T], body: Object, at: str, faults: Faults
     ) -> T:
         """What the reader makes of the field of its name; only what has no fault is kept."""
         name = reader.__name__
-        mark = (name, repr(of.get(name)))  # 1, 1.0 and true are equal, and yet not the same
+        mark = (name, repr(body.get(name)))  # 1, 1.0 and true are equal, and yet not the same
         if mark in self._known:
             return cast(T, self._known[mark])
         before = len(faults)
-        found = reader(of, at, faults)
+        found = reader(body, at, faults)
         if len(faults) == before:
             self._known[mark] = found
         return found
 
 
 def _read_alone(
-    reader: Callable[[Object, str, Faults], T], of: Object, at: str, faults: Faults
+    reader: Callable[[Object, str, Faults], T], body: Object, at: str, faults: Faults
 ) -> T:
-    return reader(of, at, faults)
+    return reader(body, at, faults)
 
 
 def run(

@@ -211,9 +211,9 @@ async def _as_root(
         raise privileged.failed(name, done.stderr + done.stdout)
 
 
-async def _check_cpus(bench: Bench, node: Node, of: str, wanted: str) -> None:
+async def _check_cpus(bench: Bench, node: Node, cpus_text: str, wanted: str) -> None:
     """The kernel silently drops unknown processors from a list, unless all are unknown."""
-    step = _named(bench, node, f"check-cpus-of-{of}")
+    step = _named(bench, node, f"check-cpus-of-{cpus_text}")
     found = await bench.step(step, [*cpus.pinned(wanted), *_ALLOWED], check=False, on=node)
     given = found.stdout.partition(":")[2]
     if found.exit_status == 0 and cpus.parse(given) == cpus.parse(wanted):

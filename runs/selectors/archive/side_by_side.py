@@ -118,7 +118,7 @@ class SideBySide:
         if not ratios:
             return ""
         metric = ratios[0][0]
-        own = [ratio for of, ratio in ratios if of == metric]
+        own = [ratio for name, ratio in ratios if name == metric]
         values = {
             "number": len(own),
             "metric": _(metric.title) if metric.title else metric.name,

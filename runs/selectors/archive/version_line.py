@@ -147,9 +147,9 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
     return Used(theme, newest, printed, len(ran) > MOST_EXECUTED)
 
 
-def counts(of: Used) -> list[int]:
+def counts(used: Used) -> list[int]:
     """The numbers of clients that these campaigns have, the smallest first. Two queries."""
-    found = material(_observed().filter(pk__in=of.campaigns))
+    found = material(_observed().filter(pk__in=used.campaigns))
     return sorted({cell.clients for measured in found.measured.values() for cell in measured})
 
 
@@ -166,9 +166,9 @@ def of_campaign(campaign: Campaign) -> Line:
     return Line(None, (), made, {}, (), leaves_out=False, minors=tuple(minors(found)))
 
 
-def read(of: Used, *, clients: int | None = None) -> Line:
+def read(used: Used, *, clients: int | None = None) -> Line:
     """The line of these campaigns, for this number of clients. Ten queries."""
-    parts = sorted(_made(of, clients), key=_in_order)
+    parts = sorted(_made(used, clients), key=_in_order)
     made = tuple(pair for part in parts for pair in part.pairs)
     printed = [each for each in parts if each.campaign.origin == Origin.PUBLISHED]
     return Line(
@@ -177,7 +177,7 @@ def read(of: Used, *, clients: int | None = None) -> Line:
         made,
         records(made),
         tuple(_undocumented(each.campaign for each in printed)),
-        of.leaves_out,
+        used.leaves_out,
         tuple(pair for part in parts for pair in part.minors),
     )
 
@@ -271,21 +271,21 @@ def _strictest(found: Sequence[Pair]) -> float:
 FACETS = ("machine", "os", "arrangement")
 
 
-def facets(of: Line, by: str) -> list[tuple[str, Line]]:
+def facets(whole_line: Line, by: str) -> list[tuple[str, Line]]:
     """The line of each machine, operating system or arrangement by itself. One query.
 
     The system is that of the runs, as it was then.
     """
-    cells = [pair.base.cell for pair in of.pairs]
+    cells = [pair.base.cell for pair in whole_line.pairs]
     finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("cell", "pk")
     names = ("hardware__name", "environment__os_name", "campaign__topology__kind")
     found = {cell: own for cell, *own in finished.values_list("cell", *names)}
     place = FACETS.index(by)
     groups: dict[str, list[Pair]] = defaultdict(list)
-    for pair in of.pairs:
+    for pair in whole_line.pairs:
         value = (found.get(pair.base.cell) or ("", "", ""))[place]
         groups[(pair.base.machine if by == "machine" else "") or value or ""].append(pair)
-    return [(name, replace(of, pairs=tuple(pairs))) for name, pairs in groups.items()]
+    return [(name, replace(whole_line, pairs=tuple(pairs))) for name, pairs in groups.items()]
 
 
 def records(found: Sequence[Pair]) -> dict[str, list[str]]:

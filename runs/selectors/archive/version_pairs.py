@@ -200,7 +200,9 @@ def _judged(found: Material, chosen: Sequence[tuple[Campaign, Measured, Measured
         (campaign, side.revision) for campaign, *pair in chosen for side in pair
     )
     judge = judging.of_cells(cells, [METRIC], scopes=scopes, among=found.cells)
-    metric = next(each for of in judge.metrics_of.values() for each in of if each.name == METRIC)
+    metric = next(
+        each for metrics in judge.metrics_of.values() for each in metrics if each.name == METRIC
+    )
     judged = judge.judge(pairs_of_cells, metric)
     return [
         _pair(campaign, base, head, comparison, judge, metric)

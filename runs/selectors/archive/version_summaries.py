@@ -38,7 +38,7 @@ def mean(
     """The geometric mean of a contrast over conditions; None without one."""
     found = list(conditions)
     weight = 1 / len(found) if found else math.nan
-    parts = ((weight * sign, each) for of in found for sign, each in of)
+    parts = ((weight * sign, each) for parts_of in found for sign, each in parts_of)
     return contrast(parts, significance=significance)
 
 
@@ -84,7 +84,7 @@ def _step(
 ) -> Contrast | None:
     """The ratio here by that there, over the conditions that both have of both versions."""
     base, head = step
-    shared = set.intersection(*(set(of[each]) for of in (there, here) for each in step))
+    shared = set.intersection(*(set(logs[each]) for logs in (there, here) for each in step))
     return mean(
         (
             [(1, here[head][x]), (-1, here[base][x]), (-1, there[head][x]), (1, there[base][x])]

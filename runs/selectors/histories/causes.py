@@ -148,13 +148,15 @@ def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
         found[own[0].verdict, own[0].metric.direction].append(own)
     return [
         ngettext(
-            "and %(number)d more metric: %(size)s", "and %(number)d more metrics: %(size)s", len(of)
+            "and %(number)d more metric: %(size)s",
+            "and %(number)d more metrics: %(size)s",
+            len(changes),
         )
         % {
-            "number": len(of),
-            "size": _sized([each for own in of for each in own]),
+            "number": len(changes),
+            "size": _sized([each for own in changes for each in own]),
         }
-        for of in found.values()
+        for changes in found.values()
     ]
 
 

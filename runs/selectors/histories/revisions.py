@@ -156,9 +156,9 @@ def following(campaign: Campaign, revision: Revision, number: int) -> list[Revis
     return list(later.reverse()[:number])
 
 
-def arrived(campaign: Campaign, of: Iterable[Revision]) -> int:
+def arrived(campaign: Campaign, revisions: Iterable[Revision]) -> int:
     """The last run of these commits: what was stored after it is later than they are. One query."""
-    found = Run.objects.filter(campaign=campaign, cell__revision__in=list(of))
+    found = Run.objects.filter(campaign=campaign, cell__revision__in=list(revisions))
     return int(found.aggregate(last=Max("pk"))["last"] or 0)
 
 

@@ -244,10 +244,12 @@ def _build(campaign: Campaign, anchor: str) -> str:
 
 
 def _version(was: ByVersion, now: ByVersion, anchor: str, version: str) -> VersionAgain | None:
-    shared = set.intersection(*(set(of[each]) for of in (was, now) for each in (anchor, version)))
+    shared = set.intersection(
+        *(set(logs[each]) for logs in (was, now) for each in (anchor, version))
+    )
 
-    def ratio(of: ByVersion, condition: str, way: int = 1) -> list[tuple[int, Summary]]:
-        return [(way, of[version][condition]), (-way, of[anchor][condition])]
+    def ratio(logs: ByVersion, condition: str, way: int = 1) -> list[tuple[int, Summary]]:
+        return [(way, logs[version][condition]), (-way, logs[anchor][condition])]
 
     in_order = sorted(shared)
     before = mean(ratio(was, each) for each in in_order)

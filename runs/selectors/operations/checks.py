@@ -183,7 +183,7 @@ def sites() -> Outcome:
         workers = sites_of_workers()
     except (RedisError, OSError, ValueError) as error:
         return Outcome("sites", FAILED, one_line(error), _("See Redis."))
-    missing = [each for each in needed if not any(of.issuperset(each) for of in workers)]
+    missing = [each for each in needed if not any(served.issuperset(each) for served in workers)]
     named = [each[0] for each in needed if len(each) == 1]
     if alone := [each[0] for each in missing if len(each) == 1]:
         text = _("No live worker serves these sites: %(sites)s. Runs on their servers wait.")

@@ -28,7 +28,12 @@ def _of(ablation: Ablation) -> list[Block]:
         for proof in proofs.values()
     ]
     rows = tuple(
-        (each["name"], each["a"] or "–", each["b"], *(of.get(each["name"], "") for of in shares))
+        (
+            each["name"],
+            each["a"] or "–",
+            each["b"],
+            *(answers.get(each["name"], "") for answers in shares),
+        )
         for each in ablation.suspects
     )
     heads = (_("Suspect"), "A", "B", pgettext("per transaction", "Time"), _("Processor time"))

@@ -70,8 +70,8 @@ def stored_for(source: Source) -> Rows:
     nodes = PublishedNode.objects.filter(table__source=source)
     campaigns = Campaign.objects.filter(published__source=source)
 
-    def keys(of: Any, name: str) -> set[int]:
-        return set(of.exclude(**{name: None}).order_by().values_list(name, flat=True))
+    def keys(row: Any, name: str) -> set[int]:
+        return set(row.exclude(**{name: None}).order_by().values_list(name, flat=True))
 
     return {
         HardwareProfile: keys(nodes, "hardware"),

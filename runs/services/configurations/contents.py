@@ -40,8 +40,8 @@ class Content:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def content(of: Configuration | ConfigurationRevision | None) -> Content:
+def content(stored: Configuration | ConfigurationRevision | None) -> Content:
     """What is stored; without a configuration, the default of a campaign."""
-    if of is None:
+    if stored is None:
         return Content(FIXED_POINT)
-    return Content(of.settings, of.initdb_options, of.written_for)
+    return Content(stored.settings, stored.initdb_options, stored.written_for)

@@ -135,7 +135,7 @@ def _condition(month: str) -> str:
 def _convert(rows: Path, made: Path) -> int:
     import duckdb  # noqa: PLC0415 -- of the extra archive-export
 
-    types = {name: of for name, of, _source in COLUMNS}
+    types = {name: kind for name, kind, _source in COLUMNS}
     with duckdb.connect() as database:
         # A few hundred MB are enough for sorting none of it.
         database.execute("SET memory_limit = '512MB'; SET threads = 1")

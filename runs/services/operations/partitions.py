@@ -217,15 +217,15 @@ def _alone(cursor: CursorWrapper, table: str, act: Callable[[CursorWrapper], T])
     cursor.execute("SET LOCAL statement_timeout = 0")
     cursor.execute(_REFERENCES, [table])
     references = cursor.fetchall()
-    used = ", ".join([table, *(of for of, _name, _definition in references)])
+    used = ", ".join([table, *(referring for referring, _name, _definition in references)])
     cursor.execute(f"LOCK TABLE {Run._meta.db_table} IN SHARE ROW EXCLUSIVE MODE")
     cursor.execute(f"LOCK TABLE {used} IN ACCESS EXCLUSIVE MODE")
     cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    for of, name, _definition in references:
-        cursor.execute(f"ALTER TABLE {of} DROP CONSTRAINT {name}")
+    for referring, name, _definition in references:
+        cursor.execute(f"ALTER TABLE {referring} DROP CONSTRAINT {name}")
     done = act(cursor)
-    for of, name, definition in references:
-        cursor.execute(f"ALTER TABLE {of} ADD CONSTRAINT {name} {definition}")
+    for referring, name, definition in references:
+        cursor.execute(f"ALTER TABLE {referring} ADD CONSTRAINT {name} {definition}")
     return done
 
 

@@ -115,19 +115,19 @@ def _clusters(
     )
 
 
-def _cluster(each: FurtherCluster, of: DesignCell, tools: Tools) -> ClusterPlan:
+def _cluster(each: FurtherCluster, cell: DesignCell, tools: Tools) -> ClusterPlan:
     is_new = each.origin == "initdb"
-    settings = {**(of.cluster_settings if is_new else {}), **each.settings}
+    settings = {**(cell.cluster_settings if is_new else {}), **each.settings}
     return ClusterPlan(
         name=each.name,
         role=each.role,
         origin=each.origin,
         machine=DATABASE_NODE,
-        bindir=of.installation.bindir,
-        version_num=of.installation.version_num,
+        bindir=cell.installation.bindir,
+        version_num=cell.installation.version_num,
         psql_bindir=tools.psql.bindir,
         settings={name: str(value) for name, value in settings.items()},
-        initdb_options=tuple(of.initdb_options) if is_new else (),
+        initdb_options=tuple(cell.initdb_options) if is_new else (),
     )
 
 

@@ -73,7 +73,7 @@ def edit(*, server: Server, to: Edit) -> ServerCheck:
     Raises ServiceError as `edits.check`, `server_looked_at`.
     """
     before, _changed = edits.check(server=server, to=to)
-    return _ask(Kind.EDIT, [server], given=edits.stored(to, of=before))
+    return _ask(Kind.EDIT, [server], given=edits.stored(to, server=before))
 
 
 def of_server(*, server: Server) -> ServerCheck:
@@ -239,7 +239,7 @@ def _fetch_host_key(check: ServerCheck) -> None:
 
 def _edit(check: ServerCheck) -> None:
     server = _server_of(check)
-    to = edits.restored(check.given, of=server)
+    to = edits.restored(check.given, server=server)
     edited = edits.edit(server=server, to=to, by=check.asked_by)
     if edited.host_key:
         servers.inspect(server=edited)

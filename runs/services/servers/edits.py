@@ -38,17 +38,17 @@ class Edit:
     site: str = ""
 
 
-def stored(to: Edit, *, of: Server) -> dict[str, Any]:
+def stored(to: Edit, *, server: Server) -> dict[str, Any]:
     """An edit as JSON, with what the server is like when it is asked for; for `restored`."""
-    return {**_as_json(to), _WAS: _as_json(_present(of))}
+    return {**_as_json(to), _WAS: _as_json(_present(server))}
 
 
-def restored(kept: dict[str, Any], *, of: Server) -> Edit:
+def restored(kept: dict[str, Any], *, server: Server) -> Edit:
     """An edit from its JSON, for the server as it is now. Two queries.
 
     What somebody has changed after it was asked for stays as they left it.
     """
-    now = _as_json(_present(of))
+    now = _as_json(_present(server))
     wanted = {name: value for name, value in kept.items() if name != _WAS}
     was = kept.get(_WAS, now)
     later = {name: now[name] for name in wanted if now[name] != was[name]}

@@ -147,25 +147,25 @@ def _plan(cell: Cell) -> tuple[Run, RunPlan]:
 def _campaign(
     found: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
 ) -> Campaign:
-    of = found.b.campaign
-    project: Project | None = of.project
+    explained = found.b.campaign
+    project: Project | None = explained.project
     factors = {name: [level] for name, level in found.b.levels.items()}
     versions = dict.fromkeys((found.a.version, found.b.version))
     campaign = Campaign(
         title=f"Why {found.labels[1]} differs from {found.labels[0]}"[:200],
-        scenario=of.scenario,
-        topology=of.topology,
-        configuration=of.configuration,
-        configuration_revision=of.configuration_revision,
+        scenario=explained.scenario,
+        topology=explained.topology,
+        configuration=explained.configuration,
+        configuration_revision=explained.configuration_revision,
         factors={**factors, "version": list(versions), ARM: [each.name for each in arms]},
-        parameters=of.parameters,
-        treatment=of.treatment,
+        parameters=explained.parameters,
+        treatment=explained.treatment,
         repeats=rounds,
         # What decides on the second six rounds is the proof (`repeats.add_round`).
         wanted_half_width=0.01,
         most_repeats=LOOKS[1],
         remeasures=0,
-        most_attempts=of.most_attempts,
+        most_attempts=explained.most_attempts,
         seed=secrets.randbelow(2**31),
         project=project,
         created_by=by,

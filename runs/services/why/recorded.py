@@ -137,9 +137,9 @@ ADDRESS = "0x"
 def _instructions(artifacts: tuple[Artifact, Artifact] | None, column: int) -> Instructions | None:
     counted: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
     try:
-        for of, rows in zip(counted, _rows(artifacts) or (), strict=False):
+        for side, rows in zip(counted, _rows(artifacts) or (), strict=False):
             for name, *numbers in rows:
-                of[ADDRESS if name.startswith(ADDRESS) else name] += int(numbers[column])
+                side[ADDRESS if name.startswith(ADDRESS) else name] += int(numbers[column])
     except (IndexError, ValueError):
         return None
     whole = counted[0].pop("", 0), counted[1].pop("", 0)
@@ -174,7 +174,7 @@ def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
     measured = Measurement.objects.filter(run__in=runs, metric__name=TRANSACTIONS.name)
     number = dict(measured.values_list("run", "value"))
     try:
-        of_a, of_b = (_called(of, number[run]) for of, run in zip(rows, runs, strict=True))
+        of_a, of_b = (_called(traces, number[run]) for traces, run in zip(rows, runs, strict=True))
     except (ArithmeticError, IndexError, KeyError, ValueError):
         return ()
     none = (0.0, 0.0, 0.0)
@@ -213,9 +213,9 @@ def _sleeps(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
 
 
 def _most(counted: Sequence[Counter[tuple[str, str]]]) -> Iterator[Stack]:
-    for is_of_b, of in enumerate(counted):
-        for (call, stack), times in of.most_common(MOST_STACKS):
-            yield Stack(bool(is_of_b), call, stack, times / of.total())
+    for is_of_b, counts in enumerate(counted):
+        for (call, stack), times in counts.most_common(MOST_STACKS):
+            yield Stack(bool(is_of_b), call, stack, times / counts.total())
 
 
 def _profile(
@@ -224,7 +224,8 @@ def _profile(
     if difference is None or difference.a.cpu is None or difference.b.cpu is None:
         return None
     of_a, of_b = (
-        [functions.samples_of(sides.text(each)) for each in of[-MOST_PROFILES:]] for of in artifacts
+        [functions.samples_of(sides.text(each)) for each in files[-MOST_PROFILES:]]
+        for files in artifacts
     )
     return functions.compare(of_a, of_b, (difference.a.cpu, difference.b.cpu))
 

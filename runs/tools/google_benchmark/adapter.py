@@ -131,11 +131,11 @@ def _reasons(
 def _values(runs: dict[str, list[dict[str, Any]]]) -> Iterator[MetricValue]:
     alike = marked(runs)
     for name, each in runs.items():
-        of = partial(_of, name, is_marked=name in alike)
+        metric_of = partial(_of, name, is_marked=name in alike)
         for field, metric in _TIMES.items():
-            yield from of(metric, [_ms(row, field) for row in each])
+            yield from metric_of(metric, [_ms(row, field) for row in each])
         for field, metric in {**_RATES, **_counters(each)}.items():
-            yield from of(metric, [number(row.get(field)) for row in each])
+            yield from metric_of(metric, [number(row.get(field)) for row in each])
 
 
 def _of(

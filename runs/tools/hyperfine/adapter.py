@@ -87,8 +87,8 @@ def _values(commands: list[dict[str, Any]]) -> Iterator[MetricValue]:
     for row in commands:
         name = _name(row)
         for field, metric in _FIELDS.items():
-            of = metric if len(commands) == 1 else metric.part(name, is_marked=name in alike)
-            yield from of.of(_median(row) if field == "median" else number(row.get(field)))
+            named = metric if len(commands) == 1 else metric.part(name, is_marked=name in alike)
+            yield from named.of(_median(row) if field == "median" else number(row.get(field)))
 
 
 def _median(row: dict[str, Any]) -> float | None:

@@ -52,16 +52,16 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
         yield from _of_statement(number, statement)
 
 
-def _failures(of: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
+def _failures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
     """What did not go through at the first try, of the run or of one of its scripts."""
     for metric, value in (
-        (quantities.FAILED, of.failed_transactions),
-        (quantities.SERIALIZATION, of.serialization_failures),
-        (quantities.DEADLOCK, of.deadlock_failures),
-        (quantities.OTHER_FAILURES, of.other_failures),
-        (quantities.RETRIED, of.retried),
-        (quantities.RETRIES, of.retries),
-        (quantities.SKIPPED, of.skipped),
+        (quantities.FAILED, result.failed_transactions),
+        (quantities.SERIALIZATION, result.serialization_failures),
+        (quantities.DEADLOCK, result.deadlock_failures),
+        (quantities.OTHER_FAILURES, result.other_failures),
+        (quantities.RETRIED, result.retried),
+        (quantities.RETRIES, result.retries),
+        (quantities.SKIPPED, result.skipped),
     ):
         yield from (metric.part(part) if part else metric).of(value)
 

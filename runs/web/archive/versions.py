@@ -83,15 +83,15 @@ def version_page(request: HttpRequest) -> HttpResponse:
 
 
 def context(
-    of: Used, *, clients: int | None = None, base: str = "", by: str = ""
+    used: Used, *, clients: int | None = None, base: str = "", by: str = ""
 ) -> dict[str, Any]:
     """What the page and the first page's line show of these campaigns, the same for all readers."""
-    line = lines.read(of, clients=clients)
+    line = lines.read(used, clients=clients)
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
     return {
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
-        "theme": of.theme,
+        "theme": used.theme,
         "counts": line.counts,
         "clients": line.clients,
         "bases": lines.MAJORS,
