@@ -127,8 +127,10 @@ DATABASE_POOL = env.int("BENCHLAB_DATABASE_POOL", default=6)
 PGBOUNCER = env.bool("BENCHLAB_PGBOUNCER", default=False)
 # A network that is cut in the middle of a statement is noticed, and not waited for.
 _PATIENCE = {"connect_timeout": 5, "keepalives_idle": 10, "tcp_user_timeout": 15_000}
-# Seconds that a request waits for a connection: it takes that of another one, or a new one.
-_SIZE = {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 8}
+# Seconds that a request waits for a connection: it takes that of another one, or a new one. A pool
+# that cannot connect gives up soon and tries with the next request: else it would wait ever longer,
+# up to five minutes, also when the database is there again.
+_SIZE = {"min_size": 1, "max_size": DATABASE_POOL, "timeout": 8, "reconnect_timeout": 3}
 _POOL = {"pool": {**_SIZE, "connection_class": PatientConnection}} if DATABASE_POOL else {}
 
 

@@ -221,8 +221,8 @@ def to_serve(named: Iterable[str]) -> str:
 def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) -> Outcome:
     try:
         found = [sign for sign in signs.signs() if sign.kind == kind]
-    except (RedisError, OSError, ValueError) as error:
-        return Outcome(check, FAILED, one_line(error), _("See Redis."))
+    except (RedisError, OSError):
+        return Outcome(check, UNKNOWN, _("Not checked: Redis does not answer."), _("See Redis."))
     silent = [sign for sign in found if sign.age > patience]
     names = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
     if len(silent) == len(found):

@@ -102,9 +102,16 @@ class _Kept:
             if pending is None or not pending.is_going_on:
                 self._asked[check.__name__] = _Asked(check)
         end = time.monotonic() + PATIENCE_SECONDS
-        return Readiness(
-            tuple(self._asked[check.__name__].outcome(end - time.monotonic()) for check in CHECKS)
-        )
+        found = [self._asked[each.__name__].outcome(end - time.monotonic()) for each in CHECKS]
+        # Control shows no sign of life while it waits for the database: that is no second cause.
+        if any(each.check == "database" and each.status == FAILED for each in found):
+            found = [
+                checks.not_asked(each.check)
+                if each.check == "control" and each.status == FAILED
+                else each
+                for each in found
+            ]
+        return Readiness(tuple(found))
 
     def fresh(self) -> Readiness:
         """Checked now."""

@@ -490,10 +490,11 @@ def test_what_cannot_be_asked_is_unknown_and_has_one_cause(client, alive, settin
         for name, value in zip(("HOST", "PORT"), silent.getsockname(), strict=True):
             monkeypatch.setitem(connection.settings_dict, name, value)
         readiness.forget()
+        signs.redis_client().delete(signs.KEY)  # control waits for the database as well
         answer = client.get("/readyz", headers=header)
         assert answer.status_code == 503
         failed = {name for name, status in answer.json()["checks"].items() if status == "failed"}
-        assert failed == {"database"}
+        assert failed == {"database", "workers"}
         assert answer.json()["checks"]["encryption key"] == "unknown"
         assert "details" in answer.json()
         began = time.monotonic()
