@@ -258,14 +258,10 @@ def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost |
             plans[sql] = _plan(sql)
         plan = plans[sql]
         counts = (count(plan) for count in (_buffers, _searches, _found, _small))
-        each[_text(sql)] += Cost(1, *counts, round(plan["Actual Rows"]))
+        # A statement without its values.
+        each[_VALUES.sub("?", _VALUE.sub("?", sql))] += Cost(1, *counts, round(plan["Actual Rows"]))
     total = sum(each.values(), start=Cost(0, 0))
     return replace(total, statements=len(asked), bytes=size, verdicts=len(judged), each=dict(each))
-
-
-def _text(sql: str) -> str:
-    """A statement without its values."""
-    return _VALUES.sub("?", _VALUE.sub("?", sql))
 
 
 def _read(sql: str) -> str:
@@ -392,13 +388,6 @@ def table(sizes: Mapping[int, Mapping[str, Cost]]) -> str:
     return "\n".join(lines)
 
 
-def _write(told: str) -> None:
-    path = Path(__file__).parents[1] / "docs" / "performance.md"
-    before, _old, after = path.read_text().partition(BEGIN)
-    _old, _end, after = after.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{told}\n\n{END}{after}")
-
-
 def main() -> None:
     """Measure all sizes in a PostgreSQL of its own, and print the table."""
     from benchmarks import pages  # noqa: PLC0415
@@ -418,7 +407,10 @@ def main() -> None:
     told = table(sizes)
     print(told)
     if options.write:
-        _write(told)
+        path = Path(__file__).parents[1] / "docs" / "performance.md"
+        before, _old, after = path.read_text().partition(BEGIN)
+        _old, _end, after = after.partition(END)
+        path.write_text(f"{before}{BEGIN}\n{told}\n\n{END}{after}")
     (least, small), *larger = sizes.items()
     faults = [fault for size, each in larger for fault in grown(small, each, times=size / least)]
     if faults:

@@ -61,7 +61,8 @@ def main() -> None:
             with _gunicorn(environment, folder) as (port, pid):
                 client = Client(port, token)
                 pids = [pid, postgresql.pid or 0]
-                _known_cells(client, options, pids)
+                bodies = [_body(_run(number, options)) for number in range(options.singles)]
+                _singles("of known cells", client, bodies, pids)
                 client.post("uploads/", _body(_run(0, options) | {"campaign": "bare"}))
                 with _bare(environment, postgresql.url, folder) as (bare_port, bare_pid):
                     bare = (Client(bare_port, ""), [bare_pid, postgresql.pid or 0])
@@ -91,11 +92,6 @@ class Client:
         content = answer.read()
         if answer.status != http.client.CREATED:
             raise SystemExit(f"{answer.status}: {content.decode()}")
-
-
-def _known_cells(client: Client, options: argparse.Namespace, pids: list[int]) -> None:
-    bodies = [_body(_run(number, options)) for number in range(options.singles)]
-    _singles("of known cells", client, bodies, pids)
 
 
 def _pairs(

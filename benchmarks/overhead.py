@@ -94,7 +94,10 @@ def covered(intervals: Sequence[Interval]) -> float:
 
 def main() -> None:
     """Execute and print."""
-    options = _options()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--duration", type=int, default=2, help="seconds")
+    options = parser.parse_args()
     print(f"load before: {_load()}", flush=True)
     with measured_server() as server_id:
         runs = _executed(server_id, options)
@@ -173,13 +176,6 @@ def _told(seconds: Sequence[float]) -> str:
 
 def _load() -> str:
     return ", ".join(f"{each:.1f}" for each in os.getloadavg())
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--duration", type=int, default=2, help="seconds")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -137,7 +137,13 @@ class Target:
         if self.has_own_disk:
             subprocess.run(["umount", "-l", str(self.disk)], check=True)
         if self.faketime:
-            _remove_what_faketime_left()
+            # libfaketime forgets two files in memory for each process that started another
+            # program.
+            for shared in Path("/dev/shm").glob("faketime_shm_*"):
+                number = shared.name.rpartition("_")[2]
+                if not Path("/proc", number).exists():
+                    shared.unlink(missing_ok=True)
+                    shared.with_name(f"sem.faketime_sem_{number}").unlink(missing_ok=True)
 
     def set_clock(self, seconds: int) -> None:
         """Let every process of later and present sessions see another time than it is."""
@@ -249,12 +255,3 @@ def _sshd() -> str:
     if found is None:
         raise SystemExit("sshd is missing: apt install openssh-server")
     return found
-
-
-def _remove_what_faketime_left() -> None:
-    """libfaketime forgets two files in memory for each process that started another program."""
-    for shared in Path("/dev/shm").glob("faketime_shm_*"):
-        number = shared.name.rpartition("_")[2]
-        if not Path("/proc", number).exists():
-            shared.unlink(missing_ok=True)
-            shared.with_name(f"sem.faketime_sem_{number}").unlink(missing_ok=True)

@@ -76,7 +76,11 @@ class WholeInstance:
                 stderr=log,
                 start_new_session=True,
             )
-        self._wait_until_ready()
+        until = time.monotonic() + START_SECONDS
+        while "BenchLab is ready" not in self._log.read_text():
+            if time.monotonic() > until or (self._process and self._process.poll() is not None):
+                raise SystemExit(f"the instance does not start:\n{self._log.read_text()}")
+            time.sleep(0.2)
 
     def stop(self) -> None:
         """End all of it."""
@@ -141,10 +145,3 @@ class WholeInstance:
         """Let its supervisor look after its processes again."""
         if self._process is not None:
             self._process.send_signal(signal.SIGCONT)
-
-    def _wait_until_ready(self) -> None:
-        until = time.monotonic() + START_SECONDS
-        while "BenchLab is ready" not in self._log.read_text():
-            if time.monotonic() > until or (self._process and self._process.poll() is not None):
-                raise SystemExit(f"the instance does not start:\n{self._log.read_text()}")
-            time.sleep(0.2)

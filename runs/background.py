@@ -17,7 +17,7 @@ from runs.services import seals
 from runs.services.campaigns import bisections, wide
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
-from runs.services.observations import nights
+from runs.services.observations import observations
 from runs.services.operations import partitions, signs, waiting
 from runs.services.runs import artifacts, certificates, supervision
 from runs.services.runs.supervision import held_here
@@ -111,7 +111,7 @@ DUTIES: tuple[Callable[[], object], ...] = (
 )
 RARE: tuple[Callable[[], object], ...] = (
     watchdog.look,
-    nights.keep,
+    observations.keep,
     deliveries.forget,
     seals.request_missing,
     certificates.judge_some,

@@ -233,7 +233,7 @@ def statuses(
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/mutants", description=__doc__)
-    parser.add_argument("module", type=Path, help="a file, such as runs/tools/pgbench/verdict.py")
+    parser.add_argument("module", type=Path, help="a file, such as runs/tools/pgbench/parser.py")
     parser.add_argument("tests", nargs="+", help="what goes to pytest")
     parser.add_argument("--least", type=int, default=90, help="percent that tests must kill")
     parser.add_argument("--processes", type=int, default=2)

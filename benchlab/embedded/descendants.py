@@ -96,15 +96,12 @@ class Ending:
         left = descendants(os.getpid())
         for after, number in ENDING:
             if elapsed >= after:
-                self._tell(left, number)
+                for process in left:
+                    if (number, process) not in self._told:
+                        self._told.add((number, process))
+                        with contextlib.suppress(ProcessLookupError, PermissionError):
+                            os.kill(process.pid, number)
         return not left or elapsed > ENDING[-1][0] + 3
-
-    def _tell(self, processes: list[Process], number: signal.Signals) -> None:
-        for process in processes:
-            if (number, process) not in self._told:
-                self._told.add((number, process))
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(process.pid, number)
 
 
 def reap_adopted(own: Collection[int]) -> None:

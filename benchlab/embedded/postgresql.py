@@ -99,7 +99,9 @@ class EmbeddedPostgreSQL(EmbeddedServer):
         self.account.take_over(self.data)
         for role in (ROLE, SUPERUSER):
             self._password(role)
-        self._write_access_rules()
+        # Who may come in: from this machine, with a password. Its own account cannot change it.
+        self._access_rules_file.write_text(self.access_rules)
+        self._access_rules_file.chmod(0o644)
         self._end_orphans()
 
     def _check_version(self) -> None:
@@ -113,11 +115,6 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             f"{self.data} has {held}, and this is PostgreSQL {self.version}: let the BenchLab that"
             " made it make a backup (docs/deployment.md), or set BENCHLAB_VAR to another folder"
         )
-
-    def _write_access_rules(self) -> None:
-        """Who may come in: from this machine, with a password. Its own account cannot change it."""
-        self._access_rules_file.write_text(self.access_rules)
-        self._access_rules_file.chmod(0o644)
 
     def program(self) -> Program:
         """The postmaster."""
@@ -199,14 +196,11 @@ class EmbeddedPostgreSQL(EmbeddedServer):
             for pid in working_in(self.data):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-            self._wait_until_gone(patience)
+            deadline = time.monotonic() + patience
+            while working_in(self.data) and time.monotonic() < deadline:
+                self.pause(0.05)
         if Path("/proc/self/cwd").exists() and not working_in(self.data):
             (self.data / "postmaster.pid").unlink(missing_ok=True)
-
-    def _wait_until_gone(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
-        while working_in(self.data) and time.monotonic() < deadline:
-            self.pause(0.05)
 
     def _connect(self) -> "psycopg.Connection[tuple[object, ...]]":
         return psycopg.connect(

@@ -62,7 +62,8 @@ class Program:
         """Start it. Raises StartError when there is nothing to execute."""
         self._asked = False
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        _turn_over(self.log)
+        if self.log.exists() and self.log.stat().st_size > LOG_KEPT_BYTES:
+            self.log.replace(self.log.with_name(self.log.name + ".1"))
         with self.log.open("ab") as log:
             self._log_began = log.tell()
             self.process = self._spawned(log)
@@ -161,11 +162,6 @@ def reason(output: str) -> str:
         if last.startswith(mark):
             return last.removeprefix(mark)
     return ""
-
-
-def _turn_over(log: Path) -> None:
-    if log.exists() and log.stat().st_size > LOG_KEPT_BYTES:
-        log.replace(log.with_name(log.name + ".1"))
 
 
 def wait_for_end(program: Program, pause: Pause) -> int:

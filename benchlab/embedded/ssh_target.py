@@ -240,7 +240,11 @@ class Execution(asyncssh.SSHServerSession[bytes]):
         for output in self._outputs:
             await output.ended
         if not self._lost:
-            self._report(status)
+            if os.WIFSIGNALED(status):
+                name = signal.Signals(os.WTERMSIG(status)).name.removeprefix("SIG")
+                self._channel.exit_with_signal(name, os.WCOREDUMP(status))
+            else:
+                self._channel.exit(os.WEXITSTATUS(status))
 
     async def _connect(self, process: "subprocess.Popen[bytes]") -> None:
         loop = asyncio.get_running_loop()
@@ -249,13 +253,6 @@ class Execution(asyncssh.SSHServerSession[bytes]):
         for output, stream in zip(self._outputs, (process.stdout, process.stderr), strict=True):
             pipe, _ = await loop.connect_read_pipe(partial(_itself, output), stream)
             output.open(pipe)
-
-    def _report(self, status: int) -> None:
-        if os.WIFSIGNALED(status):
-            name = signal.Signals(os.WTERMSIG(status)).name.removeprefix("SIG")
-            self._channel.exit_with_signal(name, os.WCOREDUMP(status))
-        else:
-            self._channel.exit(os.WEXITSTATUS(status))
 
     def data_received(self, data: bytes, datatype: int | None) -> None:
         self._input.feed(data)
@@ -280,9 +277,6 @@ class Execution(asyncssh.SSHServerSession[bytes]):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
-        self._close_pipes()
-
-    def _close_pipes(self) -> None:
         self._input.close()
         for output in self._outputs:
             output.close()

@@ -1,7 +1,10 @@
 """`script/lab`: what the person at the terminal asks for and reads."""
 
 import argparse
+import fcntl
+import os
 import platform
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +13,52 @@ from benchlab.embedded.account import Account
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import Places, var_from_environment
-from benchlab.lab import building, downloads, folders, registration, releases, unpacking
+from benchlab.embedded.software import Software, software_for
+from benchlab.lab import building, downloads, folders, releases
 from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
+
+SERVER = "this-machine"
+
+
+def is_running(places: Places) -> bool:
+    """Whether an instance holds its lock and has come far enough to know its addresses."""
+    if not places.environment.exists() or not places.lock.exists():
+        return False
+    with places.lock.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def register(places: Places, account: Account, bindirs: Sequence[Path]) -> None:
+    """Add the folders to the running instance's server `this-machine` and inspect it.
+
+    As the account of the service, which is not root.
+    """
+    software = software_for([account], places.services, is_in_use=True)
+    with account.spawn(
+        [software.python, software.root / "manage.py", "add_bindirs", SERVER, *bindirs],
+        env=_environment(places, software, account),
+        cwd=software.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    ) as process:
+        output = process.communicate()[0].decode(errors="replace")
+    if process.returncode != 0:
+        last = "\n".join(output.strip().splitlines()[-5:])
+        raise LabError(f"the running instance did not take the versions:\n{last}")
+
+
+def _environment(places: Places, software: Software, account: Account) -> dict[str, str]:
+    """As the instance's own processes have it: the account cannot read the home of root."""
+    lines = places.environment.read_text().splitlines()
+    instance = dict(line.split("=", 1) for line in lines if "=" in line)
+    settings = {"DJANGO_SETTINGS_MODULE": "benchlab.settings"}
+    home = {"HOME": str(places.work)} if account.switch else {}
+    return {**os.environ, **settings, **software.variables, **home, **instance}
 
 
 def say(line: str) -> None:
@@ -114,11 +160,11 @@ def _make_each(
     for release in chosen:
         is_away = any(isinstance(failure, RepositoryAway) for failure in failures)
         try:
-            if not unpacking.is_there(release, folder, account):
+            if not downloads.is_there(release, folder, account):
                 if is_away and not downloads.is_kept(release, archives):
                     continue
                 artifact = downloads.fetch(release, archives, base=base, say=say)
-                unpacking.unpack(release, artifact, folder, account)
+                downloads.unpack(release, artifact, folder, account)
                 say(f"PostgreSQL {release.version} is ready in {folder / release.version}")
                 if release.remark:
                     say(f"PostgreSQL {release.version}: {release.remark}")
@@ -134,8 +180,8 @@ def _make_each(
 def _register(
     places: Places, accounts: Accounts, bindirs: Sequence[Path], *, must_register: bool
 ) -> None:
-    if registration.is_running(places):
-        registration.register(places, accounts.web, bindirs)
+    if is_running(places):
+        register(places, accounts.web, bindirs)
         say(f"{len(bindirs)} versions are registered on the server this-machine")
     elif must_register:
         raise LabError(

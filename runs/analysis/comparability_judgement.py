@@ -150,7 +150,10 @@ def _differing(base: Conditions, head: Conditions) -> Iterator[Differing]:
         one.apart(other) for one, other in zip(base.parts, head.parts, strict=True)
     )
     for fact, each in sorted(apart, key=lambda of: _ORDER[of[0]]):
-        if _is_declared(fact, base, head):
+        if any(
+            name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
+            for name in fact.declared_by
+        ):
             yield replace(each, is_declared=True)
         elif _is_of_versions(fact, each, base, head):
             yield replace(each, weight="warns")
@@ -186,13 +189,6 @@ def _is_same(fact: Fact, base: frozenset[Value], head: frozenset[Value]) -> bool
         any(fact.is_same(one, other) for other in others)
         for ones, others in ((base, head), (head, base))
         for one in ones
-    )
-
-
-def _is_declared(fact: Fact, base: Conditions, head: Conditions) -> bool:
-    return any(
-        name in base.levels and name in head.levels and base.levels[name] != head.levels[name]
-        for name in fact.declared_by
     )
 
 

@@ -60,7 +60,9 @@ def of_jobs(logs: Floats, conditions: Sequence[Hashable]) -> Suite | None:
     if len(own) < LEAST_SERIES or own.shape[1] < 2 * MINIMUM_SEGMENT:
         return None
     part = _polished(own)
-    bounds = _bounds(part)
+    # Where stretches between moves that stay begin and end.
+    found = change_points.find(np.exp(part).tolist())
+    bounds = [0, *(change.position for change in found), len(part)]
     level = _level(part, bounds)
     flicker = part - level
     flicker[~_agree(own - level, flicker)] = 0.0
@@ -100,12 +102,6 @@ def _polished(own: Floats) -> Floats:
             break
         part = found
     return part
-
-
-def _bounds(part: Floats) -> list[int]:
-    """Where stretches between moves that stay begin and end."""
-    found = change_points.find(np.exp(part).tolist())
-    return [0, *(change.position for change in found), len(part)]
 
 
 def _level(part: Floats, bounds: Sequence[int]) -> Floats:

@@ -103,14 +103,10 @@ class TablePermission(BasePermission):
             raise NotFound from error
         if denied is not None:
             self.message, self.code = _reason(request, denied)
-        _act(request, actor)
+        # Name the actor for the audit trail.
+        token = f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
+        audit.become(request.user.get_username(), f"api{token}")
         return denied is None
-
-
-def _act(request: Request, actor: Reader) -> None:
-    """Name the actor for the audit trail."""
-    token = f", token {actor.name} ({actor.prefix})" if isinstance(actor, Token) else ""
-    audit.become(request.user.get_username(), f"api{token}")
 
 
 def _reason(request: Request, denied: permissions.Denied) -> tuple[str, str]:

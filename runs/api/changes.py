@@ -15,7 +15,7 @@ from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.filters import CampaignFilter, keys_of
 from runs.api.parsing import refuse_others
-from runs.models import Change, Metric, Project, Token, Webhook, WebhookDelivery
+from runs.models import Change, Metric, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -240,7 +240,8 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     def create(self, request: Request) -> Response:
         """Make a webhook of the token's project."""
         given = doors.taken(NewWebhookSerializer, request)
-        project = _project(request)
+        token = request.auth
+        project = token.project if isinstance(token, Token) else projects.default()
         permissions.require(reader(request), Right.WEBHOOKS, project)
         made = webhooks.create(project=project, **given.validated_data)
         made.webhook.secret = made.secret  # type: ignore[attr-defined]  # for this answer only
@@ -272,8 +273,3 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         """Give the last hundred reports and their outcome, the newest first."""
         found = webhook_selectors.deliveries(self.get_object())[:100]
         return Response([WebhookDeliverySerializer(each).data for each in found])
-
-
-def _project(request: Request) -> Project:
-    token = request.auth
-    return token.project if isinstance(token, Token) else projects.default()

@@ -53,20 +53,15 @@ class ExpectedSerializer(serializers.Serializer[Any]):
         return attrs
 
 
-def _refuse_unknown_ref(campaign: Campaign, ref: str) -> None:
-    """A branch that no run is of would empty the history."""
-    if not revisions.is_branch(campaign, ref):
-        message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}
-        raise ValidationError({"tracked_ref": [ErrorDetail(message, "unknown_ref")]})
-
-
 @transaction.atomic
 def expect(request: Request, campaign: Campaign) -> None:
     """Keep what the request says. Raises ValidationError."""
     given = doors.taken(ExpectedSerializer, request)
     found = given.validated_data
-    if ref := found.get("tracked_ref"):
-        _refuse_unknown_ref(campaign, ref)
+    # A branch that no run is of would empty the history.
+    if (ref := found.get("tracked_ref")) and not revisions.is_branch(campaign, ref):
+        message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}
+        raise ValidationError({"tracked_ref": [ErrorDetail(message, "unknown_ref")]})
     if "expected_every" in found:
         seconds = found["expected_every"]
         every = None if seconds is None else timedelta(seconds=seconds)

@@ -71,7 +71,7 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
     Levels that are all numbers make lines, others bars.
     """
     spots = [spot for tracks in facets for track in tracks for spot in track.spots]
-    if all(_is_number(spot.x) for spot in spots):
+    if all((isinstance(spot.x, int | float) and not isinstance(spot.x, bool)) for spot in spots):
         log_x = axes.log_x or grow_by_factors(sorted({spot.x for spot in spots}))
         axes = replace(axes, log_x=log_x)
         drawn = [_lines(tracks, axes) for tracks in facets]
@@ -202,7 +202,3 @@ def _point(x: Any, spot: Spot) -> Point:
 
 def _named(x: Any, track: Track) -> str:
     return track.label.replace(" · ", "<br>") if x is None else str(x)
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool)

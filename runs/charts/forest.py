@@ -74,7 +74,8 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
             showlegend=True,
             legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
             margin={"l": 24, "r": 24, "t": 40, "b": 48},
-            meta={"narrow": {"xaxis": _narrow_x_axis(branches)}},
+            # What is different on a phone, where more ticks would overlap.
+            meta={"narrow": {"xaxis": {**_ticks(branches, to_each_side=1), "tickangle": 0}}},
         ),
     }
 
@@ -118,11 +119,6 @@ def _x_axis(branches: Sequence[Branch], words: Words) -> dict[str, Any]:
         "range": [math.log10(low) - room, math.log10(high) + room],
         **_ticks(branches, to_each_side=4),
     }
-
-
-def _narrow_x_axis(branches: Sequence[Branch]) -> dict[str, Any]:
-    """What is different on a phone, where more ticks would overlap."""
-    return {**_ticks(branches, to_each_side=1), "tickangle": 0}
 
 
 def _reach(branches: Sequence[Branch]) -> tuple[float, float]:

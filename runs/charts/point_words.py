@@ -37,7 +37,10 @@ def number(value: Any, form: str) -> str:
     if isinstance(value, str) or value is None:
         return "" if value is None else value
     if form.endswith("s"):
-        return _with_prefix(value)
+        for size, prefix in _PREFIXES:
+            if abs(value) >= size:
+                return f"{value / size:.3g}{prefix}"
+        return f"{value:.3g}"
     grouped, fixed, digits = _format(form)
     if fixed:
         return f"{value:{grouped}.{fixed}f}"
@@ -55,13 +58,6 @@ def _format(form: str) -> tuple[str, str, int]:
     fixed, digits = _FIXED.search(form), _SIGNIFICANT.search(form)
     grouped = "," if form.startswith(",") else ""
     return grouped, fixed[1] if fixed else "", int(digits[1]) if digits else 6
-
-
-def _with_prefix(value: float) -> str:
-    for size, prefix in _PREFIXES:
-        if abs(value) >= size:
-            return f"{value / size:.3g}{prefix}"
-    return f"{value:.3g}"
 
 
 def _filled(template: str, trace: Mapping[str, Any], index: int) -> str:

@@ -189,7 +189,7 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
         lies = trace.get("orientation") == "h"
         names, values = (trace["y"], trace["x"]) if lies else (trace["x"], trace["y"])
         along, up = (plane.y, plane.x) if lies else (plane.x, plane.y)
-        width, shift = _band(along) * 0.75, 0.0
+        width, shift = (along.band if isinstance(along, Categories) else 0.08) * 0.75, 0.0
         if mode == "group":
             width /= len(traces)
             shift = (order - (len(traces) - 1) / 2) * width
@@ -356,7 +356,3 @@ def _bar(box: tuple[float, float, float, float], colour: str, *, is_hollow: bool
 
 def _stroke(path: str, colour: str, width: float = 1.5) -> str:
     return f'<path d="{path}" stroke={quoteattr(colour)} stroke-width="{width}" fill="none"/>'
-
-
-def _band(scale: Scale) -> float:
-    return scale.band if isinstance(scale, Categories) else 0.08

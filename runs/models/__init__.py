@@ -1,21 +1,19 @@
 """What is stored. One module per noun; the same noun names the module in every layer."""
 
-from runs.models.ablations import Ablation
-from runs.models.bisections import Bisection, BisectionStep
-from runs.models.builds import Build
-from runs.models.cache_versions import CacheVersion
+from runs.models.bisections import Ablation, Bisection, BisectionStep, Build
 from runs.models.campaigns import (
     Annotation,
+    CacheVersion,
     Campaign,
     CampaignConfiguration,
     Cell,
     CellSummary,
     SavedComparison,
+    Scenario,
+    Workload,
+    WorkloadVersion,
 )
-from runs.models.changes import Change, StaleCell, Webhook, WebhookDelivery
-from runs.models.gate_answers import GateAnswer
-from runs.models.hardware import Environment, HardwareProfile
-from runs.models.leases import Lease, PreparedCluster
+from runs.models.changes import Change, GateAnswer, StaleCell, Webhook, WebhookDelivery
 from runs.models.measurements import Measurement, Metric, Series
 from runs.models.observations import Edition, Observation
 from runs.models.postgres import (
@@ -36,7 +34,17 @@ from runs.models.runs import (
 from runs.models.schedules import Schedule, ScheduleEvent
 from runs.models.seals import AuditLink, Seal, SealRequest
 from runs.models.server_checks import CheckedServer, ServerCheck
-from runs.models.servers import Server, ServerEvent, SSHKey, Topology, TopologyNode
+from runs.models.servers import (
+    Environment,
+    HardwareProfile,
+    Lease,
+    PreparedCluster,
+    Server,
+    ServerEvent,
+    SSHKey,
+    Topology,
+    TopologyNode,
+)
 from runs.models.sources import (
     Discrepancy,
     PrintedFigure,
@@ -47,7 +55,6 @@ from runs.models.sources import (
     Source,
     Upload,
 )
-from runs.models.workloads import Scenario, Workload, WorkloadVersion
 
 __all__ = [
     "Ablation",

@@ -9,6 +9,85 @@ from django.utils.translation import gettext_lazy as _
 from runs.models.constraints import is_one_of
 
 
+class CacheVersion(models.Model):
+    """The version of a subject, which triggers raise in the transaction that changes its rows.
+
+    Subjects are "campaign 12" (its cells, finished runs, figures and notes), "campaign 12 runs"
+    (all of its runs), "machines" (how the runs of executed campaigns that have ended scatter) and
+    "shared" (metrics, scenarios, servers' names: what any answer may show). Campaigns that are
+    uploaded have none: they change all the time. A version is never used twice: the microseconds
+    since 1970, or the one after the last.
+    """
+
+    subject = models.CharField(max_length=40, primary_key=True)
+    number = models.BigIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.number}"
+
+
+class Scenario(models.Model):
+    """A procedure with factors and metrics. `runnable` ones have code, the others only data."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    runnable = models.BooleanField(default=False)
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Workload(models.Model):
+    """A name for versions of scripts of a project. A level `slug@3` is its third version."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="workloads")
+    name = models.CharField(_("name"), max_length=200)
+    description = models.TextField(_("description"), blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "pk"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkloadVersion(models.Model):
+    """A version of a workload since `created_at`; runs refer to it, so it never changes.
+
+    `scripts` are objects of `name`, `text` and `weight`, in order; `variables` maps names to
+    values. The tables are those of `pgbench -i` with `init_options`, unless `has_own_tables`;
+    `init_sql` is run after that.
+    """
+
+    workload = models.ForeignKey(
+        "Workload", models.PROTECT, related_name="versions", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    scripts = models.JSONField()
+    variables = models.JSONField(default=dict)
+    init_options = models.CharField(_("options of pgbench -i"), max_length=200, blank=True)
+    init_sql = models.TextField(_("SQL before the load"), blank=True)
+    has_own_tables = models.BooleanField(_("own tables"), default=False)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["workload", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["workload", "number"], name="workload_version_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload.slug}@{self.number}"
+
+
 class Origin(models.TextChoices):
     """Where results come from."""
 

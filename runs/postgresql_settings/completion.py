@@ -7,7 +7,6 @@ from runs.postgresql_settings import values
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Kind,
-    Setting,
     all_names,
     existence,
     position,
@@ -71,7 +70,7 @@ def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
         kind=facts.kind,
         default=values.default(facts),
         allowed=values.allowed(facts),
-        words=_words(facts),
+        words=("on", "off") if facts.kind == "bool" else facts.values,
         unit=facts.unit,
         context=facts.context,
         versions=versions(name),
@@ -79,7 +78,3 @@ def _offer(name: str, newest_first: Sequence[str]) -> Completion | None:
         category=facts.category,
         description=facts.description,
     )
-
-
-def _words(facts: Setting) -> tuple[str, ...]:
-    return ("on", "off") if facts.kind == "bool" else facts.values

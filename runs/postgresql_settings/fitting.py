@@ -180,7 +180,8 @@ def _fit(
             for finding in check(
                 settings, [major], memory_bytes=memory_bytes, wal_segment_bytes=wal_segment_bytes
             )
-            if not _initdb_sees_to(finding, settings)
+            # For larger WAL segments, initdb itself writes larger WAL sizes into postgresql.conf.
+            if not (finding.code == "less_than_two_segments" and finding.name not in settings)
         ),
     )
 
@@ -198,11 +199,6 @@ def _archiving_nothing(
         for each in left_out
         if each.name.lower() == "archive_command"
     )
-
-
-def _initdb_sees_to(finding: Finding, settings: Mapping[str, str]) -> bool:
-    """For larger WAL segments, initdb itself writes larger WAL sizes into postgresql.conf."""
-    return finding.code == "less_than_two_segments" and finding.name not in settings
 
 
 def _without_benchlabs_own(

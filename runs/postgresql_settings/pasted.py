@@ -183,7 +183,7 @@ def _of_table(lines: list[str]) -> list[Pasted] | None:
         for separator in (",", "|", "\t", ";"):
             if separator not in line:
                 continue
-            heading = [_cell(each) for each in _cells(line, separator)]
+            heading = [each.strip().strip("\ufeff").lower() for each in _cells(line, separator)]
             if _NAMES & set(heading) and _VALUES & set(heading):
                 return list(_rows(lines, at + 1, heading, separator))
     return _of_columns(lines) or _of_bare_rows(lines)
@@ -214,10 +214,6 @@ def _of_bare_rows(lines: list[str]) -> list[Pasted] | None:
         if len(found) > 1 and len(found) >= len(rows) - 2:
             return found
     return None
-
-
-def _cell(text: str) -> str:
-    return text.strip().strip("\ufeff").lower()
 
 
 def _cells(line: str, separator: str) -> list[str]:

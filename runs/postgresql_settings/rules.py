@@ -26,14 +26,6 @@ def max_wal_bytes(checkpoint_segments: int, segment_bytes: int) -> int:
     return 3 * checkpoint_segments * segment_bytes
 
 
-def kept_wal_bytes(checkpoint_segments: int, segment_bytes: int) -> int:
-    """(2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
-
-    Source: manual of 9.4, WAL Configuration, with checkpoint_completion_target of 0 as the least.
-    """
-    return (2 * checkpoint_segments + 1) * segment_bytes
-
-
 def checkpoint_segments(max_wal_size_bytes: int, segment_bytes: int) -> int:
     """The inverse of `max_wal_bytes`, at least 1."""
     return max(1, round(max_wal_size_bytes / (3 * segment_bytes)))
@@ -186,7 +178,8 @@ def _narrowed(
 def _segments_to_sizes(value: str, context: Context) -> Carried:
     count = context.number("checkpoint_segments", value)
     most = max_wal_bytes(count, context.segment_bytes)
-    kept = kept_wal_bytes(count, context.segment_bytes)
+    # (2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
+    kept = (2 * count + 1) * context.segment_bytes
     return {
         "max_wal_size": as_megabytes(most, context.target),
         "min_wal_size": as_megabytes(kept, context.target),

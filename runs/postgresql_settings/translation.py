@@ -124,9 +124,15 @@ class _Journey:
 
     def step(self, context: Context) -> None:
         """Carry everything to the next version, or the one before."""
-        self._cross_recovery_conf(context)
+        if _has_file(context.source) and not _has_file(context.target):
+            self._leave_recovery_conf()
+        elif _has_file(context.target) and not _has_file(context.source):
+            self._enter_recovery_conf()
         pending, self.live = self.live, {}
-        rules = _rules(context)
+        # The rules of this step by the name that a setting has before it.
+        forward = _is_forward(context)
+        at = context.target if forward else context.source
+        rules = {rule.older if forward else rule.newer: rule for rule in RULES if rule.at == at}
         for name, live in pending.items():
             if name in rules:
                 self._by_rule(rules[name], live, context)
@@ -188,12 +194,6 @@ class _Journey:
     def _lose(self, live: _Live, reason: str, parameters: Mapping[str, str]) -> None:
         self.lost.append(Impossible(live.name_from, live.value_from, reason, parameters))
 
-    def _cross_recovery_conf(self, context: Context) -> None:
-        if _has_file(context.source) and not _has_file(context.target):
-            self._leave_recovery_conf()
-        elif _has_file(context.target) and not _has_file(context.source):
-            self._enter_recovery_conf()
-
     def _leave_recovery_conf(self) -> None:
         mode = self.live.pop("standby_mode", None)
         if mode is not None:
@@ -228,13 +228,6 @@ def _steps(source: str, target: str) -> list[tuple[str, str]]:
 
 def _is_forward(context: Context) -> bool:
     return before(context.source, context.target)
-
-
-def _rules(context: Context) -> Mapping[str, Rule]:
-    """The rules of this step by the name that a setting has before it."""
-    forward = _is_forward(context)
-    at = context.target if forward else context.source
-    return {rule.older if forward else rule.newer: rule for rule in RULES if rule.at == at}
 
 
 def _has_file(major: str) -> bool:

@@ -54,7 +54,9 @@ def to_base(number: float, unit: str, base: str, major: str) -> float:
     if before(major, "12"):
         return _cut_off(int(number) * family_[unit], size(base))
     converted = number * family_[unit] / size(base)
-    smaller = _next_smaller(unit, base)
+    order = list(family(base))
+    below = order[order.index(unit) + 1 :]
+    smaller = below[0] if below else None
     if smaller is not None and not float(number).is_integer():
         step = family_[smaller] / size(base)
         converted = round(converted / step) * step
@@ -85,12 +87,6 @@ def rounded(number: float, base: str) -> str:
     unit = next((unit for unit, each in units.items() if small >= each), list(units)[-1])
     shown = small / units[unit]
     return f"{shown:.0f}{unit}" if shown >= 1000 else f"{shown:.3g}{unit}"
-
-
-def _next_smaller(unit: str, base: str) -> str | None:
-    order = list(family(base))
-    below = order[order.index(unit) + 1 :]
-    return below[0] if below else None
 
 
 def _cut_off(dividend: int, divisor: int) -> int:

@@ -11,12 +11,149 @@ from runs.postgresql_settings import (
     secrets,
     unlisted,
     values,
-    word_lists,
 )
-from runs.postgresql_settings.catalogue import position
+from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, Severity, merged
 from runs.wording import gettext_noop as _
+
+_CANNOT_BE = _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s.")
+# (word, first version that has it)
+_LISTS: Mapping[str, Mapping[str, str]] = {
+    "createrole_self_grant": {"set": "16", "inherit": "16"},
+    "debug_io_direct": {"data": "16", "wal": "16", "wal_init": "16"},
+    "log_connections": dict.fromkeys(
+        ("all", "receipt", "authentication", "authorization", "setup_durations"), "18"
+    ),
+    "log_destination": {
+        "stderr": "9.2", "csvlog": "9.2", "syslog": "9.2", "eventlog": "9.2", "jsonlog": "15",
+    },
+    "restrict_nonsystem_relation_kind": {"view": "9.2", "foreign-table": "9.2"},
+    "wal_consistency_checking": dict.fromkeys(
+        ("all", "heap2", "heap", "btree", "hash", "gin", "gist", "sequence", "spgist", "brin",
+         "generic"), "10",
+    ),
+}  # fmt: skip
+# What stands alone in place of a list.
+_ALONE: Mapping[str, tuple[str, ...]] = {
+    "log_connections": ("on", "true", "yes", "1", "off", "false", "no", "0"),
+}
+_PAGES = ("866", "874", "932", "936", "949", "950", *(str(number) for number in range(1250, 1259)))
+_ENCODINGS = frozenset(
+    (
+        *("abc", "alt", "big5", "euccn", "eucjis2004", "eucjp", "euckr", "euctw", "gb18030"),
+        *("gbk", "johab", "koi8", "koi8r", "koi8u", "mskanji", "muleinternal", "shiftjis"),
+        *("shiftjis2004", "sjis", "sqlascii", "tcvn", "tcvn5712", "uhc", "unicode", "utf8"),
+        *("vscii", "win"),
+        *(f"latin{number}" for number in range(1, 11)),
+        *(f"iso8859{number}" for number in (*range(1, 11), 13, 14, 15, 16)),
+        *(f"{name}{page}" for name in ("win", "windows") for page in _PAGES),
+    )
+)
+_STANDBYS = re.compile(
+    r"""(?:(?P<name>(?:"[^"]++")+|[A-Za-z_\u0080-\U0010ffff][\w$]*+|\*)"""
+    r"""|(?P<number>\d++)|(?P<mark>[(),]))\s*+"""
+)
+_STYLE = r"(?:iso|sql|postgres\w*+|german)\s*+"
+_ORDER = r"(?:ymd|dmy|mdy|us|(?:non)?euro\w*+)\s*+"
+_IDENTIFIER = r"""(?:"[^"]++"|[^\s",]++)\s*+"""
+_IDENTIFIERS = rf"(?:{_IDENTIFIER}(?:,\s*+{_IDENTIFIER})*)?"
+# What else a value as a whole has to look like.
+_SHAPES: Mapping[str, re.Pattern[str]] = {
+    name: re.compile(rf"\A\s*+{shape}\Z", re.IGNORECASE | re.ASCII)
+    for name, shape in {
+        "backtrace_functions": r"[\w,\s]*+",
+        "DateStyle": (rf"(?:{_STYLE}(?:,\s*+{_ORDER})?|{_ORDER}(?:,\s*+{_STYLE})?|default\s*+)?"),
+        "default_table_access_method": r".++",
+        "recovery_target": r"(?:immediate)?",
+        "recovery_target_lsn": r"(?:[0-9a-f]{1,8}/[0-9a-f]{1,8})?",
+        "recovery_target_time": r"(?:\D*+\d.*+)?",
+        "search_path": _IDENTIFIERS,
+        "synchronized_standby_slots": _IDENTIFIERS,
+        "temp_tablespaces": _IDENTIFIERS,
+    }.items()
+}
+_PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(", re.IGNORECASE)
+
+
+def findings(value: str, setting: Setting) -> Iterator[Finding]:
+    """What the server would refuse in a string that the catalogue takes."""
+    if setting.name in _LISTS and setting.kind == "string":
+        yield from _words(value, setting)
+    elif setting.name == "client_encoding":
+        if re.sub(r"[^a-z0-9]", "", value.lower()) not in _ENCODINGS:
+            yield _error("invalid_encoding", setting, value, _("There is no encoding “%(value)s”."))
+    elif setting.name == "synchronous_standby_names":
+        yield from _standbys(value, setting)
+    elif setting.name in _SHAPES and not _SHAPES[setting.name].fullmatch(value):
+        yield _error("invalid_choice", setting, value, _CANNOT_BE)
+
+
+def _words(value: str, setting: Setting) -> Iterator[Finding]:
+    since = _LISTS[setting.name]
+    allowed = [word for word, first in since.items() if not before(setting.major, first)]
+    alone = _ALONE.get(setting.name, ())
+    if value.strip().lower() in alone:
+        return
+    words = [part.strip().strip('"').lower() for part in value.split(",")]
+    for word in words if value.strip() else ():
+        if word not in allowed:
+            yield _error(
+                "invalid_choice",
+                setting,
+                word,
+                _CANNOT_BE,
+                _("Choose one of: %(allowed)s."),
+                allowed=", ".join((*allowed, *alone[:1], *alone[4:5])),
+            )
+
+
+def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
+    """Several synchronous standbys came with 9.6, FIRST and ANY with 10."""
+    match = _PRIORITY.match(value)
+    since = "10" if match and match["method"] else "9.6"
+    if match is not None and before(setting.major, since):
+        yield _error(
+            "syntax_too_new",
+            setting,
+            value,
+            _("PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."),
+            _("Give the standbys as a plain list; its first connected one is synchronous."),
+            since=since,
+        )
+    elif value.strip() and not _is_standby_list(value, is_plain=before(setting.major, "9.6")):
+        yield _error(
+            "invalid_standbys",
+            setting,
+            value,
+            _("%(name)s = %(value)s is no list of standbys."),
+            _("Write names with commas between them, or FIRST 1 (a, b), or ANY 1 (a, b)."),
+        )
+
+
+def _is_standby_list(value: str, *, is_plain: bool) -> bool:
+    if is_plain:
+        # Before 9.6 it is a list of identifiers, in which other marks are letters.
+        return all(len(part.split()) == 1 or '"' in part for part in value.split(","))
+    kinds, at = "", len(value) - len(value.lstrip())
+    while at < len(value):
+        found = _STANDBYS.match(value, at)
+        if found is None:
+            return False
+        is_method = found["name"] is not None and found["name"].lower() in {"first", "any"}
+        kinds += found["mark"] or ("m" if is_method else "n" if found["name"] else "0")
+        if found["number"] and not found["number"].strip("0") and not kinds.strip("m0"):
+            return False
+        at = found.end()
+    return bool(re.fullmatch(r"(?:m?0\([n0](?:,[n0])*\)|[n0](?:,[n0])*)", kinds))
+
+
+def _error(
+    code: str, setting: Setting, value: str, message: str, remedy: str = "", **parameters: str
+) -> Finding:
+    given = {"name": setting.name, "major": setting.major, "value": value, **parameters}
+    return Finding("error", code, setting.name, (setting.major,), message, given, remedy)
+
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
 
@@ -105,7 +242,7 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
             "error", bad.code, setting.name, (major,), bad.message, parameters, bad.remedy
         )
     else:
-        yield from word_lists.findings(value, setting)
+        yield from findings(value, setting)
         if unlisted.depends_on_the_build(setting, value):
             message = _("A server takes %(name)s = %(value)s or not by its build or machine.")
             remedy = _("Without such a library, locale, time zone or stack it does not start.")

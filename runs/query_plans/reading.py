@@ -1,17 +1,177 @@
 """Reads the output of EXPLAIN in each of its formats, of 9.2 to 19, as people paste it."""
 
+import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from runs import enclosed, foreign_json
 from runs.query_plans.cleaning import LOGGED, Line, lines_of
-from runs.query_plans.documents import from_xml, from_yaml
-from runs.query_plans.node import Plan, PlanUnreadableError
+from runs.query_plans.node import Node, Plan, PlanUnreadableError
 from runs.query_plans.structured import read_structured
 from runs.query_plans.text_format import MOST_MARKED, read_text
-from runs.query_plans.times import with_times
+
+_YAML_LINE = re.compile(r"\A( *+)(?:(-)(?: |\Z)|(\"[^\"]*+\"|[A-Za-z][^:]*+):(?: |\Z))?(.*)\Z")
+# (column, "-" of an item or a name, value) of a line.
+_Row = tuple[int, str, str]
+
+
+def from_yaml(lines: list[str]) -> Any:
+    """What EXPLAIN (FORMAT YAML) has printed: its values are numbers, words and JSON's strings."""
+    rows = [row for line in lines if line.strip() for row in _rows(line)]
+    whole, at = _block(rows, 0, -1, 0)
+    if at < len(rows):
+        raise ValueError(f"{rows[at][1]}: {rows[at][2]}"[:80])
+    return whole
+
+
+def _rows(line: str, begin: int = 0) -> Iterator[_Row]:
+    """What a line says; an item with a name in it is two rows."""
+    while (found := _YAML_LINE.match(line, 0)) and found[2]:
+        column = begin + len(found[1])
+        inner = _YAML_LINE.match(found[4])
+        if inner is None or not (inner[2] or inner[3]):
+            yield column, "-", found[4].strip()
+            return
+        yield column, "-", ""
+        begin, line = column + 2, found[4]
+    if found is None or not found[3]:
+        raise ValueError(line.strip()[:80])
+    yield begin + len(found[1]), found[3].strip('"'), found[4].strip()
+
+
+def _block(rows: list[_Row], at: int, above: int, depth: int) -> tuple[Any, int]:
+    """The list or group that begins there, and where it ends; None if there is none."""
+    if depth > foreign_json.MOST_DEPTH:
+        raise foreign_json.TooDeepError
+    if at == len(rows) or rows[at][0] <= above:
+        return None, at
+    column, is_list = rows[at][0], rows[at][1] == "-"
+    items: list[Any] = []
+    members: dict[str, Any] = {}
+    while at < len(rows) and rows[at][0] == column and (rows[at][1] == "-") == is_list:
+        _column, name, text = rows[at]
+        at += 1
+        value: Any = _scalar(text)
+        if not text:
+            value, at = _block(rows, at, column, depth + 1)
+        if is_list:
+            items.append(value)
+        else:
+            members[name] = value
+    return (items if is_list else members), at
+
+
+def _scalar(text: str) -> Any:
+    """A value as JSON has it, else the words themselves."""
+    try:
+        return foreign_json.loads(text)
+    except foreign_json.TooDeepError:
+        raise
+    except ValueError:
+        return text
+
+
+# Old versions leave the slash of I/O in their names.
+_XML_TAG = re.compile(r"<(/?)((?:I/)?[A-Za-z][\w-]{0,60}+)[^<>]{0,300}?(/?)>|([^<]++)")
+
+
+def from_xml(text: str) -> Any:
+    """What EXPLAIN (FORMAT XML) has printed. Its elements are values, lists or groups of those."""
+    path: list[tuple[str, list[tuple[str, Any]], list[str]]] = [("", [], [])]
+    for found in _XML_TAG.finditer(text):
+        closes, name, is_empty, words = found[1], found[2], found[3], found[4]
+        if words is not None:
+            path[-1][2].append(words)
+            continue
+        if not closes:
+            path.append((name, [], []))
+            if len(path) > foreign_json.MOST_DEPTH:
+                raise foreign_json.TooDeepError
+        if closes or is_empty:
+            if len(path) < 2 or path[-1][0] != name:
+                raise ValueError(f"<{closes}{name}> closes nothing")
+            _name, members, texts = path.pop()
+            path[-1][1].append((name.replace("-", " "), _element(name, members, texts)))
+    if len(path) > 1:
+        raise ValueError(f"<{path[-1][0]}> is not closed")
+    whole = dict(path[0][1]).get("explain")
+    return whole if isinstance(whole, list) else [whole]
+
+
+_NAMES = {"One Time Filter": "One-Time Filter"}
+
+
+def _element(name: str, members: list[tuple[str, Any]], texts: list[str]) -> Any:
+    if not members:
+        return html.unescape("".join(texts)).strip()
+    if name == "explain" and "Plan" in dict(members):  # auto_explain's has no Query around it
+        return [dict(members)]
+    of_list = {"Item", name.replace("-", " ").removesuffix("s")}
+    if name == "explain" or {each for each, _value in members} <= of_list:
+        return [value for _name, value in members]
+    found: dict[str, Any] = {}
+    for given, value in members:
+        key = _NAMES.get(given, given.replace("I O ", "I/O "))
+        found[key] = [found[key], value] if key in found else value
+    return found
+
+
+def with_times(root: Node) -> Node:
+    """The same tree, whose nodes know their processes and what they ran for others."""
+    whole = _with_processes(root, 1.0)
+    return _with_inner(whole, _inner(whole))
+
+
+def _with_processes(node: Node, processes: float) -> Node:
+    below = processes
+    if node.is_gather and node.loops and node.children:
+        below = max(1.0, (node.children[0].loops or 0) / node.loops)
+    children = tuple(
+        _with_processes(each, processes if each.is_init else below) for each in node.children
+    )
+    return replace(node, processes=processes, children=children)
+
+
+def _inner(root: Node) -> dict[int, float]:
+    """Milliseconds of CTEs and InitPlans by the `id` of the node that ran them."""
+    inner: dict[int, float] = {}
+    for _depth, node in root.walk():
+        for init in node.children:
+            left = init.elapsed_ms or 0.0
+            if not init.is_init or not left:
+                continue
+            for reader in _readers(node, init):
+                free = (reader.own_ms or 0.0) - inner.get(id(reader), 0.0)
+                taken = min(max(free, 0.0), left)
+                inner[id(reader)] = inner.get(id(reader), 0.0) + taken
+                left -= taken
+    return inner
+
+
+def _readers(owner: Node, init: Node) -> Iterator[Node]:
+    """The nodes that read its result, in printed order; at last the one that it belongs to."""
+    _word, _blank, name = init.role.partition(" ")
+    is_cte = init.role.startswith("CTE ")
+    marks = [f"({init.role})", f"(InitPlan {name})"]
+    if "(returns " in name:
+        marks = [each.strip() for each in name.partition("(returns ")[2].rstrip(")").split(",")]
+    for _depth, node in owner.walk():
+        if is_cte:
+            reads = node.kind == "CTE Scan" and node.on.partition(" ")[0] == name
+        else:
+            reads = any(mark in value for mark in marks for _name, value in node.details)
+        if reads and node is not init:
+            yield node
+    if not is_cte:
+        yield owner
+
+
+def _with_inner(node: Node, inner: dict[int, float]) -> Node:
+    children = tuple(_with_inner(each, inner) for each in node.children)
+    return replace(node, inner_ms=inner.get(id(node), 0.0), children=children)
+
 
 __all__ = ["PlanUnreadableError", "looks_like_plan", "read"]
 

@@ -50,7 +50,6 @@ SUBSCRIBER = "subscriber"
 LOGICAL_SINCE = QUORUM_SINCE = 100000
 TABLES = ("accounts", "branches", "tellers", "history")
 
-BEHIND = quantities.BEHIND
 FACTOR = ChoiceFactor(
     NAME,
     _("Arrangement"),
@@ -195,4 +194,4 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
     found = (await bench.sql("read-behind", sql)).strip()
     if found:
-        bench.findings.measurements[BEHIND.name] = max(0.0, float(found))
+        bench.findings.measurements[quantities.BEHIND.name] = max(0.0, float(found))

@@ -24,9 +24,8 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.pgbench_design import room_for_wal
+from runs.scenarios.pgbench_design import comparable, room_for_wal
 from runs.scenarios.timed_sql import planned, timed
-from runs.scenarios.version_defaults import comparable
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
@@ -42,18 +41,11 @@ QUERIES = {
         "WHERE l_commitdate < l_receiptdate GROUP BY o_custkey ORDER BY 2 DESC, 1 LIMIT 20"
     ),
 }
-LOAD = quantities.LOAD_TIME
-KEYS = quantities.KEYS_TIME
-INDEXES = quantities.INDEXES_TIME
 OF_QUERIES = {
     "scan": quantities.SCAN_TIME,
     "group": quantities.GROUP_TIME,
     "join": quantities.JOIN_TIME,
 }
-BLOCK_SIZE = quantities.BLOCK_SIZE
-TABLE_SIZE = quantities.TABLE_SIZE
-DATABASE_SIZE = quantities.DATABASE_BYTES
-CACHED = quantities.CACHED_BYTES
 
 SIZES = """
 SELECT current_setting('block_size'), pg_relation_size('lineitem'),
@@ -91,14 +83,20 @@ class BlockSize:
         figures = bench.findings.measurements
         await bench.sql("create-tables", tpch.ddl())
         copies = [sending.copy_placed(bench, each, tpch.COPY_OPTIONS) for each in tpch.KEYS]
-        figures[LOAD.name] = (await timed(bench, "copy-tables", "\n".join(copies))).seconds
+        figures[quantities.LOAD_TIME.name] = (
+            await timed(bench, "copy-tables", "\n".join(copies))
+        ).seconds
         keys = [
             f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
             for table, key in tpch.KEYS.items()
         ]
-        figures[KEYS.name] = (await timed(bench, "primary-keys", "\n".join(keys))).seconds
+        figures[quantities.KEYS_TIME.name] = (
+            await timed(bench, "primary-keys", "\n".join(keys))
+        ).seconds
         indexes = [f"CREATE INDEX ON {each};" for each in tpch.INDEXES]
-        figures[INDEXES.name] = (await timed(bench, "indexes", "\n".join(indexes))).seconds
+        figures[quantities.INDEXES_TIME.name] = (
+            await timed(bench, "indexes", "\n".join(indexes))
+        ).seconds
         await bench.sql("analyze", "ANALYZE;")
         await _note_sizes(bench)
         await _restart(bench)
@@ -143,8 +141,8 @@ async def _note_sizes(bench: Bench) -> None:
     said = (await bench.sql("read-sizes", SIZES)).split()
     block_bytes, table, database = (float(each) for each in said)
     figures = bench.findings.measurements
-    figures[BLOCK_SIZE.name] = block_bytes / 1024
-    figures[TABLE_SIZE.name], figures[DATABASE_SIZE.name] = table, database
+    figures[quantities.BLOCK_SIZE.name] = block_bytes / 1024
+    figures[quantities.TABLE_SIZE.name], figures[quantities.DATABASE_BYTES.name] = table, database
     listed = await bench.sql("read-relation-sizes", RELATION_SIZES)
     bench.findings.artifacts.append(ArtifactData("relation-sizes.txt", listed.encode()))
 
@@ -163,7 +161,7 @@ async def _note_cached(bench: Bench) -> None:
         bench.note("no_buffercache", message, level="info")
         return
     said = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
-    bench.findings.measurements[CACHED.name] = float(said[0]) if said else 0.0
+    bench.findings.measurements[quantities.CACHED_BYTES.name] = float(said[0]) if said else 0.0
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
@@ -198,13 +196,13 @@ SCENARIO = Scenario(
         OF_QUERIES["join"],
         OF_QUERIES["scan"],
         OF_QUERIES["group"],
-        LOAD,
-        KEYS,
-        INDEXES,
-        BLOCK_SIZE,
-        TABLE_SIZE,
-        DATABASE_SIZE,
-        CACHED,
+        quantities.LOAD_TIME,
+        quantities.KEYS_TIME,
+        quantities.INDEXES_TIME,
+        quantities.BLOCK_SIZE,
+        quantities.TABLE_SIZE,
+        quantities.DATABASE_BYTES,
+        quantities.CACHED_BYTES,
     ),
     primary_metric="elapsed_join",
     writes=True,

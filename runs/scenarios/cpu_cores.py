@@ -21,7 +21,8 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
 )
-from runs.scenarios.metrics import CPU_IDLE, PGBENCH
+from runs.scenarios.metrics import PGBENCH
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 READ = fixed_point_read.SCENARIO
@@ -52,7 +53,7 @@ SCENARIO = Scenario(
             8, _("The same at each number of cores, and no fewer. The report used 80.")
         ),
     ),
-    metrics=(*PGBENCH, CPU_IDLE),
+    metrics=(*PGBENCH, quantities.CPU_IDLE),
     primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,

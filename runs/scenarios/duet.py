@@ -37,10 +37,6 @@ from runs.wording import Wording
 from runs.wording import gettext_noop as _
 
 MAIN, PARTNER = "main", "partner"
-RATIO = quantities.DUET_RATIO
-OWN_TPS = quantities.DUET_TPS
-PARTNERS_TPS = quantities.DUET_PARTNER_TPS
-SPREAD = quantities.DUET_SPREAD
 # What all begins at one time; each is the first to begin in every second pair.
 PAIRS = """
 cd "$1" || exit 1
@@ -168,15 +164,21 @@ def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> No
     logs = [math.log(one / other) for one, other in zip(own, partners, strict=True)]
     spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
     bench.findings.measurements |= {
-        RATIO.name: math.exp(statistics.mean(logs)),
-        OWN_TPS.name: statistics.mean(own),
-        PARTNERS_TPS.name: statistics.mean(partners),
-        SPREAD.name: 100 * spread,
+        quantities.DUET_RATIO.name: math.exp(statistics.mean(logs)),
+        quantities.DUET_TPS.name: statistics.mean(own),
+        quantities.DUET_PARTNER_TPS.name: statistics.mean(partners),
+        quantities.DUET_SPREAD.name: 100 * spread,
     }
     length = float(bench.parameters["duration"])
     ratios = tuple(math.exp(each) for each in logs)
     bench.findings.series.append(
-        SeriesData(RATIO.name, RATIO.unit, ratios, start=length, interval=length)
+        SeriesData(
+            quantities.DUET_RATIO.name,
+            quantities.DUET_RATIO.unit,
+            ratios,
+            start=length,
+            interval=length,
+        )
     )
     partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
     text = _("Measured at the same time as %(partner)s: only the ratio says something.")
@@ -219,8 +221,11 @@ SCENARIO = Scenario(
             help=_("Each of the two starts first in every second pair."),
         ),
     ),
-    metrics=(RATIO, OWN_TPS, PARTNERS_TPS, SPREAD),
-    primary_metric=RATIO.name,
+    metrics=(
+        quantities.DUET_RATIO, quantities.DUET_TPS, quantities.DUET_PARTNER_TPS,
+        quantities.DUET_SPREAD,
+    ),
+    primary_metric=quantities.DUET_RATIO.name,
     writes=False,
     procedure=Duet(),
     arrangement=partner,

@@ -11,7 +11,8 @@ from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import ByHand, Place, Quick, Scenario, Sizes
-from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 SCRIPT = r"""\set naccounts 100000 * :scale
@@ -56,7 +57,7 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
-    primary_metric=TPS.name,
+    primary_metric=quantities.TPS.name,
     writes=False,
     procedure=FixedPointRead(),
     has_pgbench_tables=True,

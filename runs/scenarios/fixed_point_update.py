@@ -19,8 +19,9 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.notes import count, note_checkpoints
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 FILLFACTOR = 80
@@ -76,7 +77,7 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
-    primary_metric=TPS.name,
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=FixedPointUpdate(),
     has_pgbench_tables=True,

@@ -41,8 +41,9 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
+from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 EXTENSION = "postgres_fdw"
@@ -309,7 +310,7 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=PGBENCH,
-    primary_metric=TPS.name,
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=ForeignTables(),
     cluster=cluster,

@@ -17,7 +17,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.plan import MAIN
 from runs.execution.steps.background import Background
-from runs.scenarios import arrangements, percentiles, prewarming
+from runs.scenarios import arrangements, percentiles, pgbench_design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos
 from runs.scenarios.definition import (
@@ -33,19 +33,15 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import LATENCY_AVERAGE, PGBENCH
+from runs.scenarios.metrics import PGBENCH
+from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.timed_sql import planned
-from runs.scenarios.version_defaults import comparable
 from runs.tools import quantities
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 
 REPLICATION, LOGICAL, REPLICA = "replication", "logical", "replica"
 JSONB_SINCE = 90400
-HITS = quantities.HITS
-INSERTS = quantities.INSERTS
-INDEX_BYTES = quantities.INDEX_BYTES
-BACKGROUND = quantities.BACKGROUND_INSERTS
 TABLES = """
 CREATE TABLE records (id int, tag text, record jsonb);
 CREATE TABLE nikoniko (tag text, record jsonb);
@@ -111,9 +107,9 @@ class Data:
 
     async def warm(self, bench: Bench) -> None:
         """All of it."""
-        await prewarming.prewarm_all(bench)
+        await pgbench_design.prewarm_all(bench)
         if (replica := searched(bench)) != MAIN:
-            await prewarming.prewarm_all(bench, at=replica)
+            await pgbench_design.prewarm_all(bench, at=replica)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Both tables, the largest index, and WAL."""
@@ -134,7 +130,7 @@ class Search(Data):
         query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
         await _check_plan(bench, query)
         hits = await bench.sql("count-hits", f"{query};", at=searched(bench))
-        bench.findings.measurements[HITS.name] = float(hits)
+        bench.findings.measurements[quantities.HITS.name] = float(hits)
         await _note_index(bench)
         if bench.levels["background_load"] != "on":
             await _search(bench, query)
@@ -151,7 +147,7 @@ class Search(Data):
         await bench.reporter.command(bench.database.address, result)
         inserted = await _rows(bench, "count-after") - before
         rate = inserted / result.seconds if result.seconds else 0.0
-        bench.findings.measurements[BACKGROUND.name] = rate
+        bench.findings.measurements[quantities.BACKGROUND_INSERTS.name] = rate
         if rate < bench.parameters["insert_rate"] * 0.9:
             bench.note(
                 "background_too_slow",
@@ -172,7 +168,7 @@ class Inserts(Data):
         await _note_index(bench)
         await pgbench.measure(bench, _insert_script(bench))
         figures = bench.findings.measurements
-        figures[INSERTS.name] = figures["tps"]
+        figures[quantities.INSERTS.name] = figures["tps"]
         await _note_behind(bench)
 
 
@@ -250,7 +246,7 @@ async def _note_index(bench: Bench) -> None:
         return
     statement = "SELECT pg_relation_size('searched');"
     size = await bench.sql("read-index-size", statement, at=searched(bench))
-    bench.findings.measurements[INDEX_BYTES.name] = float(size)
+    bench.findings.measurements[quantities.INDEX_BYTES.name] = float(size)
 
 
 async def _rows(bench: Bench, step: str) -> int:
@@ -364,8 +360,14 @@ SEARCH = Scenario(
     source="PGECons WG1 2017",
     factors=(*FACTORS, BESIDE),
     parameters=(*PARAMETERS, RATE),
-    metrics=(*PGBENCH, HITS, INDEX_BYTES, BACKGROUND, arrangements.BEHIND),
-    primary_metric=LATENCY_AVERAGE.name,
+    metrics=(
+        *PGBENCH,
+        quantities.HITS,
+        quantities.INDEX_BYTES,
+        quantities.BACKGROUND_INSERTS,
+        quantities.BEHIND,
+    ),
+    primary_metric=quantities.LATENCY_AVERAGE.name,
     writes=True,
     only_reads=lambda levels: (
         levels.get("background_load") == "off" and levels.get(REPLICATION) != LOGICAL
@@ -385,8 +387,8 @@ INSERTING = Scenario(
     source="PGECons WG1 2017",
     factors=FACTORS,
     parameters=PARAMETERS,
-    metrics=(INSERTS, *PGBENCH, INDEX_BYTES, arrangements.BEHIND),
-    primary_metric=INSERTS.name,
+    metrics=(quantities.INSERTS, *PGBENCH, quantities.INDEX_BYTES, quantities.BEHIND),
+    primary_metric=quantities.INSERTS.name,
     writes=True,
     procedure=Inserts(),
     cluster=cluster,

@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from runs.execution.bench import Bench
+from runs.execution.errors import TargetProblem
+from runs.execution.machine.monitors import GRACE_SECONDS
+from runs.execution.reporter import SeriesData
 from runs.execution.steps.background import Background
-from runs.scenarios import percentiles, prewarming
+from runs.scenarios import percentiles
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
@@ -30,12 +33,83 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
+from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
-from runs.scenarios.sampling import Samples
-from runs.scenarios.version_defaults import comparable
 from runs.tools import quantities
+from runs.tools.metrics import Metric, regular
 from runs.wording import gettext_noop as _
+
+STEP = "database-samples"
+# At most this many, even in a run of days.
+MOST_SAMPLES = 3000
+_LOOP = """
+seconds=$1 interval=$2 query=$3
+shift 3
+end=$(($(date +%s) + seconds))
+while [ "$(date +%s)" -lt "$end" ]; do
+    "$@" -c "$query" </dev/null
+    sleep "$interval"
+done
+"""
+
+
+class Samples:
+    """The samples of one run: `begin` before the load, `end` after it.
+
+    The query returns a row of numbers whose first is the time in seconds since the epoch; the
+    others are those of `columns`.
+    """
+
+    def __init__(self, bench: Bench, query: str, columns: tuple[Metric, ...]) -> None:
+        self._bench = bench
+        self._columns = columns
+        duration = bench.parameters["duration"]
+        self.interval_s = max(1, -(-duration // MOST_SAMPLES))
+        psql = [*bench.cluster.psql()[:-2], "-c"]
+        self._argv = (
+            "sh", "-c", _LOOP, "samples", str(duration + GRACE_SECONDS), str(self.interval_s),
+            " ".join(query.split()), *psql[:-1],
+        )  # fmt: skip
+        self._beside: Background | None = None
+
+    def begin(self) -> None:
+        """Start asking."""
+        self._beside = Background(self._bench.database, STEP, self._argv)
+
+    async def end(self) -> Mapping[str, list[tuple[float, float]]]:
+        """Stop asking, add the series, and return (seconds of the load, value) by column."""
+        if self._beside is None:
+            return {}
+        try:
+            result = await self._beside.finish()
+        except (TargetProblem, TimeoutError) as problem:
+            text = _("No statistics of the server: %(problem)s")
+            self._bench.note("no_samples", text, level="info", problem=problem)
+            return {}
+        await self._bench.reporter.command(self._bench.database.address, result)
+        rows = [line.split("\t") for line in result.stdout.splitlines()]
+        read = [_numbers(row) for row in rows if len(row) == len(self._columns) + 1]
+        begun = self._bench.load_spans.get(self._bench.database.name, (0.0, 0.0))[0]
+        found = {
+            column.name: [(row[0] - begun, row[place]) for row in read]
+            for place, column in enumerate(self._columns, start=1)
+        }
+        for column in self._columns:
+            for each in regular(column, found[column.name], interval=float(self.interval_s)):
+                data = SeriesData(each.name, each.unit, each.values, each.start, each.interval)
+                self._bench.findings.series.append(data)
+        return found
+
+    async def let_go(self) -> None:
+        """Stop waiting for it."""
+        if self._beside is not None:
+            await self._beside.let_go()
+
+
+def _numbers(row: list[str]) -> list[float]:
+    return [float(each or 0) for each in row]
+
 
 # A dip is that of an interval, not of a single second: a minute, or a twentieth of a short run.
 LONGEST_INTERVAL_S = 60
@@ -123,14 +197,6 @@ COLUMNS = (
 HOLD_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
 VACUUMS = 'grep -A 20 "automatic vacuum of table" "$1" || true'
 _ELAPSED = re.compile(r"elapsed:? ([\d.]+) s")
-TREND = quantities.TPS_TREND
-DIP = quantities.TPS_DIP
-VARIATION = quantities.TPS_VARIATION
-GROWTH = quantities.GROWTH
-DEAD = quantities.DEAD_ROWS
-VACUUM_COUNT = quantities.AUTOVACUUMS
-LONGEST_VACUUM = quantities.LONGEST_VACUUM
-HOT = quantities.HOT_SHARE
 # Below these percentages the result gets a note.
 DRIFTING, DIPPING = 90.0, 60.0
 
@@ -154,7 +220,7 @@ class LongRunStability:
 
     async def warm(self, bench: Bench) -> None:
         """All of it: a long run forgets how it started, a quick one does not."""
-        await prewarming.prewarm_all(bench)
+        await design.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
         """pgbench with all five scripts for the full duration; no manual vacuum in between."""
@@ -222,19 +288,20 @@ def _note_samples(
 ) -> None:
     figures = bench.findings.measurements
     if vacuums:
-        figures[LONGEST_VACUUM.name] = max(vacuums)
+        figures[quantities.LONGEST_VACUUM.name] = max(vacuums)
     if not found.get("updates"):
         return
     first, last = ({name: points[at][1] for name, points in found.items()} for at in (0, -1))
-    figures[DEAD.name] = last["dead_rows"]
-    figures[GROWTH.name] = (
+    figures[quantities.DEAD_ROWS.name] = last["dead_rows"]
+    figures[quantities.GROWTH.name] = (
         last["table_bytes"] + last["index_bytes"] - first["table_bytes"] - first["index_bytes"]
     )
     count = last["autovacuums"] - first["autovacuums"]
-    figures[VACUUM_COUNT.name] = count
+    figures[quantities.AUTOVACUUMS.name] = count
     updates = last["updates"] - first["updates"]
     if updates:
-        figures[HOT.name] = 100 * (last["hot_updates"] - first["hot_updates"]) / updates
+        hot = last["hot_updates"] - first["hot_updates"]
+        figures[quantities.HOT_SHARE.name] = 100 * hot / updates
     _check_vacuums(bench, count)
 
 
@@ -254,8 +321,9 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
     if verdict is None:
         return
     figures = bench.findings.measurements
-    figures[TREND.name], figures[DIP.name] = verdict.trend, verdict.dip
-    figures[VARIATION.name] = verdict.variation
+    figures[quantities.TPS_TREND.name] = verdict.trend
+    figures[quantities.TPS_DIP.name] = verdict.dip
+    figures[quantities.TPS_VARIATION.name] = verdict.variation
     if verdict.trend < DRIFTING:
         text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
         bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")
@@ -308,8 +376,12 @@ SCENARIO = Scenario(
             help=_("The article ran for 48 hours: 172,800."),
         ),
     ),
-    metrics=(*PGBENCH, TREND, DIP, VARIATION, GROWTH, DEAD, VACUUM_COUNT, LONGEST_VACUUM, HOT),
-    primary_metric=TPS.name,
+    metrics=(
+        *PGBENCH, quantities.TPS_TREND, quantities.TPS_DIP, quantities.TPS_VARIATION,
+        quantities.GROWTH, quantities.DEAD_ROWS, quantities.AUTOVACUUMS,
+        quantities.LONGEST_VACUUM, quantities.HOT_SHARE,
+    ),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=LongRunStability(),
     cluster=cluster,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from runs.execution.bench import Bench
 from runs.execution.steps.steps import StepResult
-from runs.scenarios.metrics import GENERATOR_CPU
+from runs.tools import quantities
 from runs.tools.pgbench import ProgressPoint
 from runs.wording import gettext_noop as _
 
@@ -100,7 +100,7 @@ def note_generator_cpu(
     ]
     if len(known) < len(steps):
         return
-    bench.findings.measurements[GENERATOR_CPU.name] = round(sum(known), 3)
+    bench.findings.measurements[quantities.GENERATOR_CPU.name] = round(sum(known), 3)
     for used, own, step in zip(known, threads, steps, strict=True):
         if own and used > SATURATED_THREADS * own:
             bench.note(

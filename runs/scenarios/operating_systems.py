@@ -29,7 +29,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import CPU_IDLE, PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
 from runs.tools.pg_test_fsync import adapter
 from runs.wording import gettext_noop as _
@@ -40,7 +40,6 @@ SIZES = ("16MB", "64MB", "256MB", "1GB", "4GB", "16GB", "38GB")
 METHODS = ("open_datasync", "fdatasync", "fsync", "fsync_writethrough", "open_sync")
 # Without these nothing waits for the disk, and the method has no effect.
 WAITING = ("fsync", "synchronous_commit")
-FSYNC_OPERATIONS = quantities.FSYNC_OPERATIONS
 
 
 class OperatingSystems(pgbench.PrewarmedTables):
@@ -86,7 +85,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
             text = _("pg_test_fsync does not report how long a write by %(method)s takes here.")
             bench.note("fsync_not_tested", text, level="info", method=method)
         else:
-            bench.findings.measurements[FSYNC_OPERATIONS.name] = rate
+            bench.findings.measurements[quantities.FSYNC_OPERATIONS.name] = rate
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """As for the fixed-point updates, without room in the pages."""
@@ -189,8 +188,8 @@ SCENARIO = Scenario(
             help=_("Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."),
         ),
     ),
-    metrics=(*PGBENCH, CPU_IDLE, FSYNC_OPERATIONS),
-    primary_metric=TPS.name,
+    metrics=(*PGBENCH, quantities.CPU_IDLE, quantities.FSYNC_OPERATIONS),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=OperatingSystems(),
     cluster=cluster,
@@ -216,7 +215,7 @@ SCENARIO = Scenario(
             levels={
                 "operation": ("update",), "shared_buffers": (AS_CONFIGURED,), "clients": (1,),
             },
-            metric=FSYNC_OPERATIONS.name,
+            metric=quantities.FSYNC_OPERATIONS.name,
         ),
     },
 )  # fmt: skip

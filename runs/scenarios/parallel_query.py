@@ -15,7 +15,7 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.query_plans import Plan, parallel
-from runs.scenarios import prewarming
+from runs.scenarios import pgbench_design
 from runs.scenarios.datasets import tpcds
 from runs.scenarios.definition import (
     Choice,
@@ -29,7 +29,6 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import ELAPSED, ROWS_RETURNED
 from runs.scenarios.timed_sql import explained, repeated
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
@@ -43,10 +42,6 @@ QUERIES = {
     name: (Path(__file__).parent / "datasets" / f"tpcds_{name.lower()}.sql").read_text()
     for name in ("Q10", "Q11")
 }
-PARALLEL_PART = quantities.PARALLEL_PART
-GATHERED = quantities.GATHERED
-PLANNED = quantities.WORKERS_PLANNED
-LAUNCHED = quantities.WORKERS_LAUNCHED
 
 
 class ParallelQuery:
@@ -58,7 +53,7 @@ class ParallelQuery:
 
     async def warm(self, bench: Bench) -> None:
         """Every table and index of the schema, as the report does."""
-        await prewarming.prewarm_all(bench)
+        await pgbench_design.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
         """The query's time and rows, then its plan with the time of the parallel part."""
@@ -66,10 +61,10 @@ class ParallelQuery:
         before, limit = session(bench), bench.parameters["statement_timeout"]
         done = await repeated(bench, "query", query, before=before, timeout_s=limit)
         figures = bench.findings.measurements
-        figures[ELAPSED.name] = done.seconds
+        figures[quantities.ELAPSED.name] = done.seconds
         if not done.is_cut:
             rows = done.output.splitlines()
-            figures[ROWS_RETURNED.name] = float(len(rows))
+            figures[quantities.ROWS_RETURNED.name] = float(len(rows))
             digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
             text = _("%(number)s rows, SHA-256 %(digest)s.")
             bench.note("rows_digest", text, level="info", number=len(rows), digest=digest)
@@ -115,20 +110,20 @@ def _note_parallel(bench: Bench, plan: Plan) -> None:
     """The parallel part: as the report defines it for this query, and in total."""
     found = parallel.gathered(plan)
     figures = bench.findings.measurements
-    figures[PLANNED.name] = float(sum(each.planned for each in found))
-    figures[LAUNCHED.name] = float(sum(each.launched for each in found))
+    figures[quantities.WORKERS_PLANNED.name] = float(sum(each.planned for each in found))
+    figures[quantities.WORKERS_LAUNCHED.name] = float(sum(each.launched for each in found))
     if not found:
         if int(bench.levels["workers"]):
             message = _("The planner chose no parallel plan: the number of workers did nothing.")
             bench.note("not_parallel", message, level="info")
         return
-    figures[GATHERED.name] = sum(each.seconds for each in found)
+    figures[quantities.GATHERED.name] = sum(each.seconds for each in found)
     in_subplans = bench.levels["query"] == "Q10"
     part = (parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step)(
         plan
     )
     if part is not None:
-        figures[PARALLEL_PART.name] = part
+        figures[quantities.PARALLEL_PART.name] = part
     short = [each for each in found if each.launched < each.planned]
     if short:
         bench.note(
@@ -172,8 +167,11 @@ SCENARIO = Scenario(
             help=_("A query that takes longer is ended, which is a result; 0: never."),
         ),
     ),
-    metrics=(ELAPSED, PARALLEL_PART, GATHERED, PLANNED, LAUNCHED, ROWS_RETURNED),
-    primary_metric=ELAPSED.name,
+    metrics=(
+        quantities.ELAPSED, quantities.PARALLEL_PART, quantities.GATHERED,
+        quantities.WORKERS_PLANNED, quantities.WORKERS_LAUNCHED, quantities.ROWS_RETURNED,
+    ),
+    primary_metric=quantities.ELAPSED.name,
     writes=False,
     procedure=ParallelQuery(),
     cluster=cluster,

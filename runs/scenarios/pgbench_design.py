@@ -3,9 +3,62 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runs.execution.bench import Bench
+from runs.execution.plan import MAIN
 from runs.scenarios import percentiles
 from runs.scenarios.definition import Factor, Parameter, Sizes
 from runs.wording import gettext_noop as _
+
+EXTENSION = "pg_prewarm"
+BY_EXTENSION = """
+CREATE EXTENSION IF NOT EXISTS pg_prewarm;
+SELECT relname, pg_prewarm(oid) FROM pg_class
+WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i', 't', 'm');
+"""
+TABLES = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
+"""
+
+
+async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
+    """Read every table and index of the schema public of a cluster; the notes say how."""
+    of = "" if at == MAIN else f"-{at}"
+    if EXTENSION in bench.extensions[at]:
+        await bench.sql(f"prewarm{of}", _by_extension(bench), at=at)
+        bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
+        return
+    tables = (await bench.sql(f"look-for-tables{of}", TABLES, at=at)).split()
+    counts = [f'SELECT count(*) FROM "{table}";' for table in tables]
+    await bench.sql(f"prewarm{of}", "\n".join(counts), at=at)
+    bench.note(
+        "prewarm_sequential",
+        _("Warmed up by a sequential read of the tables: pg_prewarm is not installed."),
+        level="info",
+    )
+
+
+def _by_extension(bench: Bench) -> str:
+    """9.5 introduced regnamespace."""
+    if bench.plan.version_num >= 90500:
+        return BY_EXTENSION
+    by_name = "(SELECT oid FROM pg_namespace WHERE nspname = 'public')"
+    return BY_EXTENSION.replace("'public'::regnamespace", by_name)
+
+
+NO_PARALLEL_SINCE = 90600
+NO_JIT_SINCE = 110000
+
+
+def comparable(version_num: int) -> dict[str, str]:
+    """Serial plans without JIT, for queries that were measured before either existed."""
+    settings = {}
+    if version_num >= NO_PARALLEL_SINCE:
+        settings["max_parallel_workers_per_gather"] = "0"
+    if version_num >= NO_JIT_SINCE:
+        settings["jit"] = "off"
+    return settings
+
 
 # A row of pgbench_accounts with its index entry, and WAL while loading; bytes per unit of scale.
 BYTES_PER_SCALE = 16 * 1024 * 1024

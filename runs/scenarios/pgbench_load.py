@@ -24,7 +24,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.tools import quantities
 from runs.tools.pgbench import command, versions
@@ -250,8 +250,8 @@ SCENARIO = Scenario(
             help=_("How full the pages of pgbench's tables are loaded."),
         ),
     ),
-    metrics=(*PGBENCH, FAILED_TRANSACTIONS, quantities.DATABASE_SIZE),
-    primary_metric=TPS.name,
+    metrics=(*PGBENCH, quantities.FAILED, quantities.DATABASE_SIZE),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=PgbenchLoad(),
     has_pgbench_tables=True,

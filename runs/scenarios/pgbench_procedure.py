@@ -17,17 +17,9 @@ from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.steps.guard import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
-from runs.scenarios import notes, percentiles, prewarming
-from runs.scenarios.metrics import (
-    CONNECTION_TIME,
-    FAILED_TRANSACTIONS,
-    LATENCY_AVERAGE,
-    LATENCY_STDDEV,
-    TPS,
-    TRANSACTIONS,
-)
+from runs.scenarios import notes, percentiles, pgbench_design
 from runs.tools import pgbench, quantities
-from runs.tools.pgbench import explaining, generators, versions
+from runs.tools.pgbench import generators, versions
 from runs.wording import gettext_noop as _
 
 # pgbench reports each second (-P 1); looking that often would disturb the measurement.
@@ -87,7 +79,7 @@ class PrewarmedTables:
 
 async def prewarm(bench: Bench) -> None:
     """Read pgbench_accounts and its index into memory; the run's notes say how."""
-    if prewarming.EXTENSION in bench.extensions[MAIN]:
+    if pgbench_design.EXTENSION in bench.extensions[MAIN]:
         await bench.sql("prewarm", PREWARM_BY_EXTENSION)
         bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
     else:
@@ -174,12 +166,12 @@ async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Opt
         random_seed=SEED if bench.plan.client_version_num >= versions.RANDOM_SEED else None,
     )
     argv = ["sh", "-c", 'cat >"$1" && shift && exec "$@"', "explain", path, *command]
-    script = explaining.explaining(text, bench.plan.version_num)
+    script = generators.explaining(text, bench.plan.version_num)
     script = pgbench.for_tool(script, bench.plan.client_version_num)
     printed = await bench.step(
         "explain-load", argv, stdin=script, check=False, limit_s=EXPLAIN_SECONDS
     )
-    plans = explaining.plans(printed.stderr)
+    plans = generators.plans(printed.stderr)
     bench.statements += [each["statement"] for each in plans]
     bench.plans += plans[: min(len(plans) // times, MOST_PLANS)]
 
@@ -346,7 +338,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     whole = generators.combined(results)
     findings.measurements.update(_measurements(whole))
     if loads[0].options.maximum_tries and whole.failed_transactions is not None:
-        findings.measurements[FAILED_TRANSACTIONS.name] = float(whole.failed_transactions)
+        findings.measurements[quantities.FAILED.name] = float(whole.failed_transactions)
     notes.note_generator_cpu(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         text = _(
@@ -370,11 +362,11 @@ def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult
 
 def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
     figures = {
-        TPS.name: result.tps,
-        LATENCY_AVERAGE.name: result.latency_average_ms,
-        LATENCY_STDDEV.name: result.latency_stddev_ms,
-        CONNECTION_TIME.name: result.initial_connection_time_ms,
-        TRANSACTIONS.name: result.transactions_processed,
+        quantities.TPS.name: result.tps,
+        quantities.LATENCY_AVERAGE.name: result.latency_average_ms,
+        quantities.LATENCY_STDDEV.name: result.latency_stddev_ms,
+        quantities.CONNECTION_TIME.name: result.initial_connection_time_ms,
+        quantities.TRANSACTIONS.name: result.transactions_processed,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}
 

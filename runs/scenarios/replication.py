@@ -41,7 +41,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS, TRANSACTIONS
+from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
@@ -151,8 +151,6 @@ UPDATE pgbench_accounts SET filler=repeat(md5(clock_timestamp()::text),2) WHERE 
 MOST_STANDBYS = 3
 QUICK = {"scale": 10, "duration": 6, "clients": 16}
 
-WAL_BYTES = quantities.WAL_PER_TRANSACTION
-
 
 class Replication(pgbench.PrewarmedTables):
     """Load the primary; with its standbys there: vacuum, checkpoint, prewarm, update."""
@@ -177,8 +175,8 @@ class Replication(pgbench.PrewarmedTables):
         finally:
             await lag.let_go()
         written = await written_since(bench, begin)
-        bench.findings.measurements[WAL_BYTES.name] = round(
-            written / max(1.0, bench.findings.measurements[TRANSACTIONS.name]), 1
+        bench.findings.measurements[quantities.WAL_PER_TRANSACTION.name] = round(
+            written / max(1.0, bench.findings.measurements[quantities.TRANSACTIONS.name]), 1
         )
         if await standbys.proof(bench, after := "replication-after", modes) != before:
             raise standbys.differs(after, "The standbys were not the same before the load.")
@@ -298,8 +296,8 @@ SCENARIO = Scenario(
             help=_("0 measures every pair of at most three; 3 only those of the mixed design."),
         ),
     ),
-    metrics=(*PGBENCH, WAL_BYTES),
-    primary_metric=TPS.name,
+    metrics=(*PGBENCH, quantities.WAL_PER_TRANSACTION),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=Replication(),
     cluster=cluster,

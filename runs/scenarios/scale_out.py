@@ -32,7 +32,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import FAILED_TRANSACTIONS, PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
 from runs.scenarios.pgbench_procedure import Options
 from runs.tools import quantities
@@ -68,7 +68,6 @@ SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
     (SELECT coalesce(sum(bbalance), 0) FROM pgbench_branches),
     (SELECT coalesce(sum(delta), 0) FROM pgbench_history);
 """
-ROWS_ON_A_NODE = quantities.ROWS_ON_A_NODE
 
 
 class ScaleOut:
@@ -130,7 +129,7 @@ class ScaleOut:
         }
         text = "".join(f"{name}\t{rows}\n" for name, rows in counts.items())
         bench.findings.artifacts.append(ArtifactData("accounts-by-node.txt", text.encode()))
-        bench.findings.measurements[ROWS_ON_A_NODE.name] = float(max(counts.values()))
+        bench.findings.measurements[quantities.ROWS_ON_A_NODE.name] = float(max(counts.values()))
         if sum(counts.values()) != 100_000 * scale:
             raise TargetProblem(
                 _("The nodes hold %(there)s accounts, not %(wanted)s:\n%(plan)s"),
@@ -257,8 +256,8 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The report used 600.")),
         design.clients(4, _("The report used 120.")),
     ),
-    metrics=(*PGBENCH, FAILED_TRANSACTIONS, ROWS_ON_A_NODE),
-    primary_metric=TPS.name,
+    metrics=(*PGBENCH, quantities.FAILED, quantities.ROWS_ON_A_NODE),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=ScaleOut(),
     cluster=cluster,

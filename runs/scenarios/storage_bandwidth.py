@@ -47,12 +47,6 @@ DIRECT = "direct"
 FLUSH_AFTER = {f"{kb}kB": kb // BLOCK_KB for kb in (8, 128)} | {"none": 0}
 IN_MEMORY = frozenset(("tmpfs", "ramfs"))
 
-BANDWIDTH = quantities.BANDWIDTH
-READ = quantities.STORAGE_READ
-WRITE = quantities.STORAGE_WRITE
-IOPS = quantities.IOPS
-FSYNC = quantities.FSYNC_LATENCY
-
 
 class StorageBandwidth:
     """Check the file system, run fio on it, read its report."""
@@ -111,11 +105,18 @@ class StorageBandwidth:
                 problem=problem,
                 stderr=done.stderr.strip()[-300:],
             ) from problem
-        figures = {READ: told.read_mb, WRITE: told.write_mb, IOPS: told.iops, FSYNC: told.fsync_ms}
+        figures = {
+            quantities.STORAGE_READ: told.read_mb,
+            quantities.STORAGE_WRITE: told.write_mb,
+            quantities.IOPS: told.iops,
+            quantities.FSYNC_LATENCY: told.fsync_ms,
+        }
         bench.findings.measurements |= {
             metric.name: round(value, 3) for metric, value in figures.items() if value
         }
-        bench.findings.measurements[BANDWIDTH.name] = round(told.read_mb + told.write_mb, 3)
+        bench.findings.measurements[quantities.BANDWIDTH.name] = round(
+            told.read_mb + told.write_mb, 3
+        )
         bench.findings.tool_name, bench.findings.tool_version = "fio", told.version
         if told.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
@@ -209,12 +210,15 @@ SCENARIO = Scenario(
             maximum=1, help=_("1: the jobs begin their size again. The report: 0."),
         ),
     ),
-    metrics=(BANDWIDTH, READ, WRITE, IOPS, FSYNC),
-    primary_metric=BANDWIDTH.name,
+    metrics=(
+        quantities.BANDWIDTH, quantities.STORAGE_READ, quantities.STORAGE_WRITE, quantities.IOPS,
+        quantities.FSYNC_LATENCY,
+    ),
+    primary_metric=quantities.BANDWIDTH.name,
     writes=False,
     procedure=StorageBandwidth(),
     measures=measures,
-    places={"wg1-2013-5-6": Place(metric=WRITE.name)},
+    places={"wg1-2013-5-6": Place(metric=quantities.STORAGE_WRITE.name)},
     quick=Quick(
         parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},
         levels={

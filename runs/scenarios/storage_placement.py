@@ -35,7 +35,7 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import PGBENCH, TPS
+from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
@@ -59,7 +59,6 @@ HEAP_FETCHES = """
 SET enable_seqscan = off; SET enable_bitmapscan = off;
 EXPLAIN (ANALYZE) SELECT aid FROM pgbench_accounts WHERE aid BETWEEN 1 AND 1000;
 """
-FETCHES = quantities.HEAP_FETCHES
 
 # Old and new place of the WAL; the folder was pg_xlog up to 9.6.
 _MOVE_WAL = """
@@ -179,7 +178,7 @@ class StoragePlacement:
                 fetched=max(fetched, 0),
                 plan=plan,
             )
-        bench.findings.measurements[FETCHES.name] = float(fetched)
+        bench.findings.measurements[quantities.HEAP_FETCHES.name] = float(fetched)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
@@ -303,8 +302,8 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The report used 600.")),
         design.clients(2, _("As many as the server has cores, in the report.")),
     ),
-    metrics=(*PGBENCH, FETCHES),
-    primary_metric=TPS.name,
+    metrics=(*PGBENCH, quantities.HEAP_FETCHES),
+    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=StoragePlacement(),
     cluster=cluster,

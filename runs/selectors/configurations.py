@@ -177,7 +177,11 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     """The settings that a reference names. Up to four queries. Raises UnknownReference."""
     kind, _colon, key = reference.strip().partition(":")
     if kind == "configuration":
-        return _configuration(reference, key, to)
+        found = listed(to=to).filter(slug=key).first()
+        if found is None:
+            raise UnknownReference(reference)
+        major = known_major(found.written_for)
+        return Applied(reference, "configuration", found.name, key, major, {}, found)
     if kind == "campaign":
         return _campaign(reference, key, to)
     if (
@@ -188,14 +192,6 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     ):
         return _run(reference, int(key), to) if kind == "run" else _cell(reference, int(key), to)
     raise UnknownReference(reference)
-
-
-def _configuration(reference: str, slug: str, to: Reader) -> Applied:
-    found = listed(to=to).filter(slug=slug).first()
-    if found is None:
-        raise UnknownReference(reference)
-    major = known_major(found.written_for)
-    return Applied(reference, "configuration", found.name, slug, major, {}, found)
 
 
 def _campaign(reference: str, slug: str, to: Reader) -> Applied:

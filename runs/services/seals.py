@@ -97,16 +97,12 @@ def request(*, run: int, kind: str = Seal.Kind.SEALED, reason: str = "") -> None
     if kind in WITH_CONTENT:
         made.figures = figures_digest(_figures([run])[run])
     if kind != Seal.Kind.SEALED:
-        made.place = _place(run)
+        # How many entries about the run there are or will be: a request is good for one only.
+        waiting = SealRequest.objects.filter(run=run, refused="").count()
+        made.place = Seal.objects.filter(run=run).count() + waiting
     made.mark = macs.mark(macs.REQUEST, *made.marked)
     made.save()
     seal_once_committed()
-
-
-def _place(run: int) -> int:
-    """How many entries about the run there are or will be: a request is good for one only."""
-    waiting = SealRequest.objects.filter(run=run, refused="").count()
-    return Seal.objects.filter(run=run).count() + waiting
 
 
 def _figures(runs: Sequence[int]) -> Mapping[int, Figures]:

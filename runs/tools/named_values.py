@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.tools.adapter import (
@@ -11,6 +11,7 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
+    TakenFile,
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
@@ -21,32 +22,37 @@ _ANY = Metric("real_time", "", "ms", "lower")
 MOST = 900  # measurements: an upload takes 1,000
 
 
-def read_document(
-    files: Files,
-    *,
-    is_one: Callable[[Any], bool],
-    otherwise: UnreadableOutput,
-    read: Callable[[Any], Reading],
-) -> Reading:
-    """What `read` makes of the one JSON document of a tool in its output.
+@dataclass(frozen=True)
+class DocumentAdapter:
+    """Reads the one JSON document of a tool in its output: what `make` makes of it.
 
-    A second document, or a reason that `read` gives, leaves nothing to rely on, unless it says that
-    it is partial. Raises `otherwise` where no document `is_one`.
+    A second document, or a reason that `make` gives, leaves nothing to rely on, unless it says that
+    it is partial.
     """
-    documents = documents_in(output_of(files))
-    found = [each for each in documents.found if is_one(each)]
-    if not found:
-        raise otherwise
-    reading = read(found[0])
-    faults = (*_several(found), *_too_many(reading))
-    is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
-    return replace(
-        reading,
-        status="failed" if is_failed else reading.status,
-        reasons=(*faults, *reading.reasons),
-        measurements=() if is_failed else reading.measurements,
-        unknown_lines=shown(documents.other_text.split("\n")),
-    )
+
+    name: str
+    title: str
+    takes: tuple[TakenFile, ...]
+    is_one: Callable[[Any], bool]
+    make: Callable[[Any], Reading]
+    otherwise: UnreadableOutput
+
+    def read(self, files: Files) -> Reading:
+        """Read a run. Raises `otherwise` where no document `is_one`."""
+        documents = documents_in(output_of(files))
+        found = [each for each in documents.found if self.is_one(each)]
+        if not found:
+            raise self.otherwise
+        reading = self.make(found[0])
+        faults = (*(() if len(found) == 1 else (SEVERAL_RESULTS,)), *_too_many(reading))
+        is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
+        return replace(
+            reading,
+            status="failed" if is_failed else reading.status,
+            reasons=(*faults, *reading.reasons),
+            measurements=() if is_failed else reading.measurements,
+            unknown_lines=shown(documents.other_text.split("\n")),
+        )
 
 
 def _too_many(reading: Reading) -> tuple[Reason, ...]:
@@ -55,12 +61,6 @@ def _too_many(reading: Reading) -> tuple[Reason, ...]:
         return ()
     message = _("There are %(count)s figures, and at most %(most)s in a run: send them in several.")
     return (Reason("too_many", message, count=count, most=MOST),)
-
-
-def _several(found: Sequence[Any]) -> tuple[Reason, ...]:
-    if len(found) == 1:
-        return ()
-    return (SEVERAL_RESULTS,)
 
 
 def marked(names: Iterable[str]) -> frozenset[str]:

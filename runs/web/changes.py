@@ -1,6 +1,5 @@
 """Changes: the inbox of what histories found, and the webhooks that report it."""
 
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -21,7 +20,6 @@ from runs.selectors import runs
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
 from runs.selectors.histories import causes, machines
-from runs.selectors.histories.causes import Cause
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
 from runs.services.changes.webhooks import EVENTS, NewWebhook
@@ -36,18 +34,6 @@ WHICH = (
     ("all", gettext_lazy("all"), tuple(Change.Decision)),
 )
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """A cause, and the CI job of the first run after it.
-
-    `again` is the query of the form that measures the parent again, where the machine is a server.
-    """
-
-    cause: Cause
-    job_url: str
-    again: str = ""
 
 
 @require_safe
@@ -73,16 +59,20 @@ def change_list(request: HttpRequest) -> HttpResponse:
     return render(request, "changes/list.html", context)
 
 
-def newest(to: projects.Reader) -> list[Row]:
+def newest(to: projects.Reader) -> list[dict[str, Any]]:
     """The newest causes that nobody has decided about, for the first page. One query if none."""
     open_ones = Change.objects.filter(decision=Change.Decision.OPEN)
     return _rows(causes.page(open_ones, number=NEWEST, to=to))
 
 
-def _rows(found: causes.Page) -> list[Row]:
+def _rows(found: causes.Page) -> list[dict[str, Any]]:
     again = machines.again(found.causes)
     return [
-        Row(each, runs.job_address(each.first.run.labels), urlencode(again.get(each.sha, {})))
+        {
+            "cause": each,
+            "job_url": runs.job_address(each.first.run.labels),
+            "again": urlencode(again.get(each.sha, {})),
+        }
         for each in found.causes
     ]
 

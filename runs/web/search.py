@@ -1,6 +1,5 @@
 """The search for everything: what was found, by kind, with its address."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -28,15 +27,6 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Found:
-    """A row: its name, its address, and what tells it from others of that name."""
-
-    name: str
-    href: str
-    note: str
-
-
 @require_safe
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
@@ -48,15 +38,19 @@ def everywhere(request: HttpRequest) -> HttpResponse:
     return render(request, "search.html", {"words": words, "groups": groups, "most": search.MOST})
 
 
-def _row(kind: str, row: Any) -> Found:
+def _row(kind: str, row: Any) -> dict[str, Any]:
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])
     if kind == "run":
-        return Found(f"{row.pk}", href, told(row.campaign, "title"))
+        return {"name": f"{row.pk}", "href": href, "note": told(row.campaign, "title")}
     if kind == "campaign":
         note = f"{translated(row.scenario.title)} · {row.year or row.created_at.date()}"
-        return Found(told(row, "title"), href, note)
+        return {"name": told(row, "title"), "href": href, "note": note}
     if hasattr(row, "title"):
         name = translated(row.title) if kind == "scenario" else told(row, "title")
-        return Found(name, href, str(getattr(row, "year", "")))
-    return Found(named(row), href, getattr(row, "cpu_model", "") or getattr(row, "slug", ""))
+        return {"name": name, "href": href, "note": str(getattr(row, "year", ""))}
+    return {
+        "name": named(row),
+        "href": href,
+        "note": getattr(row, "cpu_model", "") or getattr(row, "slug", ""),
+    }

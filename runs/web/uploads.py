@@ -208,10 +208,6 @@ def _unpacked(content: bytes, path: Path) -> list[Path]:
     return [path, *inner] if len(inner) == 1 else [path]
 
 
-def _version(given: Mapping[str, Any], reading: Reading) -> str:
-    return reading.server_version or str(given["version"])
-
-
 def _placed(
     given: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], list[version_level.VersionFault]]:
@@ -231,7 +227,7 @@ def _store(
 ) -> HttpResponse:
     """The same text in the same campaign is the same run."""
     fields = of_reading(reading) | {"levels": levels}
-    fields["server_version"] = _version(given, reading)
+    fields["server_version"] = reading.server_version or str(given["version"])
     run = ImportedRun(
         campaign=given["campaign"],
         scenario=reading.tool_name,

@@ -21,7 +21,7 @@ from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.observations import observations
 from runs.web.runs import plans, profiles, queue, runs, series
-from runs.web.servers import servers, ssh_keys
+from runs.web.servers import servers
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
@@ -121,8 +121,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:run_id>/artifacts/<path:name>/", runs.artifact_download, name="artifact"),
     path("servers/", servers.server_list, name="server-list"),
     path("servers/new/", servers.server_new, name="server-new"),
-    path("servers/keys/", ssh_keys.ssh_key_list, name="ssh-key-list"),
-    path("servers/keys/<int:key_id>/delete/", ssh_keys.ssh_key_delete, name="ssh-key-delete"),
+    path("servers/keys/", servers.ssh_key_list, name="ssh-key-list"),
+    path("servers/keys/<int:key_id>/delete/", servers.ssh_key_delete, name="ssh-key-delete"),
     path("servers/checks/<uuid:check_id>/", servers.server_check, name="server-check"),
     path("servers/<slug:slug>/", servers.server_detail, name="server-detail"),
     path("servers/<slug:slug>/confirm/", servers.server_confirm, name="server-confirm"),

@@ -19,7 +19,7 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.places import Places
-from benchlab.lab import command, downloads, folders, releases, unpacking
+from benchlab.lab import command, downloads, folders, releases
 from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
 from tests.ssh.openssh import short_folder
@@ -223,15 +223,15 @@ def published_release(lab, version, **options):
 
 def test_the_servers_account_can_run_what_was_unpacked(lab):
     release, file = published_release(lab, "9.6.24")
-    unpacking.unpack(release, file, lab, service_account())
-    assert unpacking.is_there(release, lab, service_account())
+    downloads.unpack(release, file, lab, service_account())
+    assert downloads.is_there(release, lab, service_account())
     assert folders.bindirs(lab) == [lab / "9.6.24" / "bin"]
 
 
 def test_a_version_that_tells_another_is_refused_and_leaves_nothing(lab):
     release, file = published_release(lab, "9.6.24", told="9.6.1")
     with pytest.raises(LabError, match=r"says: postgres \(PostgreSQL\) 9\.6\.1"):
-        unpacking.unpack(release, file, lab, service_account())
+        downloads.unpack(release, file, lab, service_account())
     assert list(lab.iterdir()) == []
 
 
@@ -239,18 +239,18 @@ def test_what_is_no_archive_is_told_with_its_file(lab):
     release, file = published_release(lab, "9.6.24")
     file.write_bytes(b"no jar")
     with pytest.raises(LabError, match="remove it and try again"):
-        unpacking.unpack(release, file, lab, service_account())
+        downloads.unpack(release, file, lab, service_account())
     assert list(lab.iterdir()) == []
 
 
 def test_a_version_with_a_missing_program_is_not_there_and_is_unpacked_anew(lab):
     release, file = published_release(lab, "9.6.24")
     account = service_account()
-    unpacking.unpack(release, file, lab, account)
+    downloads.unpack(release, file, lab, account)
     (lab / "9.6.24" / "bin" / "initdb").unlink()
-    assert not unpacking.is_there(release, lab, account)
-    unpacking.unpack(release, file, lab, account)
-    assert unpacking.is_there(release, lab, account)
+    assert not downloads.is_there(release, lab, account)
+    downloads.unpack(release, file, lab, account)
+    assert downloads.is_there(release, lab, account)
 
 
 def test_a_half_unpacked_version_is_no_installation(lab):

@@ -12,7 +12,7 @@ from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
 from runs.services.why import ablations, words
 from runs.services.why.explanations import explain
-from runs.web.compare.recordings import SYSTEM_V
+from runs.web.compare.why import SYSTEM_V
 from tests import factories
 from tests.ssh.initialised import quick_bindir
 from tests.started import wait_for_lab

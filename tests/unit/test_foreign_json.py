@@ -20,7 +20,7 @@ OWN = {
     "benchlab/cache.py", "benchlab/embedded/state.py", "benchlab/lab/releases.py",
     "benchlab/settings.py", "runs/foreign_json.py", "runs/published/fields.py",
     "runs/selectors/compare/candidates.py", "runs/selectors/compare/comparability.py",
-    "runs/selectors/compare/error_rows.py", "runs/selectors/compare/gate_answers.py",
+    "runs/selectors/compare/verdict_words.py", "runs/selectors/compare/gate_answers.py",
     "runs/selectors/verification.py", "runs/services/archive/comparison.py",
     "runs/services/operations/backup_files.py", "runs/services/seal_keys.py",
     "runs/services/servers/checks.py", "runs/tools/output.py",

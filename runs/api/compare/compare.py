@@ -26,10 +26,10 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.compare import baselines, bisections, verdicts
 from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
+from runs.selectors.compare.stored_cells import CellRuns
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.services import compare as answers

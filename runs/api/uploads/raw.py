@@ -94,7 +94,12 @@ def read(
         "code": _code(reading),
         "message": put(failure) if failure else reason,
         "wording": failure,
-        "measurements": _measurements(reading),
+        "measurements": tuple(
+            GivenMeasurement(
+                each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
+            )
+            for each in reading.measurements
+        ),
         "series": tuple(
             GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
             for each in reading.series
@@ -106,7 +111,10 @@ def read(
         "levels": {**reading.levels, **said["levels"]},
         "workload": {**reading.workload, **said["workload"], **_stated(reading, said["levels"])},
         "labels": {**reading.labels, **said["labels"]},
-        "files": _kept(files),
+        "files": tuple(
+            ArtifactData(name, content.encode() if isinstance(content, str) else content)
+            for name, content in files.items()
+        ),
     }
 
 
@@ -162,15 +170,6 @@ def _code(reading: Reading) -> str:
     return reading.reasons[0].code if reading.reasons else "failed"
 
 
-def _measurements(reading: Reading) -> tuple[GivenMeasurement, ...]:
-    return tuple(
-        GivenMeasurement(
-            each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
-        )
-        for each in reading.measurements
-    )
-
-
 def _notes(reading: Reading) -> tuple[dict[str, Any], ...]:
     notes = [Note(each.code, each.message, "info", each.wording) for each in reading.notes]
     notes += [Note(each.code, each.message, "warning", each.wording) for each in reading.reasons]
@@ -181,10 +180,3 @@ def _notes(reading: Reading) -> tuple[dict[str, Any], ...]:
         )
         notes.append(Note("unknown_lines", put(wording), "info", wording))
     return tuple(each.stored for each in notes)
-
-
-def _kept(files: Files) -> tuple[ArtifactData, ...]:
-    return tuple(
-        ArtifactData(name, content.encode() if isinstance(content, str) else content)
-        for name, content in files.items()
-    )

@@ -76,11 +76,6 @@ class Watched:
         ]
 
 
-def series_name(node: str, column: str, *, alone: bool) -> str:
-    """`cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several."""
-    return column if alone else f"{node}-{column}"
-
-
 def column_of(name: str) -> tuple[str, str]:
     """(machine, column) of a series' name; the machine is empty for a run with one."""
     node, _, column = name.rpartition("-")
@@ -122,7 +117,8 @@ def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> 
         ]
         if (metric := metric_of(column)) is None:
             continue
-        named = replace(metric, name=series_name(each.node, column, alone=alone))
+        # `cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several.
+        named = replace(metric, name=column if alone else f"{each.node}-{column}")
         for made in regular(named, points, interval=interval):
             data = SeriesData(made.name, made.unit, made.values, made.start, made.interval)
             found.append(data)
@@ -269,7 +265,9 @@ class Monitors:
             self._keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = seconds_between(self._bench.parameters)
             return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
-        of_cpus = self._cpus_of(monitor.node)
+        # The CPUs to count on a machine, since PostgreSQL uses no others; empty means all.
+        of_cluster = self._bench.cluster.cpus if monitor.node is self._bench.database else ""
+        of_cpus = cpus.parse(of_cluster) if of_cluster else frozenset()
         script = _PRINT_EACH_CPU if of_cpus else _PRINT
         argv = ["sh", "-c", script, "print", f"{monitor.node.directory}/monitor.sar"]
         printed = await self._bench.step(
@@ -283,11 +281,6 @@ class Monitors:
         reading = sar.read(printed.stdout, cpus=of_cpus)
         self._keep(f"sar-{name}.json", printed.stdout)
         return reading
-
-    def _cpus_of(self, node: Node) -> frozenset[int]:
-        """The CPUs to count on a machine, since PostgreSQL uses no others; empty means all."""
-        of_cluster = self._bench.cluster.cpus if node is self._bench.database else ""
-        return cpus.parse(of_cluster) if of_cluster else frozenset()
 
     def _without_cpus(self, reading: HostReading, name: str) -> HostReading:
         """vmstat only shows all CPUs together, which would include the idle time of unused ones."""

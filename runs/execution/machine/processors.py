@@ -27,7 +27,9 @@ class Processors:
 def processors_of(sections: Sections) -> Processors:
     """Read the sections about processors."""
     lines = sections.get("lscpu", [])
-    usable = _usable(sections)
+    # The numbers of the processors that are on line and allowed; empty if they are unknown.
+    online, allowed = _online(sections), _numbers(first(sections, "allowed"))
+    usable = (online & allowed) or online or allowed
     topology = _topology(sections, usable)
     threads = _threads(sections, usable)
     sockets, cores = topology or (_sockets(lines), _cores(lines))
@@ -88,12 +90,6 @@ def _numbers(text: str) -> frozenset[int]:
 
 def _online(sections: Sections) -> frozenset[int]:
     return _numbers(pairs(sections.get("lscpu", []), ":").get("On-line CPU(s) list", ""))
-
-
-def _usable(sections: Sections) -> frozenset[int]:
-    """The numbers of the processors that are on line and allowed; empty if they are unknown."""
-    online, allowed = _online(sections), _numbers(first(sections, "allowed"))
-    return (online & allowed) or online or allowed
 
 
 def _threads(sections: Sections, usable: frozenset[int]) -> int | None:

@@ -79,7 +79,8 @@ class Guard:
             if seen is None:
                 continue
             if not seen.has_ended:
-                self._check_disk(seen)
+                where = f"{self.base_dir} on {self.address}"
+                _check_free(f"Step {self.name}", seen.free_bytes, where, self.floor_bytes)
                 self._check_time(now - begun)
             ended = (ended or now) if seen.has_ended else None
             if ended is not None and now - ended > self.stuck_s:
@@ -103,10 +104,6 @@ class Guard:
             return None  # the step itself notices, and connects again
         finally:
             await end(looking)
-
-    def _check_disk(self, seen: Look) -> None:
-        where = f"{self.base_dir} on {self.address}"
-        _check_free(f"Step {self.name}", seen.free_bytes, where, self.floor_bytes)
 
     def _check_time(self, seconds: float, *, grace_s: float = 0) -> None:
         if seconds > self.limit_s + grace_s:

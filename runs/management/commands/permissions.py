@@ -39,12 +39,6 @@ def addresses() -> str:
     return "\n".join(lines) + "\n"
 
 
-def put_into(text: str) -> str:
-    """The text with the current rights between its marks. Raises ValueError without marks."""
-    before, rest = text[: text.index(BEGIN)], text[text.index(END) :]
-    return f"{before}{BEGIN}\n{rights()}\n{rest}"
-
-
 def _row(cells: list[str]) -> str:
     return " ".join(f"| {cell}".rstrip() for cell in cells) + " |"
 
@@ -67,7 +61,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print, write or check."""
         text = PLACE.read_text()
-        current = put_into(text)
+        # The text with the current rights between its marks. Raises ValueError without marks.
+        before, rest = text[: text.index(BEGIN)], text[text.index(END) :]
+        current = f"{before}{BEGIN}\n{rights()}\n{rest}"
         if options["write"]:
             PLACE.write_text(current)
         elif not options["check"]:

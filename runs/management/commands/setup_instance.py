@@ -52,7 +52,10 @@ class Command(BaseCommand):
         static_files.collect()
         scenarios.sync()
         configurations.sync()
-        self._load_archive()
+        try:
+            publications.load(files=publications.files())
+        except PublishedFileError as error:
+            raise CommandError(str(error)) from error
         self._make_administrator()
         server = self._register_this_machine()
         if not Campaign.objects.filter(origin="executed").exists():
@@ -67,12 +70,6 @@ class Command(BaseCommand):
             self.stderr.write(printed.getvalue())
             raise
 
-    def _load_archive(self) -> None:
-        try:
-            publications.load(files=publications.files())
-        except PublishedFileError as error:
-            raise CommandError(str(error)) from error
-
     def _make_administrator(self) -> None:
         if User.objects.exists():
             return
@@ -86,7 +83,12 @@ class Command(BaseCommand):
         Once it is registered the site starts whatever becomes of it: it is mended on its page.
         """
         server = Server.objects.select_related("ssh_key").filter(slug=FIRST_SERVER).first()
-        _let_in(server)
+        # Let the keys of BenchLab in: its own, and the one that was chosen for the server.
+        keys = [servers.public_key()]
+        if server is not None and server.ssh_key is not None:
+            keys.append(server.ssh_key.public_key)
+        authorized_keys = Path(environ.Env().str("BENCHLAB_TARGET_AUTHORIZED_KEYS"))
+        authorized_keys.write_text("".join(f"{key}\n" for key in dict.fromkeys(keys)))
         if server is not None:
             return self._looked_at_again(server)
         try:
@@ -160,15 +162,6 @@ def _is_there(folder: str) -> bool:
         return Path(folder).is_dir()
     except PermissionError:
         return True
-
-
-def _let_in(server: Server | None) -> None:
-    """Let the keys of BenchLab in: its own, and the one that was chosen for the server."""
-    keys = [servers.public_key()]
-    if server is not None and server.ssh_key is not None:
-        keys.append(server.ssh_key.public_key)
-    authorized_keys = Path(environ.Env().str("BENCHLAB_TARGET_AUTHORIZED_KEYS"))
-    authorized_keys.write_text("".join(f"{key}\n" for key in dict.fromkeys(keys)))
 
 
 def _inspected(server: Server) -> Server:

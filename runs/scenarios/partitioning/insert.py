@@ -19,13 +19,11 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import ELAPSED
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
-ROWS_PER_SECOND = quantities.ROW_RATE
 KINDS = {"unpartitioned": "unpartitioned", "declarative": "declarative"}
 TRIGGER = """
 CREATE FUNCTION access_log_insert() RETURNS trigger LANGUAGE plpgsql AS $body$
@@ -72,8 +70,8 @@ class Insert:
         done = await timed(bench, "copy-files", "\n".join(copies))
         await _check_rows(bench, way)
         figures = bench.findings.measurements
-        figures[ELAPSED.name] = done.seconds
-        figures[ROWS_PER_SECOND.name] = (
+        figures[quantities.ELAPSED.name] = done.seconds
+        figures[quantities.ROW_RATE.name] = (
             count * bench.parameters["rows_per_partition"] / done.seconds
         )
 
@@ -162,8 +160,8 @@ SCENARIO = Scenario(
         layout.MONTHS,
     ),
     parameters=(layout.rows_parameter(2000),),
-    metrics=(ELAPSED, ROWS_PER_SECOND),
-    primary_metric=ELAPSED.name,
+    metrics=(quantities.ELAPSED, quantities.ROW_RATE),
+    primary_metric=quantities.ELAPSED.name,
     writes=True,
     procedure=Insert(),
     cluster=layout.cluster,

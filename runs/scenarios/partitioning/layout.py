@@ -5,7 +5,7 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.scenarios.definition import Choice, ChoiceFactor, ClusterOptions, Factor, Parameter
-from runs.scenarios.version_defaults import comparable
+from runs.scenarios.pgbench_design import comparable
 from runs.wording import gettext_noop as _
 
 DECLARATIVE_SINCE = 100000

@@ -11,7 +11,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.query_plans import Node, Plan
-from runs.scenarios import prewarming
+from runs.scenarios import pgbench_design
 from runs.scenarios.definition import (
     Choice,
     ChoiceFactor,
@@ -22,14 +22,11 @@ from runs.scenarios.definition import (
     Scenario,
     Sizes,
 )
-from runs.scenarios.metrics import ELAPSED
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import explained, repeated
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
-BLOCKS_READ = quantities.BLOCKS_READ
-BLOCKS_HIT = quantities.BLOCKS_HIT
 AFTER_UPDATES = "index-only-after-updates"
 # By level: the setting that stays on, and what the plan must show.
 SCANS = {
@@ -57,7 +54,7 @@ class Search:
 
     async def warm(self, bench: Bench) -> None:
         """All of it; if the disk matters, a campaign asks for cold caches instead."""
-        await prewarming.prewarm_all(bench)
+        await pgbench_design.prewarm_all(bench)
 
     async def measure(self, bench: Bench) -> None:
         """The search for its time, then its plan, which must use the level's scan."""
@@ -70,9 +67,9 @@ class Search:
             return
         check_plan(bench, plan, scan)
         figures = bench.findings.measurements
-        figures[ELAPSED.name] = done.seconds
-        figures[BLOCKS_READ.name] = float(plan.root.shared_blocks("read"))
-        figures[BLOCKS_HIT.name] = float(plan.root.shared_blocks("hit"))
+        figures[quantities.ELAPSED.name] = done.seconds
+        figures[quantities.BLOCKS_READ.name] = float(plan.root.shared_blocks("read"))
+        figures[quantities.BLOCKS_HIT.name] = float(plan.root.shared_blocks("hit"))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """The table with its index, and the WAL of loading."""
@@ -175,8 +172,8 @@ SCENARIO = Scenario(
             help=_("The report's text says one day, its printed SQL the 31 days of January."),
         ),
     ),
-    metrics=(ELAPSED, BLOCKS_READ, BLOCKS_HIT),
-    primary_metric=ELAPSED.name,
+    metrics=(quantities.ELAPSED, quantities.BLOCKS_READ, quantities.BLOCKS_HIT),
+    primary_metric=quantities.ELAPSED.name,
     writes=False,
     procedure=Search(),
     cluster=layout.cluster,

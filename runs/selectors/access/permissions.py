@@ -92,19 +92,15 @@ def decide(actor: Actor, right: Right, address: str, named: Mapping[str, Any]) -
         return denied(actor, right)
     if not actor.is_authenticated and GRANTS[right].role > Role.ANYBODY:
         return Denied(right)
-    subject = _subject_of(address, named)
+    # The kind of object that an address names, with the path to its project; None for others.
+    name = address.removeprefix("api:")
+    subject = SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0])) if named else None
     if subject is None:
         return denied(actor, right)
     project = _project_of(*subject, named)
     if is_hidden(actor, project):
         raise NotThereError
     return denied(actor, right, project)
-
-
-def _subject_of(address: str, named: Mapping[str, Any]) -> tuple[type[Model], str] | None:
-    """The kind of object that an address names, with the path to its project; None for others."""
-    name = address.removeprefix("api:")
-    return SUBJECTS.get(NAMED_OTHERWISE.get(name, name.partition("-")[0])) if named else None
 
 
 def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int | None:

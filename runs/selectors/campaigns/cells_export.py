@@ -47,7 +47,10 @@ Row = dict[str, Any]
 
 def as_csv(campaign: Campaign) -> Iterator[str]:
     """One measurement per line, each factor in a column of its own. Three queries."""
-    factors = _factors(campaign)
+    # Every factor of a cell except the version, which has its own column.
+    levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
+    names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
+    factors = tuple(name for name in names if name not in (*FIRST, *LAST))
     return tables.csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors))
 
 
@@ -129,13 +132,6 @@ def _measurements(campaign: Campaign) -> _OfCells:
     found = Measurement.objects.filter(run__campaign=campaign)
     names = OF_RUN | OF_MEASUREMENT
     return _OfCells(found, names, cell="run__cell", by="run__repeat metric__name pk")
-
-
-def _factors(campaign: Campaign) -> tuple[str, ...]:
-    """Every factor of a cell except the version, which has its own column."""
-    levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
-    names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
-    return tuple(name for name in names if name not in (*FIRST, *LAST))
 
 
 def _level(level: Any) -> tables.Value:

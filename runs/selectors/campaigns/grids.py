@@ -114,14 +114,11 @@ class Row:
     def label(self) -> str:
         """The version, and whatever else distinguishes this row from the others."""
         others = [
-            self._told(name, level)
+            (self.words.names.get((name, level)) or self.words.named(name, level))
             for name, level in self.words.varied(self.levels).items()
             if name != "version"
         ]
         return " · ".join([self.version, *others])
-
-    def _told(self, name: str, level: Any) -> str:
-        return self.words.names.get((name, level)) or self.words.named(name, level)
 
     @property
     def others(self) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from runs.analysis.inference.resolution import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability, jobs, stored_cells, two_jobs
-from runs.selectors.compare.cell_runs import CellRuns, Machine
+from runs.selectors.compare import comparability, stored_cells, two_jobs
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.jobs import JobHistory
 from runs.selectors.compare.series_cells import level_text
+from runs.selectors.compare.stored_cells import CellRuns, Machine
+from runs.selectors.compare.two_jobs import JobHistory
 from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow, primary_of
 from runs.selectors.histories import revisions
 
@@ -54,7 +54,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     ids = {cell.pk for cell in head.cells}.union(
         *history.cells.values(), [c.pk for c in base.cells]
     )
-    runs = cell_runs.of_cells(ids, until=until, without=history.without)
+    runs = stored_cells.of_cells(ids, until=until, without=history.without)
     if history.without:
         summaries = _without(head, summaries, history.without)
     known = _Known(
@@ -229,7 +229,7 @@ def _history(
 ) -> JobHistory:
     if head.revision is None:
         return JobHistory()
-    return jobs.before(
+    return two_jobs.history_before(
         head.campaign,
         head.revision,
         {cell.series_key: cell.pk for cell in head.cells},

@@ -9,14 +9,13 @@ from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import by_use, joined, summary_of
-from runs.selectors.compare import cell_runs, judging, series_cells
+from runs.selectors.compare import judging, series_cells, stored_cells
 from runs.selectors.compare import series as series_selectors
-from runs.selectors.compare.cell_runs import CellRuns
-from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_cells import SeriesKey, level_text
-from runs.selectors.compare.series_labels import Wording, labels
+from runs.selectors.compare.series_labels import Difference, Wording, differences, labels
+from runs.selectors.compare.stored_cells import CellRuns
 
 # Nobody reads more runs of a cell than this on a page.
 MOST_RUNS = 200
@@ -69,7 +68,7 @@ def compared_cells(
     cells = {cell.pk: cell for cell in related}
     if a not in cells or b not in cells:
         raise Cell.DoesNotExist
-    found = cell_runs.of_cells(cells)
+    found = stored_cells.of_cells(cells)
     summaries = _summaries(cells)
     judge = judging.of_cells(cells, runs=found)
     rows = _rows(summaries[a], summaries[b], judge, (a, b), ignore, effect)

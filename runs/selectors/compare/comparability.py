@@ -1,11 +1,12 @@
 """Whether cells can be compared: the one judgement for all pages, programs and gates."""
 
+import itertools
 import json
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
+from django.db import connection, connections, router
 
 from runs.analysis.comparability_facts import SETTINGS
 from runs.analysis.comparability_judgement import (
@@ -17,10 +18,11 @@ from runs.analysis.comparability_judgement import (
     known,
 )
 from runs.execution.machine.treatment import UNTREATED
+from runs.models import Run
 from runs.models.campaigns import Origin
 from runs.scenarios import duet
-from runs.selectors.compare import cell_runs
-from runs.selectors.compare.cell_runs import CellRuns
+from runs.selectors.compare import stored_cells
+from runs.selectors.compare.stored_cells import CellRuns, Machine
 
 # pgbench's defaults, which apply to every scenario that sets none of them.
 _EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}
@@ -88,7 +90,7 @@ def of_cells(
     runs: Mapping[int, CellRuns] | None = None,
 ) -> Comparability:
     """The conditions of these cells. One query, and one more if the `runs` are not given."""
-    found = cell_runs.of_cells(cell_ids) if runs is None else runs
+    found = stored_cells.of_cells(cell_ids) if runs is None else runs
     rows = _rows(cell_ids, found)
     parts: dict[Hashable, Known] = {}
     return Comparability(
@@ -196,3 +198,62 @@ def _workload(campaign: Mapping[str, Any]) -> dict[str, Any]:
     if campaign.get("origin") == Origin.EXECUTED:
         return {**_EXECUTED, **_TREATMENT, **stated, **campaign.get("treatment", {})}
     return stated
+
+
+_MACHINES = """
+SELECT cell_id, hardware_id, environment_id FROM runs_run
+WHERE cell_id = ANY(%s) AND state = %s AND (%s::bigint IS NULL OR id <= %s)
+GROUP BY cell_id, hardware_id, environment_id ORDER BY 1, 2, 3
+"""
+# The conditions that are a machine's.
+OF_MACHINE = ("hardware_differs", "environment_differs")
+
+
+def are_several(runs: CellRuns | None) -> bool:
+    """Whether a cell may have been measured on several machines."""
+    return runs is not None and max(len(runs.hardware), len(runs.environment)) > 1
+
+
+def machines_of_cells(cells: Collection[int], until: int | None = None) -> dict[int, set[Machine]]:
+    """The machines of each cell's runs, up to the run `until`. One query."""
+    with connections[router.db_for_read(Run)].cursor() as cursor:
+        cursor.execute(_MACHINES, [list(cells), Run.State.FINISHED.value, until, until])
+        found: dict[int, set[Machine]] = {}
+        for cell, hardware, environment in cursor:
+            found.setdefault(cell, set()).add((hardware, environment))
+        return found
+
+
+def strays(base: Collection[Machine], head: Collection[Machine]) -> frozenset[Machine]:
+    """The machines that one side alone has, where both have another one in common.
+
+    One query, none for a machine a side.
+    """
+    machines = sorted({*base, *head}, key=str)
+    if max(len(base), len(head)) < 2:
+        return frozenset()
+    alike = _alike(machines)
+    shared = {
+        machine
+        for one, other in itertools.product(base, head)
+        if alike[one, other]
+        for machine in (one, other)
+    }
+    return frozenset(set(machines) - shared) if shared else frozenset()
+
+
+def _alike(machines: Collection[Machine]) -> Mapping[tuple[Machine, Machine], bool]:
+    # Cells that are none: what is known of a machine alone.
+    places = {machine: -number for number, machine in enumerate(machines, start=1)}
+    runs = {
+        place: CellRuns(
+            hardware=(hardware,) if hardware else (),
+            environment=(environment,) if environment else (),
+        )
+        for (hardware, environment), place in places.items()
+    }
+    under = of_cells(list(runs), runs)
+    return {
+        (one, other): not set(OF_MACHINE) & set(under.judgement(places[one], places[other]).reasons)
+        for one, other in itertools.product(machines, repeat=2)
+    }

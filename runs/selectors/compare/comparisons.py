@@ -13,11 +13,17 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.compare import judging, known_noise
 from runs.selectors.compare import series as series_selectors
-from runs.selectors.compare.condition_differences import Difference, differences
 from runs.selectors.compare.judging import Judge
 from runs.selectors.compare.series import Loaded, Series, SeriesCell
 from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.series_labels import PlainWording, Wording, facet, labels
+from runs.selectors.compare.series_labels import (
+    Difference,
+    PlainWording,
+    Wording,
+    differences,
+    facet,
+    labels,
+)
 from runs.selectors.compare.state import CompareState
 
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
@@ -155,7 +161,7 @@ def compared(
     if not loaded.series or loaded.metric is None:
         return ComparedPage(state, loaded)
     names = labels(loaded, wording)
-    base = _base(state, loaded)
+    base = next((each for each in loaded.series if str(each.key) == state.base), loaded.series[0])
     judge = judging.of_cells(
         [cell.id for each in loaded.series for cell in each.cells],
         [loaded.metric.name],
@@ -180,10 +186,6 @@ def compared(
         facets=_facets(state, loaded, wording or PlainWording()),
         fits=_fits(state, loaded, names),
     )
-
-
-def _base(state: CompareState, loaded: Loaded) -> Series:
-    return next((each for each in loaded.series if str(each.key) == state.base), loaded.series[0])
 
 
 def _judged(

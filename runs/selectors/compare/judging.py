@@ -31,19 +31,12 @@ from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns.metrics import is_count, primary_name
-from runs.selectors.compare import (
-    cell_runs,
-    comparability,
-    known_noise,
-    stored_cells,
-    stray_machines,
-    two_jobs,
-)
-from runs.selectors.compare.cell_runs import CellRuns, Machine
+from runs.selectors.compare import comparability, known_noise, stored_cells, two_jobs
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.stored_cells import CellRuns, Machine
 from runs.selectors.compare.two_jobs import SharedRuns, TwoJobs
 
 CellPair = tuple[int | None, int | None]
@@ -137,11 +130,11 @@ class Judge:
         base, head = pair
         if base is None or head is None or self.without:
             return None
-        if not any(stray_machines.are_several(self.runs.get(side)) for side in (base, head)):
+        if not any(comparability.are_several(self.runs.get(side)) for side in (base, head)):
             return None
         if self._campaign_of(pair) not in self._uploaded:
             return None
-        if not set(stray_machines.OF_MACHINE) & set(
+        if not set(comparability.OF_MACHINE) & set(
             self.comparability.judgement(base, head, ignore=ignore).reasons
         ):
             return None
@@ -152,7 +145,7 @@ class Judge:
 
     def _without_strays(self, base: int | None, head: int | None) -> "Judge | None":
         cells = {key: cell for key, cell in self.cells.items() if cell.revision_id in (base, head)}
-        machines = stray_machines.of_cells(cells)
+        machines = comparability.machines_of_cells(cells)
         sides = (
             {
                 machine
@@ -162,7 +155,7 @@ class Judge:
             }
             for revision in (base, head)
         )
-        without = stray_machines.strays(*sides)
+        without = comparability.strays(*sides)
         names = {metric.name for metrics in self.metrics_of.values() for metric in metrics}
         return of_cells(list(cells), names, without=without) if without else None
 
@@ -415,7 +408,7 @@ def of_cells(
     found = {cell.pk: cell for cell in _within(scopes, among)}
     measured = stored_cells.metrics(found, metrics, whole=with_summaries)
     chosen = {each.pk: each for each in measured if not metrics or each.name in metrics}
-    made = cell_runs.of_cells(cells, without=without) if runs is None else runs
+    made = stored_cells.of_cells(cells, without=without) if runs is None else runs
     return Judge(
         cells=found,
         campaigns={scope.campaign.pk: scope.campaign for scope in scopes},

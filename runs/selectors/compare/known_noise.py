@@ -130,7 +130,9 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     asked = [scope.campaign.pk for scope in scopes]
     machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
     disturbed: set[int] = set()
-    of_asked, scatter = _on_servers(asked, metrics)
+    # The rows of the campaigns asked for, and how the newest ones scatter.
+    rows, wanted = _rows(asked, metrics), set(asked)
+    of_asked, scatter = ([row for row in rows if row[0] in wanted], _Scatter(rows))
     for campaign, _metric, server, hardware, in_doubt, *_rest in of_asked:
         machines[campaign][server, hardware] = None
         if in_doubt:
@@ -142,15 +144,6 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
             if known is not None:
                 found[campaign, metric] = known
     return found
-
-
-def _on_servers(asked: Sequence[int], metrics: list[int]) -> tuple[list[Row], _Scatter]:
-    """The rows of the campaigns asked for, and how the newest ones scatter.
-
-    One query.
-    """
-    rows, wanted = _rows(asked, metrics), set(asked)
-    return [row for row in rows if row[0] in wanted], _Scatter(rows)
 
 
 def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:

@@ -22,11 +22,11 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, comparability, series_cells
+from runs.selectors.compare import comparability, series_cells, stored_cells
 from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.cell_runs import CellRuns
 from runs.selectors.compare.comparability import Comparability
 from runs.selectors.compare.series_cells import SeriesKey, level_text
+from runs.selectors.compare.stored_cells import CellRuns
 
 # Fields of a published table that a comparison has no use for.
 LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")
@@ -159,7 +159,7 @@ def load(
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
     cell_ids = [row.cell.pk for row in rows]
-    make = _Maker(axis, cell_runs.of_cells(cell_ids))
+    make = _Maker(axis, stored_cells.of_cells(cell_ids))
     series = _series(known, campaigns, rows, make, faults)
     return Loaded(
         series=series,

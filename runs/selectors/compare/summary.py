@@ -13,8 +13,8 @@ from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.comparisons import ComparedPage, SeriesFit, Step
-from runs.selectors.compare.fact_words import fact, fact_value
 from runs.selectors.compare.ratios import RatioRow
+from runs.selectors.compare.series_labels import fact, fact_value
 from runs.selectors.compare.verdict_words import (
     REASONS,
     TAKEN,

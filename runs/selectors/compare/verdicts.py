@@ -12,12 +12,12 @@ from runs.analysis.summary import Summary
 from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import cell_runs, error_rows, judging, known_noise, series_cells
-from runs.selectors.compare.cell_runs import CellRuns
-from runs.selectors.compare.error_rows import ErrorRow
+from runs.selectors.compare import judging, known_noise, series_cells, stored_cells, verdict_words
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.series_cells import level_text
+from runs.selectors.compare.stored_cells import CellRuns
+from runs.selectors.compare.verdict_words import ErrorRow
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories import revisions
 
@@ -94,7 +94,7 @@ class SideVerdict:
         n = min((side.n or 1 for row in own for side in (row.base, row.head) if side), default=1)
         if self.base.points:
             n = min((row.head.n or 1 for row in own if row.head), default=1)
-        return error_rows.of([row.comparison for row in own], n)
+        return verdict_words.error_row([row.comparison for row in own], n)
 
     @property
     def exit_code(self) -> int:
@@ -110,7 +110,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
     pairs = _pairs(base, head, asked.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
-    runs = cell_runs.of_cells(ids)
+    runs = stored_cells.of_cells(ids)
     pairs = _of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
     judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=scopes, with_summaries=True)
@@ -186,7 +186,7 @@ def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pa
     for name, side in (("base", base), ("head", head)):
         for cell, levels in side.levels.items():
             shared = {factor: level for factor, level in levels.items() if factor not in apart}
-            if _has(levels, wanted):
+            if all(level_text(levels.get(name, "")) == text for name, text in wanted):
                 paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
     return [(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()]
 
@@ -220,10 +220,6 @@ def _is_one_sided(base: Side, head: Side, name: str) -> bool:
 
 def _texts(side: Side, name: str) -> set[str]:
     return {level_text(levels.get(name, "")) for levels in side.levels.values()}
-
-
-def _has(levels: Levels, wanted: Sequence[tuple[str, str]]) -> bool:
-    return all(level_text(levels.get(name, "")) == text for name, text in wanted)
 
 
 Json = dict[str, Any]

@@ -17,7 +17,7 @@ from runs.analysis.inference.verdicts import Direction
 from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import fact_words
+from runs.selectors.compare import series_labels
 from runs.selectors.compare.verdict_words import VERDICTS, printed_size
 from runs.selectors.histories import histories
 
@@ -94,10 +94,10 @@ class Cause:
         for change in self.changes:
             for each in change.facts:
                 sides = [
-                    ", ".join(fact_words.fact_value(each["name"], value) for value in each[side])
+                    ", ".join(series_labels.fact_value(each["name"], value) for value in each[side])
                     for side in ("before", "after")
                 ]
-                name = fact_words.fact(each["kind"], each["name"])
+                name = series_labels.fact(each["kind"], each["name"])
                 found[f"{name}: {sides[0]} → {sides[1]}"] = None
         return list(found)
 

@@ -10,7 +10,7 @@ from runs.reports.report import Block, Facts, Table
 from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.campaigns import treatments
+from runs.selectors.campaigns import workloads
 from runs.selectors.servers import builds
 from runs.templatetags.formats import memory, named, quantity, spoken, term
 
@@ -93,7 +93,7 @@ def kept(campaign: Campaign) -> Facts:
         (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
         for title, value, unit in designs.parameters(campaign)
     ]
-    rows += treatments.told(campaign)
+    rows += workloads.told(campaign)
     repeats = campaign.known_repeats
     rows.append((_("Repeats"), _("not printed") if repeats is None else str(repeats)))
     if campaign.topology:

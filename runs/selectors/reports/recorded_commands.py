@@ -41,7 +41,7 @@ def _recorded(runs: Sequence[Run]) -> list[RecordedRun]:
     made: set[int] = set()
     found = []
     for run in runs:
-        own = _latest(run, commands[run.pk])
+        own = [command for command in commands[run.pk] if command.attempt == run.attempt]
         if run.cluster_id and run.cluster_id not in made:
             made.add(run.cluster_id)
             maker = makers.get(run.cluster_id)
@@ -69,10 +69,6 @@ def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
     for command in listed.order_by("run_id", "attempt", "ordinal"):
         found[command.run_id].append(command)
     return found
-
-
-def _latest(run: Run, commands: Sequence[Command]) -> list[Command]:
-    return [command for command in commands if command.attempt == run.attempt]
 
 
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:

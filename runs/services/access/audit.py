@@ -95,7 +95,8 @@ def _plain(name: str, value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return _stored(value)
+        # A number as jsonb gives it back, which writes out all digits and knows no negative zero.
+        return int(value) if value.is_integer() and abs(value) >= 1e16 else value + 0.0
     if isinstance(value, Mapping):
         items = list(value.items())[:MOST_ITEMS]
         return {str(key)[:100]: _plain(str(key), each) for key, each in items}
@@ -107,8 +108,3 @@ def _plain(name: str, value: Any) -> Any:
         return value.total_seconds()
     text = neutralised(str(value) if not isinstance(value, Model) else str(value.pk))
     return secrets.masked(name, text)[:MOST_CHARACTERS]
-
-
-def _stored(value: float) -> float:
-    """A number as jsonb gives it back, which writes out all digits and knows no negative zero."""
-    return int(value) if value.is_integer() and abs(value) >= 1e16 else value + 0.0

@@ -239,7 +239,9 @@ def _conclusions(table: CheckedTable) -> Iterator[str]:
 
 def _figures_and_levels(table: CheckedTable) -> Iterator[str]:
     entry = table.campaign
-    yield from _labels(entry)
+    for column in entry.columns:
+        for name in ("label", "group", "label_of"):
+            yield from _scalars(column.described.get(name, ""))
     yield from _scalars(entry.factors)
     for checked in table.figures:
         yield from _scalars(checked.figure.levels)
@@ -257,12 +259,6 @@ def _surroundings(document: Document, table: CheckedTable) -> Iterator[str]:
     yield from (entry.topology_kind, entry.tool_name)
     yield from (artifact.name for artifact in entry.artifacts)
     yield from _machines(document, entry)
-
-
-def _labels(entry: CampaignEntry) -> Iterator[str]:
-    for column in entry.columns:
-        for name in ("label", "group", "label_of"):
-            yield from _scalars(column.described.get(name, ""))
 
 
 def _machines(document: Document, entry: CampaignEntry) -> Iterator[str]:

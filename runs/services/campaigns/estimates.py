@@ -1,16 +1,177 @@
 """Estimates: how many runs and seconds a design will take, and what is wrong with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
+from benchlab import extras
+from runs.postgresql_settings import fitting, values
+from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.findings import Finding
-from runs.services.campaigns import draft_problems
-from runs.services.campaigns.designs import Design, Part, resolve
-from runs.services.campaigns.drafts import Draft
+from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scenario
+from runs.services.campaigns import repeats, topologies, treatments, workloads
+from runs.services.campaigns.designs import MOST_VARIANTS, Design, Part, resolve
+from runs.services.campaigns.drafts import MOST_REPEATS, Draft
 from runs.services.configurations import fitting as fitted_configurations
-from runs.services.configurations.fitting import InstallationFit
+from runs.services.configurations.fitting import InstallationFit, major_of
 from runs.services.errors import Problem
 from runs.services.servers import suitability as server_problems
+
+
+def setting_problems(design: Design) -> Iterator[Problem]:
+    """Settings without a level, set by the scenario itself, or whose levels do not differ."""
+    if not design.has_all_variants:
+        message = _("These are too many combinations of configurations and settings.")
+        remedy = _("Choose fewer than %(most)d.") % {"most": MOST_VARIANTS}
+        yield Problem("too_many_variants", message, remedy, "settings")
+    factors = {factor.name for factor in design.scenario.factors}
+    owned = {
+        name.lower()
+        for cell in design.cells
+        for name in (*cell.cluster.settings, *cell.cluster.required)
+    }
+    for name, levels in design.draft.settings.items():
+        place = f"settings/{name}"
+        if not levels:
+            message = _("%(factor)s has no level.") % {"factor": name}
+            yield Problem("no_level", message, _("Give at least one."), place)
+        if name in factors or name.lower() in owned:
+            message = _("The scenario sets %(name)s itself.") % {"name": name}
+            yield Problem("setting_is_scenarios", message, _("Leave it out."), place)
+        yield from _alike(design, name, levels)
+
+
+def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem]:
+    """Levels that write the same value differently, such as 1GB and 1024MB."""
+    majors = dict.fromkeys(major_of(each) for each in design.draft.installations)
+    for major in majors:
+        seen: dict[object, str] = {}
+        for level in dict.fromkeys(levels):
+            value = _value(name, level, major)
+            other = seen.setdefault(value, level)
+            if other != level:
+                message = _("%(name)s has the same value as %(one)s and as %(other)s.") % {
+                    "name": name,
+                    "one": other,
+                    "other": level,
+                }
+                yield Problem("same_level", message, _("Leave one out."), f"settings/{name}")
+                return
+
+
+def _value(name: str, level: str, major: str) -> object:
+    """The value as this version reads it; the text itself if the version does not know it."""
+    found = []
+    for own, text in fitting.fit({name: level}, major).settings.items():
+        known = setting(own, major)
+        try:
+            found.append((own, values.parse(text, known) if known else text))
+        except values.BadValue:
+            found.append((own, text))
+    return tuple(found) or level
+
+
+MOST_RUNS = 10_000
+
+
+def problems(design: Design, runs: int) -> Iterator[Problem]:
+    """Every problem of a design that has at most this many runs. No query."""
+    draft, scenario = design.draft, design.scenario
+    if not draft.title.strip():
+        yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
+    yield from topologies.generator_problems(design)
+    yield from topologies.cluster_problems(design)
+    yield from treatments.problems(
+        draft.treatment, servers=draft.servers, generators=draft.generators
+    )
+    yield from treatments.evidence_problems(draft.treatment, draft.installations)
+    for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
+        message = _("This scenario has no factor %(name)s.") % {"name": name}
+        yield Problem("unknown_factor", message, _("Leave it out."), "levels")
+    for factor in scenario.factors:
+        yield from _level_problems(factor, draft.levels.get(factor.name, ()))
+    yield from setting_problems(design)
+    for parameter in scenario.parameters:
+        yield from _parameter_problems(parameter, draft.parameters.get(parameter.name))
+    if not 1 <= draft.repeats <= MOST_REPEATS:
+        message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
+        yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
+    yield from repeats.problems(
+        repeats=draft.repeats,
+        wanted_half_width=draft.wanted_half_width,
+        most_repeats=draft.most_repeats,
+        limit=MOST_REPEATS,
+    )
+    if runs > MOST_RUNS:
+        message = _("%(runs)d runs are too many.") % {"runs": runs}
+        yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")
+    yield from workloads.problems(design)
+    yield from _package_problems(scenario)
+    yield from _objections(design)
+    yield from server_problems.problems(design)
+
+
+def _package_problems(scenario: Scenario) -> Iterator[Problem]:
+    """Data generators of a scenario that are missing here, found before a worker needs them."""
+    for name in scenario.missing_packages():
+        message = _("The Python package %(package)s is missing, which makes the data.") % {
+            "package": name
+        }
+        remedy = _("Run %(command)s in BenchLab's folder, and start it again.") % {
+            "command": extras.command("datasets")
+        }
+        yield Problem("missing_package", message, remedy, "scenario")
+
+
+def _objections(design: Design) -> Iterator[Problem]:
+    """Why the scenario refuses cells, each reason once; also a design without any cell."""
+    draft, scenario = design.draft, design.scenario
+    told = {
+        Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
+        for cell in design.cells
+        if (each := scenario.objection(cell.levels, draft.parameters))
+    }
+    yield from sorted(told, key=lambda problem: problem.message)
+    is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
+    if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
+        message = _("No combination of these levels belongs to the scenario.")
+        remedy = _("Choose more levels, or change the parameter that limits them.")
+        yield Problem("no_cell", message, remedy, "levels")
+
+
+def _level_problems(factor: AnyFactor, levels: Sequence[Level]) -> Iterator[Problem]:
+    if not levels:
+        message = _("%(factor)s has no level.") % {"factor": _(factor.title)}
+        yield Problem("no_level", message, _("Give at least one."), factor.name)
+    for level in levels:
+        if not factor.accepts(level):
+            yield _not_accepted(factor, level)
+
+
+def _not_accepted(factor: AnyFactor, level: Level) -> Problem:
+    if isinstance(factor, Factor) and isinstance(level, int):
+        return _out_of_range(factor, level)
+    message = _("%(name)s cannot be %(level)s.") % {"name": _(factor.title), "level": level}
+    return Problem("unknown_level", message, _("Choose one of the options."), factor.name)
+
+
+def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Problem]:
+    if value is None:
+        message = _("%(parameter)s is not given.") % {"parameter": _(parameter.title)}
+        yield Problem("missing", message, _("Give a whole number."), parameter.name)
+    elif not parameter.minimum <= value <= parameter.maximum:
+        yield _out_of_range(parameter, value)
+
+
+def _out_of_range(of: Factor | Parameter, value: int) -> Problem:
+    message = _("%(name)s %(value)d is out of range.") % {"name": _(of.title), "value": value}
+    remedy = _("Choose from %(minimum)d to %(maximum)d.") % {
+        "minimum": of.minimum,
+        "maximum": of.maximum,
+    }
+    return Problem("out_of_range", message, remedy, of.name)
+
 
 # What BenchLab itself adds to a run, and starting and stopping the cluster.
 SECONDS_AROUND_A_RUN = 1.5
@@ -51,7 +212,7 @@ def estimate(of: Design | Draft) -> Estimate:
     return Estimate(
         runs=design.count * draft.repeats,
         seconds=together(least for least, _most in seconds),
-        problems=list(draft_problems.problems(design, planned_at_most)),
+        problems=list(problems(design, planned_at_most)),
         most_runs=planned_at_most * (1 + draft.remeasures),
         most_seconds=together(most for _least, most in seconds),
         fits=design.fits,

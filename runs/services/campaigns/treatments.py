@@ -46,7 +46,10 @@ def problems(
         if treatment.cold_cache and not offered(server)["cold_cache"]:
             yield _not_ticked(server, "drop_caches", "cold_cache")
         if treatment.profile:
-            yield from _profile_problems(server)
+            told = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
+            is_strict = told.isdigit() and int(told) > STRICTEST_FOR_OWN
+            if is_strict and "perf" not in server.privileges:
+                yield perf_not_permitted(server, told)
     if treatment.governor:
         yield from _governor_problems(treatment.governor, servers, generators)
     yield from _cpu_problems("server_cpus", treatment.server_cpus, servers)
@@ -103,13 +106,6 @@ def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator
             words = {"server": machine.name, "number": wanted}
             remedy = _("Choose from 0 to %(last)d.") % {"last": threads - 1}
             yield Problem("out_of_range", message % words, remedy, field)
-
-
-def _profile_problems(server: Server) -> Iterator[Problem]:
-    told = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
-    is_strict = told.isdigit() and int(told) > STRICTEST_FOR_OWN
-    if is_strict and "perf" not in server.privileges:
-        yield perf_not_permitted(server, told)
 
 
 def perf_not_permitted(server: Server, paranoia: str) -> Problem:

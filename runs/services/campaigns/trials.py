@@ -157,16 +157,12 @@ def plan_of(content: WorkloadContent) -> WorkloadPlan:
     return WorkloadPlan(
         slug="trial",
         number=1,
-        scripts=_scripts(content),
+        scripts=tuple(ScriptPlan(each.name, each.text, each.weight) for each in content.scripts),
         variables=dict(content.variables),
         init_options=content.init_options,
         init_sql=content.init_sql,
         has_own_tables=content.has_own_tables,
     )
-
-
-def _scripts(content: WorkloadContent) -> tuple[ScriptPlan, ...]:
-    return tuple(ScriptPlan(each.name, each.text, each.weight) for each in content.scripts)
 
 
 def _fault(failure: Failure, installation: Installation) -> Fault:

@@ -1,6 +1,6 @@
 """Checks the settings that a user writes: by line, for each version."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -143,16 +143,10 @@ def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
             }
             seen.setdefault(("translated", change.name_from, message), []).append(each.major)
         for lost in each.left_out:
-            message = _("is not applied: %(reason)s") % {
-                "reason": _told(lost.reason, lost.parameters)
-            }
+            message = _("is not applied: %(reason)s") % {"reason": _(lost.reason) % lost.parameters}
             seen.setdefault(("left_out", lost.name, message), []).append(each.major)
     for (code, name, message), majors in seen.items():
         yield Remark("info", code, name, tuple(majors), f"{name} {message}")
-
-
-def _told(reason: str, parameters: Mapping[str, str]) -> str:
-    return _(reason) % parameters
 
 
 def _of_options(content: Content) -> Iterator[Remark]:

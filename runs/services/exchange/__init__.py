@@ -1,6 +1,6 @@
 """Export and import of complete projects as files; `docs/export-format.md` describes the form."""
 
 from runs.services.exchange.exporting import lines
-from runs.services.exchange.importing import Imported, load
+from runs.services.exchange.results import Imported, load
 
 __all__ = ["Imported", "lines", "load"]

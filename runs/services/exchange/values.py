@@ -78,7 +78,10 @@ def wrong(kind: str, name: str, value: Any) -> str:
         return "" if is_so(value) else what
     model = MODELS.get(kind)
     if model is None or name not in _columns(model):
-        return _wrong_link(value)
+        # What a line names is text, a revision number, or nothing; lists are checked elsewhere.
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        is_fine = value is None or is_number or isinstance(value, list) or _is_line(value)
+        return "" if is_fine else _("a name")
     field = _columns(model)[name]
     if value is None:
         return "" if field.null else _("set")
@@ -90,13 +93,6 @@ def wrong(kind: str, name: str, value: Any) -> str:
 
 def _columns(model: type[models.Model]) -> Mapping[str, "models.Field[Any, Any]"]:
     return {field.name: field for field in model._meta.concrete_fields if not field.is_relation}
-
-
-def _wrong_link(value: Any) -> str:
-    """What a line names is text, a revision number, or nothing; lists are checked elsewhere."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    is_fine = value is None or is_number or isinstance(value, list) or _is_line(value)
-    return "" if is_fine else _("a name")
 
 
 def is_text(value: Any) -> bool:
@@ -177,10 +173,6 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict) and _is_storable(value)
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and _is_storable(value)
-
-
 def _is_strings(value: Any) -> bool:
     return isinstance(value, list) and all(map(is_text, value))
 
@@ -221,7 +213,7 @@ def _is_factors(value: Any) -> bool:
 
 
 def _is_notes(value: Any) -> bool:
-    return _is_list(value) and all(
+    return (isinstance(value, list) and _is_storable(value)) and all(
         isinstance(each, dict)
         and isinstance(each.get("message", ""), str)
         and _is_wording(each.get("wording", {}))

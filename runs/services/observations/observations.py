@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import time
+from datetime import datetime, time
 from typing import Any
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.models import Configuration, Edition, Installation, Observation, Project, Server
+from runs.models import Campaign, Configuration, Edition, Installation, Observation, Project, Server
 from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Level
@@ -24,6 +25,41 @@ from runs.services.campaigns.drafts import MOST_REPEATS, Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.errors import ServiceError
 from runs.services.servers.tools import installed
+
+
+def is_night(observation: Observation, now: datetime) -> bool:
+    """Whether it may be measured now, by the clock on the wall of its time zone."""
+    begins, ends = observation.night_from, observation.night_until
+    if begins is None or ends is None:
+        return True
+    clock = now.astimezone(ZoneInfo(observation.time_zone)).time()
+    if begins <= ends:
+        return begins <= clock < ends
+    return clock >= begins or clock < ends
+
+
+def keep() -> None:
+    """Pause and resume the campaigns of observations that have a night.
+
+    One query where there is none. A run in progress ends as usual. What a person pauses in the
+    night stays paused.
+    """
+    live = Q(campaigns__state__in=Campaign.LIVE)
+    with_nights = Observation.objects.exclude(night_from=None)
+    for observation in with_nights:
+        is_on = is_night(observation, timezone.now())
+        for edition in observation.editions.filter(live).distinct():
+            for campaign in edition.campaigns.filter(state__in=Campaign.LIVE):
+                if is_on and campaign.paused_at is not None and _by_day(observation, campaign):
+                    campaigns.resume(campaign=campaign)
+                elif not is_on and campaign.paused_at is None:
+                    campaigns.pause(campaign=campaign)
+
+
+def _by_day(observation: Observation, campaign: Campaign) -> bool:
+    """Whether it was paused outside of the night: a person's pause in the night stays."""
+    return campaign.paused_at is not None and not is_night(observation, campaign.paused_at)
+
 
 NOT_SLUGS = ("new",)
 REPEATS = 3

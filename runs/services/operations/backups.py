@@ -171,7 +171,9 @@ def _restored(backup: Reader) -> dict[str, int]:
             _load(backup)
             _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
         _restore_seals(secrets["seals"])
-        if _has_marks(backup):
+        # Whether it is of a release that marks what waits; `migrate` lets control mark the
+        # others.
+        if "runs_auditlink" in backup.manifest["tables"]:
             seals.take_over(also=secrets["encryption_key"])
     except (OSError, DatabaseError, psycopg.Error) as error:
         raise ServiceError(
@@ -318,11 +320,6 @@ def _restore_seals(files: dict[str, str]) -> None:
         path = folder / Path(name).name
         path.write_bytes(base64.b64decode(content))
         path.chmod(0o600)
-
-
-def _has_marks(backup: Reader) -> bool:
-    """Whether it is of a release that marks what waits; `migrate` lets control mark the others."""
-    return "runs_auditlink" in backup.manifest["tables"]
 
 
 def _other_version(backup: Reader, why: str) -> ServiceError:

@@ -93,7 +93,7 @@ def _keep(contents: Mapping[str, bytes]) -> dict[str, OSError]:
     for digest, content in contents.items():
         try:
             if not _is_there(digest):
-                file_store.write(key_of(digest), _compressed(content))
+                file_store.write(key_of(digest), gzip.compress(content, mtime=0))
         except OSError as error:
             failed[digest] = error
         else:
@@ -108,10 +108,6 @@ def _is_there(digest: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _compressed(content: bytes) -> bytes:
-    return gzip.compress(content, mtime=0)
 
 
 def open_artifact(artifact: Artifact) -> BinaryIO:

@@ -280,7 +280,8 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         # The load shown by the previous attempt would be mistaken for that of this one.
         run.series.all().delete()
     if to in Run.ENDED or to in {S.LOST, S.QUEUED}:
-        _give_back_leases(run)
+        # Those of all its servers: they are free for the next run.
+        Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
     if to in Run.ENDED:
         summaries.refresh(cell_id=run.cell_id)
     if run.has_ended and to in Run.ENDED:
@@ -298,11 +299,6 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
     if run.server_id is not None and to not in Run.ACTIVE:
         dispatch.wake(run.server_id)
-
-
-def _give_back_leases(run: Run) -> None:
-    """Those of all its servers: they are free for the next run."""
-    Lease.objects.filter(run_id=run.pk).update(run=None, holder="", heartbeat_at=None)
 
 
 # What another one has taken meanwhile is not deleted here, and so not added up twice.

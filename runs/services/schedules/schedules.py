@@ -4,9 +4,9 @@ import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -22,21 +22,59 @@ from runs.services.campaigns import builds, campaigns
 from runs.services.campaigns.drafts import SIDE, Draft
 from runs.services.errors import ServiceError
 from runs.services.schedules import servers as schedule_servers
-from runs.services.schedules import times as schedule_times
-from runs.services.schedules.times import EVERY_DAY, next_time
+
+EVERY_DAY = (1, 2, 3, 4, 5, 6, 7)
+
+
+def next_time(schedule: Schedule, after: datetime) -> datetime:
+    """The first time of a schedule after a moment, in UTC.
+
+    A time that is skipped when the clocks go forward comes that much later; of a time that comes
+    twice the first one counts.
+    """
+    zone = ZoneInfo(schedule.time_zone)
+    day = after.astimezone(zone).date()
+    while True:
+        at = datetime.combine(day, time(schedule.hour, schedule.minute), zone).astimezone(UTC)
+        if at > after and day.isoweekday() in schedule.weekdays:
+            return at
+        day += timedelta(days=1)
+
+
+def begin(schedule: Schedule) -> None:
+    """Set the next time from now; does not save the row."""
+    is_timed = schedule.kind == Schedule.Kind.TIMES
+    schedule.next_at = next_time(schedule, timezone.now()) if is_timed else None
+
+
+def check(weekdays: Sequence[int], hour: int, minute: int, time_zone: str) -> None:
+    """Raise ServiceError `no_such_time` for a time that does not exist."""
+    faults = {
+        "weekdays": not weekdays or not set(weekdays) <= set(EVERY_DAY),
+        "hour": not 0 <= hour <= 23,
+        "minute": not 0 <= minute <= 59,
+    }
+    for field, is_wrong in faults.items():
+        if is_wrong:
+            raise ServiceError(
+                "no_such_time",
+                _("That time does not exist."),
+                remedy=_("Give weekdays, an hour and a minute."),
+                field=field,
+            )
+    if time_zone not in available_timezones():
+        raise ServiceError(
+            "no_such_time",
+            _("There is no such time zone."),
+            remedy=_("Give one such as UTC or Asia/Tokyo."),
+            field="time_zone",
+        )
+
 
 MOST_IN_A_ROW = 5
 QUEUED, SKIPPED, PAUSED, RESUMED, ERROR = "queued", "skipped", "paused", "resumed", "error"
 _ENDS_A_ROW = {QUEUED, PAUSED, RESUMED}
 LONGEST_REASON = 500
-
-
-def note_unexpected(schedule: Schedule, error: Exception) -> None:
-    """Record an error of BenchLab itself; the log has it in full."""
-    reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
-    message = _("BenchLab could not queue the campaign: %(reason)s") % {"reason": reason}
-    ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
-    pause_if_it_keeps_failing(schedule)
 
 
 def pause_if_it_keeps_failing(schedule: Schedule) -> None:
@@ -52,13 +90,6 @@ def pause_if_it_keeps_failing(schedule: Schedule) -> None:
         "switch it on again."
     ) % {"times": MOST_IN_A_ROW}
     ScheduleEvent.objects.create(schedule=schedule, code=PAUSED, message=message)
-
-
-def note_resumed(schedule: Schedule) -> None:
-    """Failures before it was switched on again do not count any more."""
-    newest = schedule.events.order_by("-pk").first()
-    if newest is not None and newest.code not in _ENDS_A_ROW - {PAUSED}:
-        ScheduleEvent.objects.create(schedule=schedule, code=RESUMED)
 
 
 __all__ = [
@@ -102,7 +133,7 @@ def create(
     `no_such_time` for a time of day, weekday or time zone that does not exist.
     """
     design, server = design_of(campaign), _first_server(campaign)
-    schedule_times.check(weekdays, hour, minute, time_zone)
+    check(weekdays, hour, minute, time_zone)
     if not may_prioritise:
         design["priority"] = min(design["priority"], 0)
     schedule = Schedule(
@@ -117,7 +148,7 @@ def create(
         created_by=by,
     )
     schedule.seen_installations = schedule_servers.present(schedule)
-    schedule_times.begin(schedule)
+    begin(schedule)
     schedule.save()
     _record("schedule_made", schedule, after=_described(schedule))
     return schedule
@@ -132,11 +163,11 @@ def edit(*, schedule: Schedule, **changes: Any) -> Schedule:
     before = _described(schedule)
     for name, value in changes.items():
         setattr(schedule, name, value)
-    schedule_times.check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
+    check(schedule.weekdays, schedule.hour, schedule.minute, schedule.time_zone)
     schedule.weekdays = sorted(set(schedule.weekdays))
     if "kind" in changes:
         schedule.seen_installations = schedule_servers.present(schedule)
-    schedule_times.begin(schedule)
+    begin(schedule)
     schedule.save()
     _record("schedule_changed", schedule, before=before, after=_described(schedule))
     return schedule
@@ -158,8 +189,11 @@ def enable(*, schedule: Schedule, enabled: bool) -> Schedule:
     before, schedule.enabled = schedule.enabled, enabled
     if enabled:
         schedule.seen_installations = schedule_servers.present(schedule)
-        schedule_times.begin(schedule)
-        note_resumed(schedule)
+        begin(schedule)
+        # Failures before it was switched on again do not count any more.
+        newest = schedule.events.order_by("-pk").first()
+        if newest is not None and newest.code not in _ENDS_A_ROW - {PAUSED}:
+            ScheduleEvent.objects.create(schedule=schedule, code=RESUMED)
     schedule.save()
     switched = {"before": {"enabled": before}, "after": {"enabled": enabled}}
     _record("schedule_switched", schedule, **switched)
@@ -266,11 +300,15 @@ def _fire_if_due(schedule_id: int, now: datetime) -> None:
 def _give_up_this_time(schedule_id: int, error: Exception) -> None:
     """Report whatever failed and rolled back the firing, and wait for the next time."""
     schedule = Schedule.objects.select_for_update().get(pk=schedule_id)
-    schedule_times.begin(schedule)
+    begin(schedule)
     if schedule.kind == Schedule.Kind.INSTALLATION:
         schedule.seen_installations = schedule_servers.present(schedule)
     schedule.save()
-    note_unexpected(schedule, error)
+    # Record an error of BenchLab itself; the log has it in full.
+    reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+    message = _("BenchLab could not queue the campaign: %(reason)s") % {"reason": reason}
+    ScheduleEvent.objects.create(schedule=schedule, code=ERROR, message=message)
+    pause_if_it_keeps_failing(schedule)
 
 
 def _fire_for_new(schedule: Schedule) -> None:

@@ -147,7 +147,11 @@ def _carry_on(build: Build) -> None:
     if build.state == State.WAITING:
         if not _begin(build):
             return
-        _make_room(build)
+        # Remove what was built longest ago, if there is much of it and no run waits for it.
+        built = Build.objects.filter(server=build.server_id, state=State.DONE).order_by("-ended_at")
+        for old in built.select_related("server")[MOST_KEPT - 1 :]:
+            if not _is_used(old):
+                remove(build=old)
     ended = _on(build, _built)
     if ended is None:
         return
@@ -213,14 +217,6 @@ def _registered(build: Build) -> bool:
     servers.inspect(server=Server.objects.get(pk=build.server_id))
     present = Installation.objects.filter(server=build.server_id, bindir=build.bindir)
     return present.filter(removed_at=None).exists()
-
-
-def _make_room(build: Build) -> None:
-    """Remove what was built longest ago, if there is much of it and no run waits for it."""
-    built = Build.objects.filter(server=build.server_id, state=State.DONE).order_by("-ended_at")
-    for old in built.select_related("server")[MOST_KEPT - 1 :]:
-        if not _is_used(old):
-            remove(build=old)
 
 
 def remove_all(*, server: Server) -> int:

@@ -48,7 +48,7 @@ def upload(*, name: str, private_key: str, passphrase: str = "") -> SSHKey:
         raise ServiceError(
             refused.code, _(refused.message), remedy=_(refused.remedy), field=refused.field
         ) from refused
-    if taken := SSHKey.objects.filter(public_key__startswith=_without_comment(public)).first():
+    if taken := SSHKey.objects.filter(public_key__startswith=" ".join(public.split()[:2])).first():
         raise ServiceError(
             "ssh_key_exists",
             _("This key is already stored, as “%(name)s”.") % {"name": taken.name},
@@ -102,7 +102,3 @@ def _store(name: str, private: str, public: str) -> SSHKey:
     details = {"fingerprint": hosts.fingerprint(public)}
     audit.record("ssh_key_made", f"SSH key {name}", after=details)
     return made
-
-
-def _without_comment(public: str) -> str:
-    return " ".join(public.split()[:2])

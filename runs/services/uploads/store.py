@@ -1,10 +1,12 @@
 """Stores uploaded runs: one transaction, with the same number of queries for any batch."""
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -19,19 +21,101 @@ from runs.services.changes import changes
 from runs.services.database import Statement, ask, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
-from runs.services.uploads import (
-    campaigns,
-    cells,
-    conditions,
-    metrics,
-    same_text,
-    statistics,
-)
+from runs.services.uploads import campaigns, cells, conditions, metrics
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
+from runs.tools import monitors, units
+from runs.tools.output import text_of
 from runs.wording import Wording
+
+# Without this PostgreSQL takes a table of a thousand rows for one of five, and a list sorts them
+# all before it shows a few, a hundred times the work. Autovacuum analyses a table within a minute
+# or so, if it is on.
+TABLES = (
+    *("runs_campaign", "runs_cell", "runs_cellsummary", "runs_change", "runs_environment"),
+    *("runs_hardwareprofile", "runs_measurement", "runs_metric", "runs_revision", "runs_run"),
+    *("runs_runcount", "runs_series", "runs_settingssnapshot"),
+)
+NEW = """
+SELECT relname FROM pg_class
+WHERE oid = ANY(%(tables)s::regclass[] || ARRAY(
+    SELECT inhrelid FROM pg_inherits WHERE inhparent = ANY(%(tables)s::regclass[])
+)::regclass[]) AND reltuples < 0"""
+
+
+def analyse_once_committed() -> None:
+    """Have tables and partitions analysed that never were, when the transaction has ended.
+
+    One query where all were. It takes no lock that an upload waits for, and if it fails the upload
+    is stored all the same.
+    """
+    transaction.on_commit(partial(_analyse, TABLES), robust=True)
+
+
+def _analyse(tables: tuple[str, ...]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(NEW, {"tables": list(tables)})
+        if new := [name for (name,) in cursor.fetchall()]:
+            cursor.execute(f"ANALYZE {', '.join(new)}")
+
+
+PREFIX = "text:"
+# Digits of times and rates, of at most six a figure: by chance one run in a million is alike.
+ENOUGH_DIGITS = 6
+_NOT_PRINTED = "exit_status"
+
+
+def with_external_ids(runs: Sequence[GivenRun]) -> list[GivenRun]:
+    """The runs, those of a telling text under its name; of several in one request each has one."""
+    seen: Counter[tuple[str, str]] = Counter()
+    found = []
+    for run in runs:
+        if run.external_id or not _is_telling(run):
+            found.append(run)
+            continue
+        name = f"{PREFIX}{_digest(run)}"
+        seen[run.campaign, name] += 1
+        count = seen[run.campaign, name]
+        found.append(replace(run, external_id=name if count == 1 else f"{name}:{count}"))
+    return found
+
+
+def stored_before(runs: Sequence[GivenRun], project: Project) -> dict[tuple[str, str], Run]:
+    """The runs that are stored already, by campaign and name."""
+    names = {run.external_id for run in runs if run.external_id.startswith(PREFIX)}
+    if not names:
+        return {}
+    there = Run.objects.select_related("campaign").filter(
+        campaign__project=project,
+        campaign__slug__in={run.campaign for run in runs},
+        external_id__in=names,
+    )
+    return {(run.campaign.slug, run.external_id): run for run in there}
+
+
+def _is_telling(run: GivenRun) -> bool:
+    if run.status != "finished" or not run.files:
+        return False
+    digits = (
+        len(f"{abs(each.value):.6g}".partition("e")[0].replace(".", "").strip("0"))
+        for each in run.measurements
+        if each.unit and units.is_measured(each.unit)
+    )
+    return sum(digits) >= ENOUGH_DIGITS
+
+
+def _digest(run: GivenRun) -> str:
+    """Of the text as it was printed, whatever its file is called, and of where the run belongs."""
+    texts = sorted(
+        hashlib.sha256(text_of(file.content).encode()).hexdigest()
+        for file in run.files
+        if file.name != _NOT_PRINTED and not monitors.tool_of(file.name)
+    )
+    whole = "\n".join([*texts, run.cell_key, str(run.round)])
+    return hashlib.sha256(whole.encode()).hexdigest()[:40]
+
 
 # A run's columns. Those not named are null.
 RUNS = (
@@ -172,8 +256,8 @@ def _store(
         return _store([_spelled(run, shas) for run in runs], project, uploaded_as)
     if faults:
         raise Refused("contradicts", faults)
-    runs = same_text.named(runs)
-    if there := same_text.stored(runs, project):
+    runs = with_external_ids(runs)
+    if there := stored_before(runs, project):
         return _with_those(runs, there, project, uploaded_as)
     known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
     under = conditions.resolve(runs, found, project, faults)
@@ -186,7 +270,7 @@ def _store(
     finished = {
         (known[run.campaign].pk, where.cell_id)
         for run, where in zip(runs, placed, strict=True)
-        if _counts(run)
+        if (run.status == "finished" and bool(run.measurements))
     }
     to_seal = _sealing(runs, ids)
     store_rows(
@@ -262,7 +346,7 @@ def _once_committed(finished: Set[tuple[int, int]], *, is_sealed: bool, number: 
     if is_sealed:
         seals.seal_once_committed()
     if number > MANY:
-        statistics.analyse_once_committed()
+        analyse_once_committed()
 
 
 def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
@@ -272,10 +356,6 @@ def _sealing(runs: Sequence[GivenRun], ids: Sequence[int]) -> list[Statement]:
         if run.status == "finished"
     }
     return [seals.requesting(runs=figures, figures=figures)] if figures else []
-
-
-def _counts(run: GivenRun) -> bool:
-    return run.status == "finished" and bool(run.measurements)
 
 
 def _refuse_known_external_ids(runs: Sequence[GivenRun], known: Mapping[str, Known]) -> None:

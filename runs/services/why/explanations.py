@@ -226,14 +226,10 @@ def _length(a: Cell, b: Cell, number: int) -> Length | None:
     ]
     if not times:
         return None
-    arms = arms_of(number)
+    # A, B, B again, each suspect, and all of them where there are several.
+    arms = 3 + number + (number > 1)
     mean = arms * sum(times) / len(times)
     return Length(arms, LOOKS, (LOOKS[0] * mean, LOOKS[1] * mean))
-
-
-def arms_of(number: int) -> int:
-    """A, B, B again, each suspect, and all of them where there are several."""
-    return 3 + number + (number > 1)
 
 
 def arm_names(names: Sequence[str]) -> list[str]:

@@ -6,14 +6,12 @@ at the end of the benchmark's name.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
     Direction,
-    Files,
     MetricValue,
     Reading,
     Reason,
@@ -21,7 +19,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import doubled, marked, median_of, read_document
+from runs.tools.named_values import DocumentAdapter, doubled, marked, median_of
 from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
@@ -40,30 +38,6 @@ _FIELDS = frozenset(
     }
 )
 _RATES = {each.name: each for each in (quantities.ITEM_RATE, quantities.BYTE_RATE)}
-
-
-@dataclass(frozen=True)
-class GoogleBenchmarkAdapter:
-    """Reads the JSON of Google Benchmark."""
-
-    name: str = "google_benchmark"
-    title: str = "Google Benchmark"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What --benchmark_format=json prints"), required=True),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput for anything but such JSON."""
-        return read_document(
-            files,
-            is_one=_is_one,
-            otherwise=UnreadableOutput(
-                "not_google_benchmark_output",
-                _("The output has no JSON of Google Benchmark."),
-                _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
-            ),
-            read=_read,
-        )
 
 
 def _read(document: Any) -> Reading:
@@ -167,4 +141,15 @@ def _ms(row: dict[str, Any], field: str) -> float | None:
     return None if value is None or unit not in _MS else value * _MS[unit]
 
 
-ADAPTER = GoogleBenchmarkAdapter()
+ADAPTER = DocumentAdapter(
+    "google_benchmark",
+    "Google Benchmark",
+    (TakenFile("stdout", _("What --benchmark_format=json prints"), required=True),),
+    _is_one,
+    _read,
+    UnreadableOutput(
+        "not_google_benchmark_output",
+        _("The output has no JSON of Google Benchmark."),
+        _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
+    ),
+)

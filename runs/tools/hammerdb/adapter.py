@@ -64,7 +64,7 @@ class HammerdbAdapter:
             measurements=() if status == "failed" else tuple(_measurements(log)),
             series=() if status == "failed" else tuple(counter_series(_report(found))),
             levels=_levels(log),
-            labels=_labels(log),
+            labels={"jobid": log.values["jobid"]} if "jobid" in log.values else {},
             unknown_lines=shown(log.unknown_lines),
         )
 
@@ -142,10 +142,6 @@ def _levels(log: Log) -> dict[str, Level]:
         if value is not None and 0 <= value < 10**9:
             found[level] = int(value) * factor
     return found
-
-
-def _labels(log: Log) -> dict[str, str]:
-    return {"jobid": log.values["jobid"]} if "jobid" in log.values else {}
 
 
 ADAPTER = HammerdbAdapter()

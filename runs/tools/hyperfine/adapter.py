@@ -5,12 +5,11 @@ The median of each command counts. A command that failed leaves nothing to rely 
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from runs.tools import quantities
-from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.named_values import doubled, marked, read_document
+from runs.tools.adapter import MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.named_values import DocumentAdapter, doubled, marked
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -19,30 +18,6 @@ _FIELDS = {
     "user": quantities.USER_TIME,
     "system": quantities.SYSTEM_TIME,
 }
-
-
-@dataclass(frozen=True)
-class HyperfineAdapter:
-    """Reads the file that hyperfine exports."""
-
-    name: str = "hyperfine"
-    title: str = "hyperfine"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("The file of --export-json"), required=True),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput for anything but such JSON."""
-        return read_document(
-            files,
-            is_one=_is_one,
-            otherwise=UnreadableOutput(
-                "not_hyperfine_output",
-                _("The output has no JSON of hyperfine."),
-                _("Run hyperfine with --export-json FILE, and send that file."),
-            ),
-            read=_read,
-        )
 
 
 def _read(document: Any) -> Reading:
@@ -100,4 +75,15 @@ def _median(row: dict[str, Any]) -> float | None:
     return statistics.median(found)
 
 
-ADAPTER = HyperfineAdapter()
+ADAPTER = DocumentAdapter(
+    "hyperfine",
+    "hyperfine",
+    (TakenFile("stdout", _("The file of --export-json"), required=True),),
+    _is_one,
+    _read,
+    UnreadableOutput(
+        "not_hyperfine_output",
+        _("The output has no JSON of hyperfine."),
+        _("Run hyperfine with --export-json FILE, and send that file."),
+    ),
+)

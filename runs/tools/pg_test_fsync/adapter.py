@@ -107,18 +107,14 @@ def _take(line: str, tests: _Tests) -> None:
     if not line or _UNAVAILABLE.fullmatch(line) or _SILENT.fullmatch(line):
         return
     if tests.section and (rate := _RATE.fullmatch(line)):
-        _keep_rate(tests.section, rate, tests)
+        metric = tests.section.kind(rate["method"])
+        tests.repeated |= metric.name in tests.names
+        tests.names.add(metric.name)
+        tests.rates[metric] = float(rate["rate"].replace(",", "."))
     elif not (_take_section(line, tests) or _take_setting(line, tests)):
         if line.endswith(":"):
             tests.section = None  # an unknown test's rates are not the last one's
         (tests.errors if _ERROR.fullmatch(line) else tests.unknown_lines).append(line)
-
-
-def _keep_rate(section: Metric, rate: re.Match[str], tests: _Tests) -> None:
-    metric = section.kind(rate["method"])
-    tests.repeated |= metric.name in tests.names
-    tests.names.add(metric.name)
-    tests.rates[metric] = float(rate["rate"].replace(",", "."))
 
 
 def _take_section(line: str, tests: _Tests) -> bool:

@@ -1,12 +1,208 @@
 """pgbench's output, from 9.2 to 19beta1, into a `PgbenchResult`."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from runs.tools.pgbench.messages import count, decimal, read_messages, without_skipped
-from runs.tools.pgbench.result import Expected, Figures, PgbenchResult, ScriptResult, Settings
+from runs.tools.pgbench.messages import Messages, count, decimal, read_messages, without_skipped
+from runs.tools.pgbench.result import (
+    Expected,
+    Figures,
+    PgbenchResult,
+    Problem,
+    ScriptResult,
+    Settings,
+    Status,
+)
 from runs.tools.pgbench.summary import ScriptLines, Summary, Values, read_summary
-from runs.tools.pgbench.verdict import find_problems, status_of
+from runs.wording import gettext_noop as _
+
+# A line of a figure that no version prints in this way, such as one that is no number.
+_MEANT = re.compile(r"(?:latency (?:average|stddev)|tps|(?:initial|average) connection time) ?[:=]")
+_MOST_IN_FLIGHT = 1.5  # transactions a client; one is what it can have
+_SIGNALS = {2: "SIGINT", 9: "SIGKILL", 15: "SIGTERM"}
+_COVERED_SHARE = 0.95  # of the duration; recorded good runs cover 0.99 or more
+_OVERRUN_SHARE, _OVERRUN_SLACK_S = 1.1, 1.0
+_GAPS_AT_THE_END = 10  # mean waits for the next transaction that a throttled run may end early by
+
+
+def status_of(problems: tuple[Problem, ...], figures: Figures, messages: Messages) -> Status:
+    """Weigh the problems. Figures that hold no more than the failures of dead clients are none."""
+    if any(problem.code == "several_results" for problem in problems) or figures.tps is None:
+        return "failed"
+    if (figures.transactions_processed or 0) <= len(messages.aborted_clients):
+        return "failed"
+    return "complete" if all(problem.note for problem in problems) else "partial"
+
+
+def find_problems(
+    settings: Settings,
+    figures: Figures,
+    summary: Summary,
+    messages: Messages,
+    *,
+    exit_status: int | None,
+    expected: Expected,
+) -> tuple[Problem, ...]:
+    """Return everything that is wrong, the causes first."""
+    problems = [
+        *_in_messages(settings, messages),
+        *_in_exit_status(exit_status, messages),
+        *_in_output(figures, summary, messages, exit_status),
+        *_against_expected(settings, expected),
+        *_in_transactions(settings, figures),
+        *_in_time(settings, figures, expected),
+        *_in_latency(settings, figures),
+    ]
+    return tuple(problems)
+
+
+def _in_messages(settings: Settings, messages: Messages) -> Iterator[Problem]:
+    if messages.aborts:
+        died = _("%(number)s of %(all)s clients aborted; the first message: %(said)s")
+        if not settings.clients:
+            died = _("%(number)s clients aborted; the first message: %(said)s")
+        number, reason = len(messages.aborted_clients), messages.aborts[0]
+        yield Problem("clients_aborted", died, number=number, all=settings.clients, said=reason)
+    elif messages.run_aborted:
+        yield Problem("run_aborted", _("The tool said that the run was aborted."))
+    if messages.connection_failures:
+        reason = _with_reason(messages.connection_failures[0], messages)
+        yield Problem("connection_failed", _("A connection failed: %(said)s"), said=reason)
+    elif messages.errors and not messages.aborts:
+        yield _tool_error(messages.errors[0])
+
+
+def _with_reason(failure: str, messages: Messages) -> str:
+    """Join a failure with the server's reason, which to 12 is on the next line."""
+    reason = next((error for error in messages.errors if error.startswith("FATAL")), None)
+    return f"{failure} {reason}" if failure.endswith(":") and reason else failure
+
+
+def _tool_error(message: str) -> Problem:
+    if "does not exist" in message and "relation" in message:
+        text = _("%(said)s Load the tables first (pgbench -i), or name a database that has them.")
+        return Problem("not_initialised", text, said=message)
+    return Problem("tool_error", _("The tool reported: %(said)s"), said=message)
+
+
+def _in_exit_status(exit_status: int | None, messages: Messages) -> Iterator[Problem]:
+    if not exit_status:
+        return
+    signal = -exit_status if exit_status < 0 else exit_status - 128
+    if signal in _SIGNALS:
+        name = _SIGNALS[signal]
+        yield Problem("interrupted", _("The tool was ended by %(signal)s."), signal=name)
+    elif messages.unknown_lines:
+        text = _("The tool exited with status %(status)s: %(said)s")
+        line = messages.unknown_lines[0].strip()
+        yield Problem("exit_status", text, status=exit_status, said=line)
+    else:
+        text = _("The tool exited with status %(status)s.")
+        yield Problem("exit_status", text, status=exit_status)
+
+
+def _in_output(
+    figures: Figures, summary: Summary, messages: Messages, exit_status: int | None
+) -> Iterator[Problem]:
+    if summary.repeated:
+        message = _("The output holds more than one result, or lines of one twice.")
+        yield Problem("several_results", message)
+    if figures.transactions_processed == 0:
+        yield Problem("nothing_processed", _("No transaction was processed."))
+    elif not (exit_status or summary.values or messages.recognised):
+        message = _(
+            "Nothing in the output is pgbench's: no line of a result, no message of the tool."
+        )
+        yield Problem("not_pgbench_output", message)
+    elif figures.tps is None:
+        yield Problem(
+            "no_result", _("The output ends without a whole line of transactions/second.")
+        )
+    elif figures.transactions_processed is None:
+        yield Problem("no_result", _("The output has no whole line of the transactions processed."))
+    meant = [line for line in summary.other_lines if _MEANT.match(line)]
+    if figures.transactions_processed and (average := summary.values.get("average")):
+        meant += [f"latency average = {average}"] if figures.latency_average_ms is None else []
+    if meant:
+        line = repr(meant[0][:80])
+        yield Problem("unreadable_figure", _("A figure cannot be read: %(line)s"), line=line)
+    if summary.cut_line is not None:
+        message = _("The last line may have been cut and was left out: %(line)s")
+        yield Problem("cut_line", message, note=True, line=repr(summary.cut_line[:80]))
+    if summary.counts_skipped_as_processed and figures.skipped:
+        message = _(
+            "The tool counted %(number)s skipped transactions as processed; "
+            "transactions and tps were corrected."
+        )
+        yield Problem("skipped_corrected", message, note=True, number=figures.skipped)
+
+
+def _against_expected(settings: Settings, expected: Expected) -> Iterator[Problem]:
+    clients = _("The run was of %(found)s clients, not of %(wanted)s as asked for.")
+    seconds = _("The run was of %(found)s seconds, not of %(wanted)s as asked for.")
+    for code, text, found, wanted in (
+        ("clients_differ", clients, settings.clients, expected.clients),
+        ("duration_differs", seconds, settings.duration_s, expected.duration_s),
+    ):
+        if found is not None and wanted is not None and found != wanted:
+            yield Problem(code, text, found=f"{found:g}", wanted=f"{wanted:g}")
+
+
+def _in_transactions(settings: Settings, figures: Figures) -> Iterator[Problem]:
+    requested, processed = settings.transactions_requested, figures.transactions_processed
+    if requested is None or processed is None:
+        return
+    accounted = processed + (figures.failed_transactions or 0) + (figures.skipped or 0)
+    if accounted != requested:
+        message = _("%(number)s of the %(wanted)s transactions asked for were run.")
+        yield Problem("transactions_missing", message, number=accounted, wanted=requested)
+
+
+def _in_time(settings: Settings, figures: Figures, expected: Expected) -> Iterator[Problem]:
+    duration = expected.duration_s if settings.duration_s is None else settings.duration_s
+    if not duration:
+        return
+    known = (expected.elapsed_s, _covered_seconds(figures))
+    seconds = min((time for time in known if time is not None), default=duration)
+    if seconds < duration * _COVERED_SHARE - _early_end_allowed(settings, figures):
+        message = _("The run took %(seconds)s s of its %(all)s s; its figures cover no more.")
+        yield Problem("ended_early", message, seconds=f"{seconds:.1f}", all=f"{duration:g}")
+    elapsed = expected.elapsed_s
+    if elapsed is not None and elapsed > duration * _OVERRUN_SHARE + _OVERRUN_SLACK_S:
+        message = _("The run took %(seconds)s s instead of %(wanted)s s.")
+        took, wanted = f"{elapsed:.1f}", f"{duration:g}"
+        yield Problem("overran", message, note=True, seconds=took, wanted=wanted)
+
+
+def _in_latency(settings: Settings, figures: Figures) -> Iterator[Problem]:
+    """Without a rate, whose lag counts, a client's transactions cannot overlap."""
+    clients, latency = settings.clients, figures.latency_average_ms
+    tps = figures.tps_including_connections or figures.tps
+    if not clients or not tps or not latency or figures.schedule_lag_average_ms is not None:
+        return
+    if latency / 1000 * tps > clients * _MOST_IN_FLIGHT:
+        message = _("%(clients)s clients cannot run %(tps)s transactions/s of %(ms)s ms each.")
+        rate, ms = f"{tps:g}", f"{latency:g}"
+        yield Problem("contradiction", message, clients=clients, tps=rate, ms=ms)
+
+
+def _covered_seconds(figures: Figures) -> float | None:
+    """Return the time that tps was computed over, and that to connect, which -T includes."""
+    processed, tps = figures.transactions_processed, figures.tps_including_connections
+    if tps is None:
+        tps = figures.tps
+    if not processed or not tps:
+        return None
+    return processed / tps + (figures.initial_connection_time_ms or 0.0) / 1000
+
+
+def _early_end_allowed(settings: Settings, figures: Figures) -> float:
+    """Return how early a throttled run may end: a client stops if its next turn is too late."""
+    if figures.schedule_lag_max_ms is None or not figures.tps:
+        return 0.0
+    return _GAPS_AT_THE_END * (settings.threads or 1) / figures.tps
 
 
 def correct(figures: Figures, summary: Summary) -> Figures:

@@ -4,38 +4,13 @@ The median of each test counts, in milliseconds.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from runs.tools import quantities
-from runs.tools.adapter import Files, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.named_values import doubled, marked, read_document
+from runs.tools.adapter import MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.named_values import DocumentAdapter, doubled, marked
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
-
-
-@dataclass(frozen=True)
-class PytestBenchmarkAdapter:
-    """Reads the file that pytest-benchmark writes."""
-
-    name: str = "pytest_benchmark"
-    title: str = "pytest-benchmark"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("The file of --benchmark-json"), required=True),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput for anything but such JSON."""
-        return read_document(
-            files,
-            is_one=_is_one,
-            otherwise=UnreadableOutput(
-                "not_pytest_benchmark_output",
-                _("The output has no JSON of pytest-benchmark."),
-                _("Run pytest with --benchmark-json=FILE, and send that file."),
-            ),
-            read=_read,
-        )
 
 
 def _read(document: Any) -> Reading:
@@ -81,4 +56,15 @@ def _named(row: dict[str, Any], key: str) -> str:
     return name.strip() if isinstance(name, str) else ""
 
 
-ADAPTER = PytestBenchmarkAdapter()
+ADAPTER = DocumentAdapter(
+    "pytest_benchmark",
+    "pytest-benchmark",
+    (TakenFile("stdout", _("The file of --benchmark-json"), required=True),),
+    _is_one,
+    _read,
+    UnreadableOutput(
+        "not_pytest_benchmark_output",
+        _("The output has no JSON of pytest-benchmark."),
+        _("Run pytest with --benchmark-json=FILE, and send that file."),
+    ),
+)

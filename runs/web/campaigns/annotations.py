@@ -1,7 +1,6 @@
 """Annotations: added, changed and deleted in place; forms that work without JavaScript too."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
@@ -32,15 +31,6 @@ MOST_CELLS = 400
 NO_WORDS = designs.Words({}, {})
 
 
-@dataclass(frozen=True)
-class Shown:
-    """An annotation on the page; `point` are the levels of its cell."""
-
-    annotation: Annotation
-    point: str
-    may_change: bool
-
-
 def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
     """What the part of the page needs; the points to choose from are kept.
 
@@ -53,7 +43,11 @@ def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER
     words = designs.words(campaign) if is_about_points else NO_WORDS
     return {
         "annotations": [
-            Shown(each, _point(each.cell, words), annotations.may_change(each, user))
+            {
+                "annotation": each,
+                "point": _point(each.cell, words),
+                "may_change": annotations.may_change(each, user),
+            }
             for each in found
         ],
         "annotation_kinds": Annotation.Kind.choices,

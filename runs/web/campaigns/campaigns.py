@@ -35,7 +35,7 @@ from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, duplicates, treatment_fields
 from runs.web.campaigns import page as campaign_page
 from runs.web.campaigns.forms import CampaignForm, project_of
-from runs.web.campaigns.matrix import matrix
+from runs.web.campaigns.heat import matrix
 from runs.web.campaigns.treatment_fields import of_versions, still_ticked
 from runs.web.configurations import page as configuration_page
 from runs.wording import gettext_noop

@@ -2,38 +2,96 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.selectors import validity
 from runs.selectors.campaigns.campaigns import RatioRow
-from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.campaigns.factor_names import Words, own_titles
+from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION, fitness
 from runs.selectors.compare.verdict_words import verdict_word
+from runs.services.campaigns.designs import Design, DesignCell
+from runs.services.configurations import fitting as fitted_configurations
 from runs.templatetags.formats import change
+
+MOST_ROWS = 24
+MOST_COLUMNS = 16
+
+
+def matrix(design: Design) -> dict[str, Any] | None:
+    """The matrix of a design; None if it has no cell."""
+    cells = [*design.cells, *design.left_out]
+    if not cells:
+        return None
+    across = max(
+        (name for name in cells[0].levels if name not in (VERSION, "build", "bindir")),
+        key=lambda name: fitness(name, len(design.factors.get(name, ()))),
+        default=VERSION,
+    )
+    columns = list(design.factors.get(across, ()))[:MOST_COLUMNS]
+    titles = {**own_titles(), **{each.name: _(each.title) for each in design.scenario.factors}}
+    varied = {name for name, levels in design.factors.items() if len(levels) > 1} | {VERSION}
+    grouped: dict[str, dict[str, DesignCell]] = {}
+    for cell in cells:
+        others = [
+            _told(name, level, titles, design)
+            for name, level in cell.levels.items()
+            if name != across and (name in varied or name not in design.factors)
+        ]
+        grouped.setdefault(" · ".join(others), {})[str(cell.levels[across])] = cell
+    shown = list(grouped.items())[:MOST_ROWS]
+    # None where the scenario measures no such combination.
+    rows: list[dict[str, Any]] = [
+        {
+            "label": label,
+            "cells": [
+                {"reason": reason_against(each)} if (each := found.get(str(level))) else None
+                for level in columns
+            ],
+        }
+        for label, found in shown
+    ]
+    reasons = dict.fromkeys(each["reason"] for row in rows for each in row["cells"] if each)
+    title = titles.get(across, _("Version") if across == VERSION else across)
+    return {
+        "factor": title,
+        "columns": columns,
+        "rows": rows,
+        "reasons": [each for each in reasons if each],
+        "more": len(grouped) - len(shown),
+    }
+
+
+def reason_against(cell: DesignCell) -> str:
+    """Why a cell cannot run with its version and settings; empty where nothing is known."""
+    if cell.refusal is not None:
+        return _(cell.refusal.reason)
+    for error in cell.fitted.errors:
+        return fitted_configurations.words(error)[0]
+    varied = {name.lower() for name in cell.variant.varied}
+    for lost in cell.fitted.left_out:
+        if lost.name.lower() in varied:
+            return _(lost.reason) % lost.parameters
+    return ""
+
+
+def _told(name: str, level: Any, titles: Mapping[str, str], design: Design) -> str:
+    if name == VERSION:
+        return f"PostgreSQL {level}"
+    if name == SERVER:
+        return next((s.name for s in design.draft.servers if s.slug == level), str(level))
+    if name == CONFIGURATION:
+        used = (each for each in design.draft.configurations if each and each.slug == level)
+        return next((_(each.name) for each in used), str(level))
+    return f"{titles.get(name, name)} {level}"
+
 
 # From each of these sizes on a proven difference has a stronger shade.
 SHADES = (1.03, 1.1, 1.3, 2.0)
 # More conditions have no room beside each other: the tables have them.
 MOST_CONDITIONS = 20
-
-
-@dataclass(frozen=True)
-class HeatCell:
-    """A ratio as a change in per cent, with its shade; both empty where nothing was measured."""
-
-    change: str = ""
-    shade: str = ""
-    verdict: str = ""
-    doubt: str = ""
-
-
-@dataclass(frozen=True)
-class HeatRow:
-    """A version: its step in each condition and over all of them, and its total since the first."""
-
-    version: str
-    cells: Sequence[HeatCell]
-    step: HeatCell
-    total: HeatCell
 
 
 @dataclass(frozen=True)
@@ -46,7 +104,7 @@ class HeatTable:
     base: str
     factor: str
     conditions: Sequence[str]
-    rows: Sequence[HeatRow]
+    rows: Sequence[dict[str, Any]]
 
 
 def shade(found: Inference, direction: str) -> str:
@@ -77,24 +135,27 @@ def heat_table(
         return None
     ends = {row.head_label: row for row in totals}
 
-    def cell(found: Inference | None) -> HeatCell:
+    def cell(found: Inference | None) -> dict[str, Any]:
         if found is None:
-            return HeatCell()
-        doubt = validity.mark(found.judged)
-        verdict = str(verdict_word(found))
-        return HeatCell(change(found.ratio), shade(found, direction), verdict, doubt)
+            return {}
+        return {
+            "change": change(found.ratio),
+            "shade": shade(found, direction),
+            "verdict": str(verdict_word(found)),
+            "doubt": validity.mark(found.judged),
+        }
 
     return HeatTable(
         steps[0].base_label,
         words.title(factor) if factor else "",
         conditions,
         [
-            HeatRow(
-                version,
-                [cell(_comparison(found, each)) for each in conditions],
-                cell(_together(next(iter(found.values())))),
-                cell(_together(ends[version]) if version in ends else None),
-            )
+            {
+                "version": version,
+                "cells": [cell(_comparison(found, each)) for each in conditions],
+                "step": cell(_together(next(iter(found.values())))),
+                "total": cell(_together(ends[version]) if version in ends else None),
+            }
             for version, found in by_head.items()
         ],
     )

@@ -22,7 +22,7 @@ from runs.selectors.access.rights import Right
 from runs.selectors.archive.chart import as_printed
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
-from runs.selectors.campaigns import treatments, waiting
+from runs.selectors.campaigns import waiting, workloads
 from runs.selectors.campaigns.campaigns import Grid, Measured
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.waiting import Hindrance
@@ -311,7 +311,7 @@ def _conditions_of(campaign: Campaign) -> Conditions:
         machines=written("campaigns/_kept.html#machines", shown | {"builds": built}),
         parameters=written(
             "campaigns/_kept.html#parameters",
-            {"constants": constants(campaign), "treatment": treatments.told(campaign)},
+            {"constants": constants(campaign), "treatment": workloads.told(campaign)},
         ),
         # With their lines as they are, and as they were then: they may say something else by now.
         configurations=render_to_string(

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import ngettext
 
@@ -24,28 +25,6 @@ LARGE = 1_000_000  # more than rows of a table
 
 
 @dataclass(frozen=True)
-class IntervalMark:
-    """The position of an interval in its drawing, in percent from the left."""
-
-    unity: float
-    low: float
-    high: float
-    point: float
-
-
-@dataclass(frozen=True)
-class RatioLine:
-    """A row of the ratio table with its drawing; None if there is no interval yet."""
-
-    row: RatioRow
-    # "PostgreSQL 18.4", "Page checksums on".
-    head: str
-    base: str
-    levels: str
-    mark: IntervalMark | None
-
-
-@dataclass(frozen=True)
 class Finding:
     """What the table says of one thing against another: a sentence, and what is behind it.
 
@@ -61,7 +40,7 @@ class Finding:
 
 def ratio_lines(
     rows: Sequence[RatioRow], words: Words, *, among: Sequence[RatioRow]
-) -> list[RatioLine]:
+) -> list[dict[str, Any]]:
     """The rows, drawn to the one scale of all pages of their table."""
     words = words.among(row.levels for row in among)
     reach = NARROWEST
@@ -70,13 +49,13 @@ def ratio_lines(
             if value:
                 reach = max(reach, abs(math.log(value)))
     return [
-        RatioLine(
-            row,
-            words.named(row.subject, row.head_label),
-            words.named(row.subject, row.base_label),
-            words.listed(row.levels),
-            _mark(row, reach),
-        )
+        {
+            "row": row,
+            "head": words.named(row.subject, row.head_label),
+            "base": words.named(row.subject, row.base_label),
+            "levels": words.listed(row.levels),
+            "mark": _mark(row, reach),
+        }
         for row in rows
     ]
 
@@ -157,7 +136,7 @@ def _more(number: int) -> str:
     return text % {"number": number}
 
 
-def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
+def _mark(row: RatioRow, reach: float) -> dict[str, Any] | None:
     found = row.comparison
     if not (found.ratio and found.low and found.high):
         return None
@@ -165,4 +144,9 @@ def _mark(row: RatioRow, reach: float) -> IntervalMark | None:
     def place(value: float) -> float:
         return round(50 + 48 * math.log(value) / reach, 2)
 
-    return IntervalMark(place(1), place(found.low), place(found.high), place(found.ratio))
+    return {
+        "unity": place(1),
+        "low": place(found.low),
+        "high": place(found.high),
+        "point": place(found.ratio),
+    }

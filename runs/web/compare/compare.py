@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
@@ -18,40 +19,77 @@ from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
 from runs.selectors import caching
 from runs.selectors.access import permissions, projects
+from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
 from runs.selectors.archive import provenance
 from runs.selectors.archive.words import Factors
-from runs.selectors.compare import candidates, fact_words, series_labels
+from runs.selectors.compare import candidates, series_cells, series_labels
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.candidates import Candidate, CandidateFilters
 from runs.selectors.compare.cells import ComparedCells, MetricRow, Side, compared_cells
 from runs.selectors.compare.comparisons import compared
 from runs.selectors.compare.series_labels import spoken_level
 from runs.selectors.compare.state import CompareState
-from runs.selectors.compare.verdict_words import missing, size, verdict_word
+from runs.selectors.compare.verdict_words import missing, sentence, size, verdict_word
 from runs.services import compare as comparisons
 from runs.templatetags.components import without_indents
 from runs.templatetags.formats import estimate, ratio, tone
 from runs.web import pages
-from runs.web.compare import examples as compare_examples
-from runs.web.compare import exports as compare_exports
 from runs.web.compare import page as compare_page
+from runs.web.compare import report as compare_exports
 from runs.web.compare import words as compare_words
 
+_STATES = (
+    (
+        gettext_lazy("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"),
+        gettext_lazy("Reads at 1 to 128 clients, two lines, ratios at each client count"),
+        CompareState(series=(series_cells.parse("wg1-2013-2-2"),), metric="tps"),
+    ),
+    (
+        gettext_lazy("What do page checksums cost?"),
+        gettext_lazy("9.3 with and without, against the one without"),
+        CompareState(
+            series=(series_cells.parse("wg1-2013-2-3"),), metric="tps", x="clients", relative=True
+        ),
+    ),
+    (
+        gettext_lazy("What should be on the SSD?"),
+        gettext_lazy("WAL, indexes, tables or all, for updates and for reads"),
+        CompareState(
+            series=(series_cells.parse("wg1-2013-4-5"),),
+            x="load",
+            base="wg1-2013-4-5~placement=all-hdd",
+            log_y=True,
+        ),
+    ),
+    (
+        gettext_lazy("Did reads get slower from 13 to 14?"),
+        gettext_lazy("Clients 1 to 192, ratios to 13"),
+        CompareState(series=(series_cells.parse("wg1-2021-read"),), metric="tps", relative=True),
+    ),
+    (
+        gettext_lazy("What does synchronous replication cost?"),
+        gettext_lazy("Three standbys: none, asynchronous, mixed, synchronous"),
+        CompareState(series=(series_cells.parse("wg1-2017-8-10"),), metric="tps", x="none"),
+    ),
+    (
+        gettext_lazy("How far does throughput scale with cores?"),
+        gettext_lazy("8 to 80 cores with the Universal Scalability Law through them"),
+        CompareState(series=(series_cells.parse("wg1-2013-2-5"),), metric="tps", fit="usl"),
+    ),
+)
 
-@dataclass(frozen=True)
-class MetricLine:
-    """A metric of both, all in text."""
 
-    title: str
-    a: str
-    b: str
-    ratio: str
-    size: str
-    interval: str
-    tone: str
-    verdict: str
-    notes: str
+def examples(reader: Reader) -> list[dict[str, Any]]:
+    """Those whose campaigns are there. One query."""
+    wanted = {key.slug for _question, _shows, state in _STATES for key in state.series}
+    shown = projects.visible(Campaign.objects.filter(slug__in=wanted), to=reader)
+    known = set(shown.values_list("slug", flat=True))
+    return [
+        {"question": str(question), "shows": str(shows), "query": state.query}
+        for question, shows, state in _STATES
+        if {key.slug for key in state.series} <= known
+    ]
 
 
 def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
@@ -65,12 +103,12 @@ def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
         "differences": [
             (
                 compare_words.KINDS[each.kind],
-                fact_words.fact(each.kind, each.name),
-                [fact_words.fact_value(each.name, value) for value in each.values],
+                series_labels.fact(each.kind, each.name),
+                [series_labels.fact_value(each.name, value) for value in each.values],
             )
             for each in found.differences
         ],
-        "despite": compare_words.sentence(despite),
+        "despite": sentence(despite),
         "overrides": [
             (str(label), _address(found, replace(state, ignore=(*state.ignore, name))))
             for name, label in compare_words.OVERRIDES.items()
@@ -93,19 +131,19 @@ def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False
     return f"{reverse('compare-cells')}?{pair}{'&' if more else ''}{more}"
 
 
-def _line(row: MetricRow) -> MetricLine:
+def _line(row: MetricRow) -> dict[str, Any]:
     found = row.comparison
-    return MetricLine(
-        title=compare_words.metric_title(row.metric),
-        a=estimate(row.a.median if found.base_value is None else found.base_value),
-        b=estimate(row.b.median if found.head_value is None else found.head_value),
-        ratio=ratio(found.ratio),
-        size=size(found),
-        interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
-        tone=tone(found.verdict),
-        verdict=verdict_word(found),
-        notes=compare_words.sentence(found.reasons) or missing(found),
-    )
+    return {
+        "title": compare_words.metric_title(row.metric),
+        "a": estimate(row.a.median if found.base_value is None else found.base_value),
+        "b": estimate(row.b.median if found.head_value is None else found.head_value),
+        "ratio": ratio(found.ratio),
+        "size": size(found),
+        "interval": f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
+        "tone": tone(found.verdict),
+        "verdict": verdict_word(found),
+        "notes": sentence(found.reasons) or missing(found),
+    }
 
 
 LONGEST_SEARCH = 200
@@ -237,7 +275,7 @@ def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
         "lead": shown.lead,
         **(_search(request, shown.state) if searched else {"q": "", "filters": CandidateFilters()}),
         "is_picking": searched,
-        "examples": [] if shown.html else compare_examples.examples(request.user),
+        "examples": [] if shown.html else examples(request.user),
         "saved": [] if shown.html else list(saved),
     }
 

@@ -34,13 +34,14 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
         return []
     places = {each.key: place for place, each in enumerate(page.loaded.series)}
     short = short_labels(page)
-    ratios = _ratios(page) if page.state.relative else None
+    ratios = {row.head_cell.id: row for row in page.rows} if page.state.relative else None
     coloured = _are_told_apart_by_version(page.loaded.series)
     curves = {found.series.key: found for found in page.fits} if ratios is None else {}
     facets = [
         [
             Track(
-                label=_within(short[each.key], value),
+                # A label in the chart of its facet, which says its own name already.
+                label=short[each.key].removesuffix(f" · {value}") if value else short[each.key],
                 place=places[each.key],
                 spots=tuple(_spots(page, each, words, ratios)),
                 major=versions.major(each.version) if coloured else "",
@@ -121,11 +122,6 @@ def pair_urls(rows: Sequence[ComparedRow], page: ComparedPage) -> list[str]:
     return [f"{address}?a={row.base_cell.id}&b={row.head_cell.id}{more}" for row in rows]
 
 
-def _within(label: str, facet: str) -> str:
-    """A label in the chart of its facet, which says its own name already."""
-    return label.removesuffix(f" · {facet}") if facet else label
-
-
 def _cell_urls(each: Series) -> list[str]:
     """For each cell its one run, or the campaign where there are several."""
     campaign = reverse("campaign-detail", args=[each.campaign.slug])
@@ -162,10 +158,6 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
 
 def _are_positive(page: ComparedPage) -> bool:
     return all(cell.summary.minimum > 0 for each in page.loaded.series for cell in each.cells)
-
-
-def _ratios(page: ComparedPage) -> Mapping[int, ComparedRow]:
-    return {row.head_cell.id: row for row in page.rows}
 
 
 def _spots(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,13 +14,13 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.models.campaigns import Origin
 from runs.selectors import validity
-from runs.selectors.compare import error_rows, fact_words, gate_answers, summary
+from runs.selectors.compare import gate_answers, series_labels, summary
 from runs.selectors.compare import state as compare_state
 from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
 from runs.selectors.compare.series import SeriesCell
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import missing, size, verdict_word
+from runs.selectors.compare.verdict_words import error_row, missing, sentence, size, verdict_word
 from runs.selectors.runs import closed_loop
 from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
 from runs.web.campaigns.heat import shade
@@ -33,74 +33,6 @@ MOST_ROWS = 100
 MOST_QUESTIONS = 5
 # With more series than this a reader unfolds what lists each of them.
 MOST_OPEN_SERIES = 6
-
-
-@dataclass(frozen=True)
-class Chip:
-    """A series that was chosen, with the addresses that change it; texts only."""
-
-    campaign: str
-    title: str
-    origin: str
-    origin_name: str
-    label: str
-    is_base: bool
-    conditions: str
-    without: str
-    as_base: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """A cell in the table of values. `tone` and `verdict` are empty for the baseline.
-
-    `record` says where a published value is printed, a fact a line; `doubt` what the
-    certificates say of its runs.
-    """
-
-    id: int
-    name: str
-    median: str
-    spread: str
-    size: str
-    tone: str
-    verdict: str
-    record: tuple[str, ...]
-    doubt: str
-
-
-@dataclass(frozen=True)
-class RatioLine:
-    """A row of the table of ratios, all in text."""
-
-    label: str
-    level: str
-    base: str
-    head: str
-    ratio: str
-    size: str
-    interval: str
-    p_value: str
-    tone: str
-    verdict: str
-    notes: str
-    url: str
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class HeatPlace:
-    """A cell of the table of all pairs. `step` names its colour, `at` the level that was chosen.
-
-    An empty text is the diagonal. Only what is proven has a colour.
-    """
-
-    text: str = ""
-    change: str = ""
-    verdict: str = ""
-    step: str = ""
-    at: str = ""
-    doubt: str = ""
 
 
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
@@ -138,13 +70,11 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "heat": _heat(page, words),
         "differences": _differences(page),
         "fits": _fits(page),
-        "reasons": compare_words.sentence(page.reasons),
+        "reasons": sentence(page.reasons),
         # Overridden differences are listed separately.
-        "despite": compare_words.sentence(
-            code for code in page.despite if code not in page.state.ignored_codes
-        ),
+        "despite": sentence(code for code in page.despite if code not in page.state.ignored_codes),
         "overrides": _overrides(page),
-        "ignored": compare_words.sentence(f"{name}_differs" for name in page.state.ignore),
+        "ignored": sentence(f"{name}_differs" for name in page.state.ignore),
         "exports": _exports(page),
         "open_questions": _open_questions(page),
     }
@@ -194,19 +124,20 @@ def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
     return [(level_text(level), words.level(page.loaded.x, level)) for level in levels]
 
 
-def _chips(page: ComparedPage) -> list[Chip]:
+def _chips(page: ComparedPage) -> list[dict[str, Any]]:
+    """The series, with the addresses that change the comparison."""
     return [
-        Chip(
-            campaign=each.campaign.slug,
-            title=told(each.campaign, "title"),
-            origin=each.campaign.origin,
-            origin_name=each.campaign.get_origin_display(),
-            label=label,
-            is_base=each is page.base,
-            conditions=compare_figures.conditions(page, each.cells[0]) if each.cells else "",
-            without=page.state.without_series(each.key).query,
-            as_base=replace(page.state, base=str(each.key)).query,
-        )
+        {
+            "campaign": each.campaign.slug,
+            "title": told(each.campaign, "title"),
+            "origin": each.campaign.origin,
+            "origin_name": each.campaign.get_origin_display(),
+            "label": label,
+            "is_base": each is page.base,
+            "conditions": compare_figures.conditions(page, each.cells[0]) if each.cells else "",
+            "without": page.state.without_series(each.key).query,
+            "as_base": replace(page.state, base=str(each.key)).query,
+        }
         for each, label in zip(page.loaded.series, page.labels, strict=True)
     ]
 
@@ -215,7 +146,9 @@ def _columns(page: ComparedPage, words: Wording) -> list[str]:
     return [name for _text, name in _levels(page, words)] if page.loaded.x else [""]
 
 
-def _places(page: ComparedPage, words: Wording) -> list[tuple[str, bool, tuple[Place | None, ...]]]:
+def _places(
+    page: ComparedPage, words: Wording
+) -> list[tuple[str, bool, tuple[dict[str, Any] | None, ...]]]:
     """For each series its label, whether it is the baseline, and its cells by column."""
     compared = {row.head_cell.id: row.comparison for row in page.rows}
     levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
@@ -238,49 +171,50 @@ def _place(
     name: str,
     compared: dict[int, Inference],
     provenance: Mapping[int, Sequence[str]],
-) -> Place:
+) -> dict[str, Any]:
+    """A cell in the table of values. The baseline has no verdict; `record` is a fact a line."""
     summary, found = cell.summary, compared.get(cell.id)
-    return Place(
-        id=cell.id,
-        name=name,
-        median=quantity(summary.median),
-        spread=f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · {repeats(summary.n)}"
-        if summary.minimum < summary.maximum
-        else repeats(summary.n),
-        size=(size(found) or verdict_word(found)) if found else "",
-        tone=tone(found.verdict) if found else "",
-        verdict=verdict_word(found) if found else "",
-        record=tuple(provenance.get(cell.id, ())),
-        doubt=validity.mark(cell.runs.judged),
-    )
+    ends = f"{quantity(summary.minimum)} – {quantity(summary.maximum)} · "
+    return {
+        "id": cell.id,
+        "name": name,
+        "median": quantity(summary.median),
+        "spread": (ends if summary.minimum < summary.maximum else "") + repeats(summary.n),
+        "size": (size(found) or verdict_word(found)) if found else "",
+        "tone": tone(found.verdict) if found else "",
+        "verdict": verdict_word(found) if found else "",
+        "record": tuple(provenance.get(cell.id, ())),
+        "doubt": validity.mark(cell.runs.judged),
+    }
 
 
-def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> RatioLine:
+def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> dict[str, Any]:
+    """A row of the table of ratios, all in text."""
     found = row.comparison
-    return RatioLine(
-        label=row.head_label,
-        level=compare_figures.level(row.x, page, words),
-        base=_value(found.base_value, row.base_cell),
-        head=_value(found.head_value, row.head_cell),
-        ratio=ratio(found.ratio),
-        size=size(found),
-        interval=f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
-        p_value=_p(found.adjusted_p_value),
-        tone=tone(found.verdict),
-        verdict=verdict_word(found),
-        notes="; ".join(
+    return {
+        "label": row.head_label,
+        "level": compare_figures.level(row.x, page, words),
+        "base": _value(found.base_value, row.base_cell),
+        "head": _value(found.head_value, row.head_cell),
+        "ratio": ratio(found.ratio),
+        "size": size(found),
+        "interval": f"{found.low:.3f} – {found.high:.3f}" if found.low and found.high else "–",
+        "p_value": _p(found.adjusted_p_value),
+        "tone": tone(found.verdict),
+        "verdict": verdict_word(found),
+        "notes": "; ".join(
             filter(
                 None,
                 (
-                    compare_words.sentence(found.reasons) or missing(found),
+                    sentence(found.reasons) or missing(found),
                     compare_words.differing(found.differing),
                     validity.mark(row.comparison.judged),
                 ),
             )
         ),
-        url=url,
-        why=_why(row),
-    )
+        "url": url,
+        "why": _why(row),
+    }
 
 
 def _why(row: ComparedRow) -> str:
@@ -317,7 +251,7 @@ def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
     return [(sign, word, number) for (sign, word), number in counted.most_common()]
 
 
-def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[HeatPlace, ...]]]:
+def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str, Any], ...]]]:
     """For each series its label and its ratio to each other."""
     if page.heat is None:
         return []
@@ -330,30 +264,38 @@ def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[HeatPlace
 
 def _heat_place(
     cell: HeatCell | None, better: str, page: ComparedPage, words: Wording
-) -> HeatPlace:
+) -> dict[str, Any]:
+    """A cell of the table of all pairs; the diagonal is empty. Only what is proven has a colour."""
     if cell is None:
-        return HeatPlace()
+        return {}
     each = cell.comparison
     at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
     verdict = verdict_word(each)
     if each.ratio is None:
-        return HeatPlace("–", "", verdict, "", at, validity.mark(each.judged))
-    return HeatPlace(
-        text=ratio(each.ratio),
-        change=compare_words.change(each.ratio),
-        verdict=verdict,
-        step=shade(each, better),
-        at=at,
-        doubt=validity.mark(each.judged),
-    )
+        return {
+            "text": "–",
+            "change": "",
+            "verdict": verdict,
+            "step": "",
+            "at": at,
+            "doubt": validity.mark(each.judged),
+        }
+    return {
+        "text": ratio(each.ratio),
+        "change": compare_words.change(each.ratio),
+        "verdict": verdict,
+        "step": shade(each, better),
+        "at": at,
+        "doubt": validity.mark(each.judged),
+    }
 
 
 def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """By kind: what differs, with the value of each series."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     for each in page.differences:
-        values = [fact_words.fact_value(each.name, value) for value in each.values]
-        name = fact_words.fact(each.kind, each.name)
+        values = [series_labels.fact_value(each.name, value) for value in each.values]
+        name = series_labels.fact(each.kind, each.name)
         found.setdefault(str(compare_words.KINDS[each.kind]), []).append((name, values))
     return list(found.items())
 
@@ -397,7 +339,7 @@ def _error_rows(page: ComparedPage) -> list[str]:
     for head in {id(row.head): row.head for row in page.rows}.values():
         own = [row for row in page.rows if row.head is head]
         n = min(side.summary.n or 1 for row in own for side in (row.base_cell, row.head_cell))
-        if (row := error_rows.of([each.comparison for each in own], n)) is not None:
+        if (row := error_row([each.comparison for each in own], n)) is not None:
             found[row.text] = None
     return list(found)
 

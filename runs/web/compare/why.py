@@ -1,16 +1,20 @@
 """Why two cells differ: the explanation, and the ablation that proves it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
 from runs.analysis.why.suspects import Suspect
 from runs.analysis.why.waits import NO_EVENT, Slept
@@ -18,36 +22,152 @@ from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
 from runs.selectors.why import words as proof_words
+from runs.selectors.why.words import percent
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
+from runs.services.why.recorded import ADDRESS, Call, Instructions, Stack
 from runs.web import pages
-from runs.web.compare import recordings
+
+MUCH_UNNAMED = 0.1
 
 
 @dataclass(frozen=True)
-class PartRow:
-    """A part on both sides, as text."""
+class Table:
+    """A row is its head, which is code, and its figures. `note` stands below, with a link."""
 
     title: str
-    a: str
-    b: str
-    difference: str
-    interval: str
-    moved: bool
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[str]]]
+    note: str = ""
+    link: str = ""
+
+    @property
+    def labelled(self) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+        """The rows, each figure with the head of its column."""
+        for name, values in self.rows:
+            yield name, list(zip(self.columns[1:], values, strict=True))
 
 
-@dataclass(frozen=True)
-class SuspectRow:
-    """A suspect, and what is known of it: of the time, and of processor time."""
+def tables(found: Explanation) -> Iterator[Table]:
+    """Those for which there is something."""
+    a, b = found.labels
+    recorded = found.recorded
+    for title, counted in (
+        (_("Instructions per transaction, pages in memory"), recorded.instructions),
+        (_("Instructions per transaction that reads its pages"), recorded.reading),
+    ):
+        if counted is not None:
+            yield Table(
+                title,
+                (_("Function"), a, b, _("Difference")),
+                list(_instructions(counted)),
+                _("Counted by callgrind in single-user mode: work, not time."),
+            )
+    if recorded.profile is not None:
+        yield _functions(found, recorded.profile)
+    if recorded.calls:
+        figures = (_("share of the time"), _("per transaction"), _("failed"))
+        yield Table(
+            _("System calls"),
+            (_("Call"), *(f"{side}: {figure}" for figure in figures for side in found.labels)),
+            [(each.name, list(_of_call(each))) for each in recorded.calls],
+            _("Counted by strace in all processes of the server, which slows them down."),
+        )
+    for title, stacks, note in (
+        (
+            _("Where sessions leave the processor"),
+            recorded.sleeps,
+            _("By perf, where the kernel may be seen: how often, not for how long."),
+        ),
+        (
+            _("Who waits for semaphores, and who wakes others"),
+            recorded.stacks,
+            _semaphores(recorded.stacks, found.labels),
+        ),
+    ):
+        if stacks:
+            yield Table(
+                title,
+                (_("Functions, the innermost first"), _("Side"), _("Call"), _("Share")),
+                [
+                    (each.functions, (found.labels[each.is_of_b], each.call, percent(each.share)))
+                    for each in stacks
+                ],
+                note,
+            )
 
-    suspect: Suspect
-    name: str
-    shows: str
-    evidence: str
-    reason: str
-    time: str
-    cpu: str
-    tone: str
+
+def _instructions(counted: Instructions) -> Iterator[tuple[str, Sequence[str]]]:
+    rows = {_("all"): (counted.a, counted.b), **counted.functions}
+    for name, (a, b) in rows.items():
+        shown = _("functions without a name") if name == ADDRESS else name
+        yield shown, (str(a), str(b), f"{b - a:+,d}")
+
+
+def _of_call(each: Call) -> Iterator[str]:
+    for place, shown in enumerate((percent, "{:.3g}".format, percent)):
+        yield from (shown(side[place]) for side in (each.a, each.b))
+
+
+def _functions(found: Explanation, compared: Compared) -> Table:
+    a, b = found.labels
+    address = ""
+    if found.recorded.profiles is not None:
+        before, after = found.recorded.profiles
+        address = f"{reverse('run-profile', args=[after])}?{urlencode({'against': before})}"
+    return Table(
+        _("Processor time per transaction, by function"),
+        (_("Function"), a, b, _("Difference"), _("interval (95 %)")),
+        [
+            (
+                each.name,
+                (
+                    words.amount(each.a),
+                    words.amount(each.b),
+                    words.signed(each.difference.value),
+                    words.interval(each.difference),
+                ),
+            )
+            for each in compared.functions
+        ],
+        " ".join(_of_samples(compared)),
+        address,
+    )
+
+
+def _of_samples(compared: Compared) -> Iterator[str]:
+    a, b = compared.samples
+    yield _("%(a)d and %(b)d samples by perf.") % {"a": a, "b": b}
+    if not compared.functions:
+        yield _("Of no function it is sure that it differs.")
+    if min(a, b) < compared.enough:
+        yield _("A difference of 1 %% takes %(number)d samples a side.") % {
+            "number": compared.enough
+        }
+    for name, share in compared.unnamed.items():
+        if share > MUCH_UNNAMED:
+            yield _(
+                "%(share)s of the samples are in %(file)s, whose functions have no names: install "
+                "its symbols (postgresql-NN-dbgsym on Debian, postgresqlNN-debuginfo on RHEL)."
+            ) % {"share": percent(share), "file": name.strip("[]")}
+
+
+# Which semaphores a build has is chosen when it is configured: POSIX on Linux since PostgreSQL 10.
+SYSTEM_V = frozenset({"semop", "semtimedop"})
+
+
+def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
+    """That the builds have other semaphores, which no setting changes."""
+    of_side = [
+        any(each.call in SYSTEM_V for each in stacks if each.is_of_b == side) for side in (0, 1)
+    ]
+    if of_side[0] == of_side[1] or not all(any(e.is_of_b == s for e in stacks) for s in (0, 1)):
+        return ""
+    system_v, posix = labels[of_side[1]], labels[of_side[0]]
+    return _(
+        "%(system_v)s was built with semaphores of System V (semop), %(posix)s with those of POSIX "
+        "(futex): no setting puts that back."
+    ) % {"system_v": system_v, "posix": posix}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -85,7 +205,9 @@ def context(found: Explanation) -> dict[str, Any]:
     answers = found.answers
     proofs = (answers.time, answers.cpu) if answers else (None, None)
     by_name = [{each.name: each for each in proof.suspects} if proof else {} for proof in proofs]
-    rows = [_suspect(found, each, by_name) for each in found.suspects]
+    rows: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
+    for each in found.suspects:
+        rows[each.is_candidate].append(_suspect(found, each, by_name))
     return {
         "found": found,
         "sentence": words.sentence(found),
@@ -93,8 +215,8 @@ def context(found: Explanation) -> dict[str, Any]:
         "parts": _parts(found.difference) if found.difference else [],
         "waits": [_slept(each) for each in found.recorded.waits],
         "limits": [words.LIMITS[code] for code in _limits(found)],
-        "tried": [row for row in rows if row.suspect.is_candidate],
-        "left_out": [row for row in rows if not row.suspect.is_candidate],
+        "tried": rows[True],
+        "left_out": rows[False],
         "proofs": [
             (title, proof, proof_words.interval(proof.effect), proof_words.interval(proof.control))
             for title, proof in zip((_("time"), _("processor time")), proofs, strict=True)
@@ -102,7 +224,7 @@ def context(found: Explanation) -> dict[str, Any]:
         ],
         "has_no_time": bool(found.answers and found.answers.cpu and not found.answers.time),
         "length": words.length(found),
-        "tables": list(recordings.tables(found)),
+        "tables": list(tables(found)),
         "is_recording": _is_live(found.recording),
         "may_record": found.obstacle == "",
         "may_try": found.obstacle in {"", "no_evidence"} and bool(found.candidates),
@@ -118,22 +240,22 @@ def _limits(found: Explanation) -> tuple[str, ...]:
     return found.difference.limits if found.difference else ()
 
 
-def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -> SuspectRow:
+def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -> dict[str, Any]:
     of_time, of_cpu = (known.get(each.name) for known in by_name)
     is_proven = any(share and share.answer == "proven" for share in (of_time, of_cpu))
-    return SuspectRow(
-        suspect=each,
-        name=words.suspect_name(each),
-        shows=words.shows(each, found.labels),
-        evidence=", ".join(str(words.EVIDENCE[code]) for code in each.evidence),
-        reason=words.reason(each),
-        time=proof_words.answer(of_time) if of_time else "",
-        cpu=proof_words.answer(of_cpu) if of_cpu else "",
-        tone="success" if is_proven else "",
-    )
+    return {
+        "suspect": each,
+        "name": words.suspect_name(each),
+        "shows": words.shows(each, found.labels),
+        "evidence": ", ".join(str(words.EVIDENCE[code]) for code in each.evidence),
+        "reason": words.reason(each),
+        "time": proof_words.answer(of_time) if of_time else "",
+        "cpu": proof_words.answer(of_cpu) if of_cpu else "",
+        "tone": "success" if is_proven else "",
+    }
 
 
-def _parts(difference: Difference) -> list[PartRow]:
+def _parts(difference: Difference) -> list[dict[str, Any]]:
     rows = [
         _part(str(words.PARTS[name]), difference, name, is_moved=name in difference.moved)
         for name in PARTS
@@ -144,35 +266,42 @@ def _parts(difference: Difference) -> list[PartRow]:
         title = _("processor time of the server")
         rows.append(_part(title, difference, "cpu", is_moved=difference.cpu.is_apart))
     rows += [
-        PartRow(str(title), words.amount(a), words.amount(b), words.signed(b - a), "", moved=False)
+        {
+            "title": str(title),
+            "a": words.amount(a),
+            "b": words.amount(b),
+            "difference": words.signed(b - a),
+            "interval": "",
+            "moved": False,
+        }
         for name, title in words.BESIDE.items()
         if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
     ]
     return rows
 
 
-def _slept(each: Slept) -> PartRow:
-    return PartRow(
-        title=f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
-        a=words.amount(each.a),
-        b=words.amount(each.b),
-        difference=words.signed(each.difference.value),
-        interval=words.interval(each.difference),
-        moved=each.difference.is_apart,
-    )
+def _slept(each: Slept) -> dict[str, Any]:
+    return {
+        "title": f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
+        "a": words.amount(each.a),
+        "b": words.amount(each.b),
+        "difference": words.signed(each.difference.value),
+        "interval": words.interval(each.difference),
+        "moved": each.difference.is_apart,
+    }
 
 
-def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> PartRow:
+def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> dict[str, Any]:
     estimate: Estimate = difference.by_part.get(name) or getattr(difference, name)
     a, b = (words.amount(getattr(side, name) or 0.0) for side in (difference.a, difference.b))
-    return PartRow(
-        title=title,
-        a=a,
-        b=b,
-        difference=words.signed(estimate.value),
-        interval=words.interval(estimate),
-        moved=is_moved,
-    )
+    return {
+        "title": title,
+        "a": a,
+        "b": b,
+        "difference": words.signed(estimate.value),
+        "interval": words.interval(estimate),
+        "moved": is_moved,
+    }
 
 
 def _figure(found: Explanation) -> Figure:

@@ -7,8 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.analysis.comparability_judgement import Differing
 from runs.models import Metric
-from runs.selectors.compare import fact_words
-from runs.selectors.compare.verdict_words import REASONS
+from runs.selectors.compare import series_labels
 from runs.templatetags import formats
 from runs.templatetags.formats import told
 
@@ -49,16 +48,11 @@ OVERRIDES = {
 }
 
 
-def sentence(codes: Iterable[str]) -> str:
-    """The reasons in one line."""
-    return "; ".join(str(REASONS.get(code, code)) for code in codes)
-
-
 def differing(facts: Iterable[Differing]) -> str:
     """The facts in which both sides differ though nobody declared them: "fsync: on, off"."""
     found = [each for each in facts if not each.is_declared]
     named = [
-        f"{fact_words.fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]
+        f"{series_labels.fact(each.kind, each.name)}: {_sides(each)}" for each in found[:MOST_NAMED]
     ]
     if len(found) > MOST_NAMED:
         named.append(_("%(number)d more") % {"number": len(found) - MOST_NAMED})

@@ -1,14 +1,13 @@
 """What the page of a configuration shows, ready for the template."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from runs.models import Configuration, ConfigurationRevision
 from runs.postgresql_settings import conf_file, values
-from runs.postgresql_settings.catalogue import Setting, setting
+from runs.postgresql_settings.catalogue import setting
 from runs.postgresql_settings.completion import versions
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted, home
@@ -23,41 +22,12 @@ from runs.services.configurations.contents import content
 from runs.services.configurations.fitting import InstallationFit
 
 
-@dataclass(frozen=True)
-class Meaning:
-    """A setting of a configuration, and what its version says of it."""
-
-    name: str
-    value: str
-    facts: Setting | None
-    default: str
-    allowed: str
-    versions: str
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A setting that a revision brought, changed or dropped; empty where there was none."""
-
-    name: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class Past:
-    """A revision and what it changed against the one before."""
-
-    revision: ConfigurationRevision
-    differences: Sequence[Difference]
-
-
 def own_major(configuration: Configuration) -> str:
     """The version that it is written for; if none is given, the newest that accepts it."""
     return configuration.written_for or home(configuration.settings, OFFERED_MAJORS[-1])
 
 
-def meanings(configuration: Configuration) -> list[Meaning]:
+def meanings(configuration: Configuration) -> list[dict[str, Any]]:
     """Each setting with its facts in the configuration's own version."""
     major = own_major(configuration)
     return [_meaning(name, value, major) for name, value in sorted(configuration.settings.items())]
@@ -133,35 +103,35 @@ def file(configuration: Configuration, major: str) -> str:
     return conf_file.write(fitted.settings, major, header=head)
 
 
-def past(revisions: Sequence[ConfigurationRevision]) -> list[Past]:
+def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:
     """Revisions, the newest first, each against the one before it."""
     older = [*revisions[1:], None]
     return [
-        Past(each, _differences(before, each))
+        {"revision": each, "differences": _differences(before, each)}
         for each, before in zip(revisions, older, strict=True)
     ]
 
 
-def _meaning(name: str, value: str, major: str) -> Meaning:
+def _meaning(name: str, value: str, major: str) -> dict[str, Any]:
     facts = setting(name, major)
-    return Meaning(
-        name=name,
-        value=value,
-        facts=facts,
-        default=values.default(facts) if facts else "",
-        allowed=values.allowed(facts) if facts else "",
-        versions=versions(name),
-    )
+    return {
+        "name": name,
+        "value": value,
+        "facts": facts,
+        "default": values.default(facts) if facts else "",
+        "allowed": values.allowed(facts) if facts else "",
+        "versions": versions(name),
+    }
 
 
 def _differences(
     before: ConfigurationRevision | None, after: ConfigurationRevision
-) -> list[Difference]:
+) -> list[dict[str, Any]]:
     if before is None:
         return []
     old, new = _flat(before), _flat(after)
     return [
-        Difference(name, old.get(name, ""), new.get(name, ""))
+        {"name": name, "before": old.get(name, ""), "after": new.get(name, "")}
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     ]

@@ -1,7 +1,6 @@
 """Observations: the list, a new one with what it will take, its page, and its next edition."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -28,7 +27,6 @@ from runs.selectors.observations import anchors, editions, publication
 from runs.selectors.observations import report as reports
 from runs.selectors.observations.editions import Part
 from runs.selectors.servers import builds
-from runs.services.campaigns.estimates import Estimate
 from runs.services.errors import ServiceError
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
@@ -42,30 +40,6 @@ from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_
 from runs.web.reports import file, language
 
 MOST_SERVERS = 20
-
-
-@dataclass(frozen=True)
-class Preview:
-    """A campaign of an edition before it is queued. `can_show` is a fraction, or unknown."""
-
-    title: str
-    estimate: Estimate
-    repeats: int
-    can_show: float | None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A campaign of an edition on the page.
-
-    `causes` are the sentences of what ablations explain, `asks` the addresses that ask why two
-    neighbouring versions differ.
-    """
-
-    part: Part
-    figure: Figure | None
-    causes: Sequence[str]
-    asks: Sequence[tuple[str, str]]
 
 
 @require_safe
@@ -246,9 +220,12 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
     found = observations.estimates(plan)
     return {
         "previews": [
-            Preview(
-                _(registry.get(design.scenario).title), each, design.repeats, _shows(plan, design)
-            )
+            {
+                "title": _(registry.get(design.scenario).title),
+                "estimate": each,
+                "repeats": design.repeats,
+                "can_show": _shows(plan, design),
+            }
             for design, each in zip(plan.designs, found, strict=True)
         ],
         "remarks": list(
@@ -274,7 +251,7 @@ def _figure(part: Part) -> Figure | None:
     return figure(part.line, min(ends, key=versions.order)) if ends else None
 
 
-def _shown(part: Part, reader: Reader) -> Shown:
+def _shown(part: Part, reader: Reader) -> dict[str, Any]:
     asks = [
         (
             _("Why %(b)s differs from %(a)s") % dict(zip("ab", pair.ends, strict=True)),
@@ -283,7 +260,7 @@ def _shown(part: Part, reader: Reader) -> Shown:
         for pair in part.line.pairs
         if pair.comparison.is_proven
     ]
-    return Shown(part, _figure(part), _causes(part, reader), asks)
+    return {"part": part, "figure": _figure(part), "causes": _causes(part, reader), "asks": asks}
 
 
 def _causes(part: Part, reader: Reader) -> list[str]:

@@ -16,7 +16,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors import runs, validity
 from runs.selectors.archive import versions
-from runs.selectors.campaigns import treatments
+from runs.selectors.campaigns import workloads
 from runs.selectors.campaigns.factor_names import factor_titles, known_title
 from runs.selectors.compare.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
@@ -61,18 +61,6 @@ MOST_ROWS = 300
 
 
 @dataclass(frozen=True)
-class Phase:
-    """A state on the way of a run: when it was entered, how long it took; `when` is past,
-    now or ahead."""
-
-    state: str
-    label: str
-    when: str
-    entered: datetime | None
-    took: timedelta | None
-
-
-@dataclass(frozen=True)
 class SeriesFacts:
     """A series in numbers: the text next to its chart. Values in `unit`."""
 
@@ -82,17 +70,6 @@ class SeriesFacts:
     minimum: float
     median: float
     maximum: float
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A setting as the server printed it."""
-
-    name: str
-    value: str
-    unit: str
-    source: str
-    is_chosen: bool
 
 
 def _ended_with_load(run: Run, commands: Sequence[Command]) -> set[int]:
@@ -122,7 +99,7 @@ def live(run: Run) -> dict[str, Any]:
         "labels": [
             (known_title(name), value) for name, value in run.labels.items() if name != runs.JOB_URL
         ],
-        "treatment": treatments.told(run.campaign),
+        "treatment": workloads.told(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
         "can_withdraw": run.state == S.FINISHED and run.origin != Origin.PUBLISHED,
@@ -163,7 +140,7 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     }
 
 
-def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[Phase]:
+def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[str, Any]]:
     """The way of the latest attempt: states passed, the one it is in, those ahead.
 
     A run that failed shows where, and nothing after that.
@@ -179,30 +156,30 @@ def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[Phase
         way = [state for state in WAY if state in entered and state != S.FINISHED] + [run.state]
     position = way.index(run.state)
     return [
-        Phase(
-            state=state,
-            label=str(S(state).label),
-            when="past" if place < position else "now" if place == position else "ahead",
-            entered=entered.get(state) if place <= position else None,
-            took=_took(way, place, position, entered, now) if state not in Run.ENDED else None,
-        )
+        {
+            "state": state,
+            "label": str(S(state).label),
+            "when": "past" if place < position else "now" if place == position else "ahead",
+            "entered": entered.get(state) if place <= position else None,
+            "took": _took(way, place, position, entered, now) if state not in Run.ENDED else None,
+        }
         for place, state in enumerate(way)
     ]
 
 
-def settings_of(settings: Mapping[str, Any]) -> list[Setting]:
+def settings_of(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Settings by name, those that someone chose first."""
     found = [
-        Setting(
-            name=name,
-            value=str(setting.get("setting", "")),
-            unit=str(setting.get("unit") or ""),
-            source=str(setting.get("source") or ""),
-            is_chosen=(setting.get("source") or "default") not in UNCHOSEN,
-        )
+        {
+            "name": name,
+            "value": str(setting.get("setting", "")),
+            "unit": str(setting.get("unit") or ""),
+            "source": str(setting.get("source") or ""),
+            "is_chosen": (setting.get("source") or "default") not in UNCHOSEN,
+        }
         for name, setting in settings.items()
     ]
-    return sorted(found, key=lambda setting: (not setting.is_chosen, setting.name))
+    return sorted(found, key=lambda setting: (not setting["is_chosen"], setting["name"]))
 
 
 def _took(

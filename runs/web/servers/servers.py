@@ -1,5 +1,6 @@
 """Servers: the list, registration, host keys, checks by a worker, and hardware."""
 
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -8,27 +9,73 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.execution.machine import privileged
-from runs.models import HardwareProfile, Server, ServerCheck
+from runs.models import HardwareProfile, Server, ServerCheck, SSHKey
 from runs.scenarios import registry
-from runs.scenarios.metrics import TPS
 from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
 from runs.selectors.campaigns import noise, waiting
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import hardware as hardware_selectors
+from runs.selectors.servers import servers as key_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
 from runs.services.servers import checks, host_keys, servers, ssh_keys
 from runs.services.servers import edits as server_edits
 from runs.services.servers.edits import Edit
+from runs.tools import quantities
 from runs.web import pages
 from runs.web.campaigns.campaigns import chosen_servers
 from runs.web.campaigns.forms import CampaignForm, project_of
-from runs.web.servers.forms import ServerEditForm, ServerForm
+from runs.web.servers.forms import GenerateKeyForm, ServerEditForm, ServerForm, UploadKeyForm
+
+
+@sensitive_post_parameters("private_key", "passphrase")
+@require_http_methods(["GET", "HEAD", "POST"])
+def ssh_key_list(request: HttpRequest) -> HttpResponse:
+    """The keys, and two forms: to generate one, and to upload one."""
+    ssh_keys.default()  # so that there is one
+    wants_upload = "private_key" in request.POST
+    is_post = request.method == "POST"
+    generating = GenerateKeyForm(
+        request.POST if is_post and not wants_upload else None, auto_id="generate_%s"
+    )
+    uploading = UploadKeyForm(request.POST if wants_upload else None, auto_id="upload_%s")
+    form = uploading if wants_upload else generating
+    if is_post and form.is_valid() and (key := _made(form)):
+        message = _("The key “%(name)s” was made. Let it in on the server.") % {"name": key.name}
+        messages.success(request, message)
+        return redirect("ssh-key-list")
+    context = {
+        "section": "servers",
+        "keys": key_selectors.ssh_keys(),
+        "generating": generating,
+        "uploading": uploading,
+    }
+    return render(request, "servers/keys.html", context)
+
+
+@require_POST
+def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
+    """Delete a key that no server needs."""
+    key = get_object_or_404(SSHKey, pk=key_id)
+    with pages.refusals(request):
+        ssh_keys.delete(key=key)
+        messages.success(request, _("The key “%(name)s” was deleted.") % {"name": key.name})
+    return redirect("ssh-key-list")
+
+
+def _made(form: Any) -> SSHKey | None:
+    """The key of a valid form; None with the reason in the form."""
+    make = ssh_keys.upload if isinstance(form, UploadKeyForm) else ssh_keys.generate
+    with pages.faults_of(form):
+        return make(**form.cleaned_data)
+    return None
+
 
 NEWEST = 10
 
@@ -73,8 +120,8 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
-        "noise": (floor := noise.of_server(server, TPS.name)),
-        "is_noise_doubted": floor is None and noise.is_doubted_on(server, TPS.name),
+        "noise": (floor := noise.of_server(server, quantities.TPS.name)),
+        "is_noise_doubted": floor is None and noise.is_doubted_on(server, quantities.TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
@@ -191,9 +238,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "row": row,
         "hardware": row.hardware,
         "facts": row.facts,
-        "noise": (floor := noise.of_hardware(row.hardware, TPS.name, to=request.user)),
+        "noise": (floor := noise.of_hardware(row.hardware, quantities.TPS.name, to=request.user)),
         "is_noise_doubted": floor is None
-        and noise.is_doubted_of(row.hardware, TPS.name, to=request.user),
+        and noise.is_doubted_of(row.hardware, quantities.TPS.name, to=request.user),
         "campaigns": hardware_selectors.used_by(
             row.hardware, to=request.user, limit=MOST_CAMPAIGNS
         ),
@@ -247,7 +294,11 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     if getattr(request, "htmx", False):
         answer = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:
-            _congratulate(request, check)
+            # A fault of the machine is shown by its page; only success needs a message.
+            inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
+            is_ready = check.server is not None and check.server.state == Server.State.READY
+            if inspects and is_ready and check.state == ServerCheck.State.DONE:
+                messages.success(request, _("The server was inspected and is ready."))
             answer["HX-Refresh"] = "true"
         elif check.kind == ServerCheck.Kind.PREFLIGHT and check.prevents:
             answer["HX-Refresh"] = "true"  # for another title
@@ -255,11 +306,3 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     if check.server is not None and check.is_about_the_server:
         return redirect("server-detail", slug=check.server.slug)
     return render(request, "servers/preflight.html", context)
-
-
-def _congratulate(request: HttpRequest, check: ServerCheck) -> None:
-    """A fault of the machine is shown by its page; only success needs a message."""
-    inspects = check.kind in {ServerCheck.Kind.INSPECTION, ServerCheck.Kind.EDIT}
-    is_ready = check.server is not None and check.server.state == Server.State.READY
-    if inspects and is_ready and check.state == ServerCheck.State.DONE:
-        messages.success(request, _("The server was inspected and is ready."))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.api.remedies import REMEDIES
+from runs.api.errors import REMEDIES
 from runs.models import Campaign, Measurement, Metric, Revision, Run, Scenario, Series, Upload
 from tests.api.upload_bodies import changed, run
 from tests.api.web_server import ROOT

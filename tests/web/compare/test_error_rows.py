@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.selectors.compare import error_rows
+from runs.selectors.compare import verdict_words
 from tests.histories import commit, history, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
@@ -51,7 +51,7 @@ def test_sides_that_scatter_unlike_have_their_own_row(client):
 def test_the_rates_are_those_of_the_tables_in_the_docs():
     text = DOCS.read_text()
     printed = {float(each) for each in re.findall(r"(\d+\.\d)%", text)}
-    listed = [row for rows in error_rows._rates().values() for row in rows]
+    listed = [row for rows in verdict_words._rates().values() for row in rows]
 
-    assert {*error_rows.TABLES} == {*error_rows._rates()}
+    assert {*verdict_words.TABLES} == {*verdict_words._rates()}
     assert [row for row in listed if round(100 * row["rate"], 1) not in printed] == []

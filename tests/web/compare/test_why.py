@@ -257,7 +257,7 @@ def test_the_answer_is_proven_by_the_ablation_and_said_first(member, address):
     measure(made.campaign, TIMES)
     context = member.get(address).context
     assert re.search(rf"Putting {PARALLEL} back explains 9\d % \(\d+ to \d+\)", context["sentence"])
-    tried = {row.name: row.time for row in context["tried"]}
+    tried = {row["name"]: row["time"] for row in context["tried"]}
     assert tried[PARALLEL].startswith("explains 9")
     assert tried[DECOY] == "open"
     api = member.get(address.replace("/compare/", "/api/v1/compare/")).json()
@@ -312,7 +312,7 @@ def test_six_more_rounds_follow_and_then_none(member, address):
     assert repeats.add_round(campaign=made.campaign) == 0
     context = member.get(address).context
     assert "Nothing that was tried explains it: a change of more than" in context["sentence"]
-    assert {row.time.split(":")[0] for row in context["tried"]} == {"refuted"}
+    assert {row["time"].split(":")[0] for row in context["tried"]} == {"refuted"}
 
 
 def test_there_is_no_verdict_where_the_control_is_not_one(member, address):

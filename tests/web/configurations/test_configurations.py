@@ -100,7 +100,7 @@ def test_a_private_campaign_is_not_told_to_others(client, old):
 def test_the_page_gives_each_setting_its_meaning(client, old):
     page = client.get("/configurations/old-words/")
     segments = page.context["meanings"][0]
-    assert (segments.default, segments.versions) == ("3", "9.2-9.4")
+    assert (segments["default"], segments["versions"]) == ("3", "9.2-9.4")
     assert "Sets the maximum distance in log segments" in body(page)
 
 

@@ -134,7 +134,7 @@ def test_settings_that_were_chosen_come_first():
             "z": {"setting": "2", "unit": "kB", "source": "configuration file"},
         }
     )
-    assert [setting.name for setting in settings] == ["z", "a"]
+    assert [setting["name"] for setting in settings] == ["z", "a"]
 
 
 def test_phases_tell_how_long_each_took(finished_run):
@@ -145,9 +145,9 @@ def test_phases_tell_how_long_each_took(finished_run):
         for state, second in (("claimed", 5), ("preparing", 6), ("measuring", 20))
     ]
     found = run_page.phases(finished_run, events, now=start + timedelta(seconds=30))
-    took = [phase.took.total_seconds() if phase.took else None for phase in found]
+    took = [phase["took"].total_seconds() if phase["took"] else None for phase in found]
     assert took == [5, 1, 14, 10, None, None]
-    assert [phase.when for phase in found] == ["past", "past", "past", "now", "ahead", "ahead"]
+    assert [phase["when"] for phase in found] == ["past", "past", "past", "now", "ahead", "ahead"]
 
 
 def test_a_failed_run_shows_no_phase_beyond(finished_run):
@@ -155,7 +155,7 @@ def test_a_failed_run_shows_no_phase_beyond(finished_run):
     at = finished_run.queued_at
     events = [RunEvent(to_state=state, at=at, attempt=1) for state in ("claimed", "failed")]
     found = run_page.phases(finished_run, events, now=at)
-    assert [phase.state for phase in found] == ["queued", "claimed", "failed"]
+    assert [phase["state"] for phase in found] == ["queued", "claimed", "failed"]
 
 
 def test_an_artifact_is_downloaded_and_never_a_page(client, finished_run):

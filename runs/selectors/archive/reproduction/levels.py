@@ -115,7 +115,8 @@ def _sized(
             there += [each for each in _values(factor) if fits(each) and each not in there][-1:]
         if there and there != levels:
             return there, why
-    theirs = _printed_cores(choice)
+    node = prints.database_node(choice.campaign)
+    theirs = cores_of(node.hardware) if node else None
     if factor.name == CLIENTS and not choice.quick and theirs and ours and theirs != ours:
         scaled = sorted({max(1, round(int(level) * ours / theirs)) for level in levels})
         words = {"theirs": theirs, "ours": ours}
@@ -204,11 +205,6 @@ def _bytes(buffers: Level) -> int:
 def _memory(servers: Sequence[Server]) -> int | None:
     rooms = [each.hardware.memory_bytes for each in servers if each.hardware]
     return min((room for room in rooms if room), default=None)
-
-
-def _printed_cores(choice: Choice) -> int | None:
-    node = prints.database_node(choice.campaign)
-    return cores_of(node.hardware) if node else None
 
 
 def cores_of(hardware: Any) -> int | None:

@@ -12,7 +12,7 @@ from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData, Findings
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
-from runs.selectors.campaigns import treatments as words
+from runs.selectors.campaigns import workloads as words
 from runs.selectors.compare.comparisons import compared
 from runs.selectors.compare.state import read as read_state
 from runs.services.campaigns import campaigns, estimates, repeats, scenarios, treatments

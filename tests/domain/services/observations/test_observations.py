@@ -19,7 +19,7 @@ from runs.services.archive import publications
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
-from runs.services.observations import nights, observations
+from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
 from tests import factories
 
@@ -183,7 +183,7 @@ NIGHT = (time(22), time(6))
 def test_a_night_passes_midnight_by_the_clock_of_its_zone(server, hour, is_night):
     made = observations.create(plan=plan(server, night=NIGHT, time_zone="Asia/Tokyo"))
     at = datetime(2026, 11, 25, (hour - 9) % 24, 30, tzinfo=UTC)
-    assert nights.is_night(made, at) == is_night
+    assert observations.is_night(made, at) == is_night
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_a_night_passes_midnight_by_the_clock_of_its_zone(server, hour, is_night
 )
 def test_a_night_ends_by_the_wall_where_the_clock_changes_in_it(server, at, is_night):
     made = observations.create(plan=plan(server, night=NIGHT, time_zone="Europe/Berlin"))
-    assert nights.is_night(made, at) == is_night
+    assert observations.is_night(made, at) == is_night
 
 
 def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
@@ -208,7 +208,7 @@ def test_it_pauses_by_day_and_goes_on_at_night(server, monkeypatch):
     for hour, are_paused in ((12, True), (23, False), (13, True)):
         now = datetime(2026, 11, 25, hour, tzinfo=UTC)
         monkeypatch.setattr("django.utils.timezone.now", lambda now=now: now)
-        nights.keep()
+        observations.keep()
         assert {each.paused_at is not None for each in edition.campaigns.all()} == {are_paused}
 
 
@@ -218,7 +218,7 @@ def test_what_a_person_pauses_at_night_stays_paused(server, monkeypatch):
     now = datetime(2026, 11, 25, 23, tzinfo=UTC)
     monkeypatch.setattr("django.utils.timezone.now", lambda: now)
     campaigns.pause(campaign=first)
-    nights.keep()
+    observations.keep()
     first.refresh_from_db()
     assert first.paused_at is not None
 

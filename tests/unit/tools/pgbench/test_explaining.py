@@ -1,6 +1,6 @@
 """Scripts that explain their statements, and the plans that pgbench prints of them."""
 
-from runs.tools.pgbench import explaining
+from runs.tools.pgbench import generators
 
 SCRIPT = r"""\set aid random(1, 10)
 BEGIN;
@@ -14,7 +14,7 @@ END;
 
 
 def test_every_statement_with_a_plan_is_explained_and_nothing_else():
-    made = explaining.explaining(SCRIPT, 90300).removeprefix(explaining._SESSION)
+    made = generators.explaining(SCRIPT, 90300).removeprefix(generators._SESSION)
     assert made.split("\n") == [
         r"\set aid random(1, 10)",
         "BEGIN;",
@@ -27,7 +27,7 @@ def test_every_statement_with_a_plan_is_explained_and_nothing_else():
         "",
         "",
     ]
-    assert "log_settings" in explaining.explaining(SCRIPT, 120000)
+    assert "log_settings" in generators.explaining(SCRIPT, 120000)
 
 
 def test_plans_are_read_among_other_messages():
@@ -44,6 +44,6 @@ LOG:  duration: 0.000 ms  plan:
 {
   "Query Text": "EXPLAIN cut
 """
-    assert explaining.plans(printed) == [
+    assert generators.plans(printed) == [
         {"statement": "SELECT 1\nFROM t;", "Plan": {"Node Type": "Result"}}
     ]

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from runs.tools.pgbench.messages import Messages
+from runs.tools.pgbench.parser import find_problems, status_of
 from runs.tools.pgbench.result import Expected, Figures, Problem, Settings
 from runs.tools.pgbench.summary import Summary
-from runs.tools.pgbench.verdict import find_problems, status_of
 
 # A hundred seconds at 10 tps.
 GOOD = Figures(transactions_processed=1000, tps=10.0)
