@@ -37,7 +37,7 @@ from runs.selectors.compare.known_noise import Scope
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.compare.stored_cells import CellRuns, Machine
-from runs.selectors.compare.two_jobs import SharedRuns, TwoJobs
+from runs.selectors.compare.two_jobs import TwoJobs
 
 CellPair = tuple[int | None, int | None]
 
@@ -81,9 +81,7 @@ class Judge:
         for campaign, numbers in groups.items():
             rows = [asked[number] for number in numbers]
             family = asked if campaign is None else self._family(campaign, places)
-            answers = self._answers(
-                metric, model, rows, family, campaign, pairs[numbers[0]], effect
-            )
+            answers = self._answers(metric, pairs[numbers[0]], effect, model, rows, family)
             found.update(zip(numbers, answers, strict=True))
         answers = []
         for number, pair in enumerate(pairs):
@@ -95,8 +93,13 @@ class Judge:
                 continue
             if answer.ratio is not None and self._jobs.are_two(pair):
                 if own is not None:
-                    answer = self._by_turns(own, metric, pair, effect)
-                elif not is_count(metric) and self._has_logs(metric, pair):
+                    # The jobs that measured both sides.
+                    rows, family = [own.places[pair]], list(own.places.values())
+                    (answer,) = self._answers(metric, pair, effect, own.model, rows, family)
+                    answer = replace(answer, despite=("other_jobs",), error_table="turns")
+                elif not is_count(metric) and all(
+                    self.stored[side, metric.pk].mean is not None for side in pair if side
+                ):
                     share = self._share(metric, self._campaign_of(pair), pair)
                     answer = self._jobs.judge(metric, pair, effect, ignore, share)
             answers.append(self._under_conditions(answer, pair, ignore, is_shared=own is not None))
@@ -121,10 +124,6 @@ class Judge:
         of_base, of_head = (runs.get(side or 0, CellRuns()) for side in pair)
         return base, head, of_base, of_head
 
-    def _has_logs(self, metric: Metric, pair: CellPair) -> bool:
-        """Whether all values of both sides are positive."""
-        return all(self.stored[side, metric.pk].mean is not None for side in pair if side)
-
     def _on_shared_machines(self, pair: CellPair, ignore: Collection[str] = ()) -> "Judge | None":
         """A judge of the runs of machines that both sides have; None where no run is another's."""
         base, head = pair
@@ -148,33 +147,16 @@ class Judge:
         machines = comparability.machines_of_cells(cells)
         sides = (
             {
-                machine
-                for key, cell in cells.items()
-                if cell.revision_id == revision
-                for machine in machines.get(key, ())
+                each
+                for key in cells
+                if cells[key].revision_id == side
+                for each in machines.get(key, ())
             }
-            for revision in (base, head)
+            for side in (base, head)
         )
         without = comparability.strays(*sides)
         names = {metric.name for metrics in self.metrics_of.values() for metric in metrics}
         return of_cells(list(cells), names, without=without) if without else None
-
-    def _by_turns(
-        self, own: SharedRuns, metric: Metric, pair: CellPair, effect: float
-    ) -> Inference:
-        """The answer of the jobs that measured both sides."""
-        campaign = self._campaign_of(pair)
-        (found,) = judge(
-            own.model,
-            [own.places[pair]],
-            direction=metric.direction,  # type: ignore[arg-type]
-            effect=effect,
-            family=list(own.places.values()),
-            significance=self._significance(campaign),
-            other_metrics=self._share(metric, campaign, pair),
-            as_counts=is_count(metric),
-        )
-        return replace(found, despite=("other_jobs",), error_table="turns")
 
     def together(
         self,
@@ -208,7 +190,7 @@ class Judge:
         found = [under.judgement(*pair, ignore=ignore) for pair in sides]
         if len(sides) < len(pairs) or any(each.reasons for each in found):
             return None
-        share = self._share(metric, campaign, pairs[0]) * self._tables[campaign].effects
+        share = self._share(metric, campaign, pairs[0]) * self._tables[campaign][1]
         answer = judge_together(
             model,
             asked,
@@ -233,13 +215,14 @@ class Judge:
     def _answers(
         self,
         metric: Metric,
+        pair: CellPair,
+        effect: float,
         model: Model,
         rows: Sequence[Pair],
         family: Sequence[Pair],
-        campaign: int | None,
-        first: CellPair,
-        effect: float,
     ) -> list[Inference]:
+        """The answers for rows of the campaign of this pair."""
+        campaign = self._campaign_of(pair)
         return judge(
             model,
             rows,
@@ -247,7 +230,7 @@ class Judge:
             effect=effect,
             family=family,
             significance=self._significance(campaign),
-            other_metrics=self._share(metric, campaign, first),
+            other_metrics=self._share(metric, campaign, pair),
             as_counts=is_count(metric),
         )
 
@@ -265,8 +248,8 @@ class Judge:
 
     def _campaign_of(self, pair: CellPair) -> int | None:
         """The campaign of both cells; None if there are two, or a side is missing."""
-        base, head = (self._owners.get(side or 0) for side in pair)
-        return base if base == head else None
+        base, head = (self.cells.get(side or 0) for side in pair)
+        return base.campaign_id if base and head and base.campaign_id == head.campaign_id else None
 
     @cached_property
     def _jobs(self) -> TwoJobs:
@@ -287,10 +270,6 @@ class Judge:
         )
 
     @cached_property
-    def _owners(self) -> Mapping[int, int]:
-        return {key: cell.campaign_id for key, cell in self.cells.items()}
-
-    @cached_property
     def _measured(self) -> Mapping[int, list[int]]:
         """The cells that have each metric, in their order."""
         found: dict[int, list[int]] = defaultdict(list)
@@ -302,7 +281,7 @@ class Judge:
         """The rows of the campaign's own table; for two revisions their common conditions."""
         return [
             Pair(places[base], places[head])
-            for base, head in self._tables[campaign].rows
+            for base, head in self._tables[campaign][0]
             if base in places and head in places
         ]
 
@@ -314,7 +293,8 @@ class Judge:
         return found
 
     @cached_property
-    def _tables(self) -> Mapping[int, "_Table"]:
+    def _tables(self) -> Mapping[int, tuple[list[tuple[int, int]], int]]:
+        """Each campaign's own table: its rows, and how many overall effects it has."""
         return {campaign: _table(self._cells_of[campaign]) for campaign in self.campaigns}
 
     def _significance(self, campaign: int | None) -> float:
@@ -366,23 +346,14 @@ def _judged(runs: Mapping[int, CellRuns], sides: Iterable[int]) -> Judged:
     return Judged.total(runs[side].judged for side in sides if side in runs)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The campaign's own table: its rows, and how many overall effects it has."""
-
-    rows: tuple[tuple[int, int], ...]
-    effects: int
-
-
-def _table(cells: Sequence[StoredCell]) -> _Table:
+def _table(cells: Sequence[StoredCell]) -> tuple[list[tuple[int, int]], int]:
     """An effect for each two things that are compared; a history of commits has none."""
     revisions = sorted({cell.revision_id or 0 for cell in cells})
     if len(revisions) > 1:
-        same = two_jobs.same_series(cells, revisions) if len(revisions) == 2 else []
-        return _Table(tuple(same), 1)
+        return two_jobs.same_series(cells, revisions) if len(revisions) == 2 else [], 1
     pairs = ratio_pairs(cells)
     effects = len({(pair.subject, pair.labels) for pair in pairs})
-    return _Table(tuple((pair.base.pk, pair.head.pk) for pair in pairs), max(1, effects))
+    return [(pair.base.pk, pair.head.pk) for pair in pairs], max(1, effects)
 
 
 def of_cells(

@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
@@ -64,50 +63,6 @@ class Series:
 
 
 @dataclass(frozen=True)
-class _Row:
-    """A cell with its levels, and its summary."""
-
-    cell: Cell
-    levels: Mapping[str, Any]
-    summary: Summary
-
-    @property
-    def campaign_id(self) -> int:
-        return self.cell.campaign_id
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Builds series along an axis from rows, with the runs of their cells."""
-
-    axis: str | None
-    runs: Mapping[int, CellRuns]
-
-    def series(self, key: SeriesKey, campaign: Campaign, group: Sequence[_Row]) -> Series:
-        """One series from the rows of one group."""
-        cells = [self._cell(row) for row in group]
-        if all(isinstance(cell.x, int | float) for cell in cells):
-            cells.sort(key=lambda cell: cell.x)
-        elif self.axis == series_cells.VERSION:
-            cells.sort(key=lambda cell: versions.order(str(cell.x)))
-        first = group[0].levels
-        shared = {name: level for name, level in first.items() if name != self.axis}
-        return Series(
-            key, campaign, str(shared.get(series_cells.VERSION, "")), shared, tuple(cells)
-        )
-
-    def _cell(self, row: _Row) -> SeriesCell:
-        return SeriesCell(
-            id=row.cell.pk,
-            x=row.levels.get(self.axis) if self.axis else None,
-            levels=row.levels,
-            summary=row.summary,
-            runs=self.runs.get(row.cell.pk, CellRuns()),
-            revision=row.cell.revision_id,
-        )
-
-
-@dataclass(frozen=True)
 class Loaded:
     """Everything that a comparison reads. `faults` say what was requested but does not exist.
 
@@ -158,9 +113,7 @@ def load(
     found, chosen, rows = _rows(cells, metric, faults)
     factors = _factors(known, campaigns, rows)
     axis = _axis(x, factors, faults)
-    cell_ids = [row.cell.pk for row in rows]
-    make = _Maker(axis, stored_cells.of_cells(cell_ids))
-    series = _series(known, campaigns, rows, make, faults)
+    series = _series(known, campaigns, rows, axis, faults)
     return Loaded(
         series=series,
         x=axis,
@@ -178,19 +131,17 @@ def _named(
 ) -> dict[str, Campaign]:
     """The campaigns of these names that the reader may see: `seen`, where that was asked before."""
     if seen is None:
-        return _campaigns(projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader))
-    listed = Campaign.objects.filter(pk__in=seen)
-    return _campaigns(listed)
-
-
-def _campaigns(shown: QuerySet[Campaign]) -> dict[str, Campaign]:
-    related = shown.select_related("scenario", "topology", "configuration", "published").defer(
-        *(f"published__{name}" for name in LONG)
-    )
-    return {campaign.slug: campaign for campaign in related}
+        shown = projects.visible(Campaign.objects.filter(slug__in=slugs), to=reader)
+    else:
+        shown = Campaign.objects.filter(pk__in=seen)
+    related = shown.select_related("scenario", "topology", "configuration", "published")
+    short = related.defer(*(f"published__{name}" for name in LONG))
+    return {campaign.slug: campaign for campaign in short}
 
 
 _Cells = Sequence[tuple[Cell, Mapping[str, Any]]]
+# The key of a campaign, and a cell of it.
+_Row = tuple[int, SeriesCell]
 
 
 def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
@@ -212,8 +163,18 @@ def _rows(
         faults.append(message % {"name": chosen.name})
     if chosen is not None and chosen.name != (wanted or USUAL):
         _found, summaries = _measured(cells, chosen.name)
+    runs = stored_cells.of_cells(summaries)
     rows = [
-        _Row(cell, levels, summaries[cell.pk]) for cell, levels in cells if cell.pk in summaries
+        (
+            cell.campaign_id,
+            SeriesCell(
+                *(cell.pk, None, levels, summaries[cell.pk]),
+                runs.get(cell.pk, CellRuns()),
+                cell.revision_id,
+            ),
+        )
+        for cell, levels in cells
+        if cell.pk in summaries
     ]
     return found, chosen, rows
 
@@ -258,13 +219,13 @@ def _factors(
     most: dict[str, int] = {}
     for key in keys:
         of_key = _of_key(key, campaigns[key.slug], rows)
-        for name, count in series_cells.open_factors(row.levels for row in of_key).items():
+        for name, count in series_cells.open_factors(cell.levels for cell in of_key).items():
             most[name] = max(most.get(name, 0), count)
     return most
 
 
-def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[_Row]:
-    return [row for row in rows if row.campaign_id == campaign.pk and key.matches(row.levels)]
+def _of_key(key: SeriesKey, campaign: Campaign, rows: Sequence[_Row]) -> list[SeriesCell]:
+    return [cell for owner, cell in rows if owner == campaign.pk and key.matches(cell.levels)]
 
 
 def _provenance(series: Sequence[Series], metric: Metric | None) -> Mapping[int, Sequence[str]]:
@@ -290,7 +251,7 @@ def _series(
     keys: Sequence[SeriesKey],
     campaigns: Mapping[str, Campaign],
     rows: Sequence[_Row],
-    make: _Maker,
+    axis: str | None,
     faults: list[str],
 ) -> tuple[Series, ...]:
     made: dict[SeriesKey, Series] = {}
@@ -298,25 +259,41 @@ def _series(
         of_key = _of_key(key, campaigns[key.slug], rows)
         if not of_key:
             faults.append(_("No finished run belongs to %(key)s.") % {"key": key})
-        for full, group in _groups(key, of_key, make.axis):
-            made.setdefault(full, make.series(full, campaigns[key.slug], group))
+        for full, group in _groups(key, of_key, axis):
+            made.setdefault(full, _one(full, campaigns[key.slug], group, axis))
     if len(made) > compare_state.MOST_SERIES:
         faults.append(compare_state.too_many(len(made)))
     return tuple(made.values())[: compare_state.MOST_SERIES]
 
 
+def _one(
+    key: SeriesKey, campaign: Campaign, group: Sequence[SeriesCell], axis: str | None
+) -> Series:
+    """One series from the cells of one group, in the order of the axis."""
+    cells = [replace(cell, x=cell.levels.get(axis) if axis else None) for cell in group]
+    if all(isinstance(cell.x, int | float) for cell in cells):
+        cells.sort(key=lambda cell: cell.x)
+    elif axis == series_cells.VERSION:
+        cells.sort(key=lambda cell: versions.order(str(cell.x)))
+    shared = {name: level for name, level in group[0].levels.items() if name != axis}
+    version = str(shared.get(series_cells.VERSION, ""))
+    return Series(key, campaign, version, shared, tuple(cells))
+
+
 def _groups(
-    key: SeriesKey, rows: Sequence[_Row], axis: str | None
-) -> list[tuple[SeriesKey, list[_Row]]]:
-    """The rows by the levels of the factors that the key leaves open, old versions first."""
+    key: SeriesKey, cells: Sequence[SeriesCell], axis: str | None
+) -> list[tuple[SeriesKey, list[SeriesCell]]]:
+    """The cells by the levels of the factors that the key leaves open, old versions first."""
     named = {axis, *(name for name, _text in key.levels)}
     parting = [
-        name for name in series_cells.open_factors(row.levels for row in rows) if name not in named
+        name
+        for name in series_cells.open_factors(cell.levels for cell in cells)
+        if name not in named
     ]
-    grouped: dict[tuple[tuple[str, str], ...], list[_Row]] = defaultdict(list)
-    for row in rows:
-        fixed = tuple((name, level_text(row.levels.get(name, ""))) for name in parting)
-        grouped[fixed].append(row)
+    grouped: dict[tuple[tuple[str, str], ...], list[SeriesCell]] = defaultdict(list)
+    for cell in cells:
+        fixed = tuple((name, level_text(cell.levels.get(name, ""))) for name in parting)
+        grouped[fixed].append(cell)
     places = {others: place for place, others in reversed(list(enumerate(map(_others, grouped))))}
     ordered = sorted(
         grouped, key=lambda fixed: (places[_others(fixed)], versions.order(_version(fixed)))
