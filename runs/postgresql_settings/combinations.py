@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from runs.postgresql_settings import units
 from runs.postgresql_settings.catalogue import before, setting
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import Finding, Severity
+from runs.postgresql_settings.findings import About, Finding, Severity
 from runs.wording import gettext_noop as _
 
 # MAX_BACKENDS in PostgreSQL's postmaster.h: since 9.6, and before.
@@ -39,10 +39,8 @@ def _connections(effective: Effective) -> Iterator[Finding]:
     for together in _taken_from_connections(effective.major):
         taking = [name for name in together if effective.number(name)]
         if sum(effective.number(name) or 0 for name in taking) >= connections:
-            yield _finding(
-                effective,
+            yield About("max_connections", effective.major).error(
                 "too_few_connections",
-                "max_connections",
                 _("max_connections = %(value)s is not more than %(others)s."),
                 _("Raise max_connections, or lower %(others)s."),
                 value=str(int(connections)),
@@ -69,10 +67,8 @@ def _processes(effective: Effective) -> Iterator[Finding]:
     total = sum(effective.number(name) or 0 for name in counted)
     most = _MOST_PROCESSES_TO_9_5 if before(effective.major, "9.6") else _MOST_PROCESSES
     if total >= most:
-        yield _finding(
-            effective,
+        yield About("max_connections", effective.major).error(
             "too_many_processes",
-            "max_connections",
             _("PostgreSQL has at most %(most)s processes; these settings ask for %(value)s."),
             _("Lower max_connections or the numbers of workers."),
             value=str(int(total)),
@@ -92,10 +88,8 @@ def _minimal_wal(effective: Effective) -> Iterator[Finding]:
     }
     for name, used in tests.items():
         if used():
-            yield _finding(
-                effective,
+            yield About(name, effective.major).error(
                 "needs_wal",
-                name,
                 _("PostgreSQL %(major)s does not start with wal_level = minimal and %(name)s."),
                 _("Set %(name)s = %(off)s, or a higher wal_level."),
                 off="0" if name == "max_wal_senders" else "off",
@@ -109,10 +103,8 @@ def _wal_sizes(effective: Effective, wal_segment_bytes: int) -> Iterator[Finding
         size = effective.bytes(name) or 0
         if size < 2 * wal_segment_bytes:
             least = units.spelled(2 * wal_segment_bytes // units.BYTES["MB"], "MB", "10")
-            yield _finding(
-                effective,
+            yield About(name, effective.major).error(
                 "less_than_two_segments",
-                name,
                 _("%(name)s must be at least twice the size of a WAL segment."),
                 _("Set it to %(least)s or more."),
                 least=least,
@@ -132,13 +124,10 @@ def _limits(effective: Effective) -> Iterator[Finding]:
     ):
         wanted, limit = effective.number(name), effective.number(bound)
         if name in effective and wanted is not None and limit is not None and wanted > limit:
-            yield _finding(
-                effective,
+            yield About(name, effective.major).warning(
                 "bounded",
-                name,
                 _("%(name)s has no effect above %(bound)s, which is %(limit)s."),
                 _("Raise %(bound)s as well."),
-                "warning",
                 bound=bound,
                 limit=_spelled(bound, limit, effective.major),
             )
@@ -147,10 +136,8 @@ def _limits(effective: Effective) -> Iterator[Finding]:
 def _statement_stats(effective: Effective) -> Iterator[Finding]:
     parts = ("log_parser_stats", "log_planner_stats", "log_executor_stats")
     if effective.is_on("log_statement_stats") and any(map(effective.is_on, parts)):
-        yield _finding(
-            effective,
+        yield About("log_statement_stats", effective.major).error(
             "contradiction",
-            "log_statement_stats",
             _("log_statement_stats excludes the statistics of parser, planner and executor."),
             _("Keep either."),
         )
@@ -161,13 +148,10 @@ def _not_loaded(effective: Effective) -> Iterator[Finding]:
     for name in sorted(effective.given):
         extension = name.partition(".")[0]
         if "." in name and extension in _PRELOADED and extension not in loaded:
-            yield _finding(
-                effective,
+            yield About(name, effective.major).warning(
                 "not_loaded",
-                name,
                 _("%(name)s has no effect: nothing loads %(extension)s."),
                 _("Add %(extension)s to shared_preload_libraries."),
-                "warning",
                 extension=extension,
             )
 
@@ -175,19 +159,6 @@ def _not_loaded(effective: Effective) -> Iterator[Finding]:
 def _spelled(name: str, number: float, major: str) -> str:
     found = setting(name, major)
     return units.spelled(number, found.unit if found else "", major)
-
-
-def _finding(
-    effective: Effective,
-    code: str,
-    name: str,
-    message: str,
-    remedy: str,
-    severity: Severity = "error",
-    **parameters: str,
-) -> Finding:
-    given = {"name": name, "major": effective.major, **parameters}
-    return Finding(severity, code, name, (effective.major,), message, given, remedy)
 
 
 MOST_SHARED = 0.9

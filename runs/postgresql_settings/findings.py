@@ -33,6 +33,23 @@ class Finding:
         return text % self.parameters
 
 
+@dataclass(frozen=True)
+class About:
+    """A setting in a version, of which something is to be said. The texts may name both."""
+
+    name: str
+    major: str
+
+    def error(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
+        """What the server or BenchLab refuses."""
+        given = {"name": self.name, "major": self.major, **parameters}
+        return Finding("error", code, self.name, (self.major,), message, given, remedy)
+
+    def warning(self, code: str, message: str, remedy: str = "", **parameters: str) -> Finding:
+        """What is left to a person to decide."""
+        return replace(self.error(code, message, remedy, **parameters), severity="warning")
+
+
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding for all versions that say the same, in the order in which they came.
 

@@ -10,7 +10,7 @@ and on nothing else, and its log is a file of the run.
 import re
 from collections.abc import Iterator, Mapping
 
-from runs.postgresql_settings.findings import Finding, Severity
+from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 # Commands without effect; `(disabled)` is what SHOW prints without archiving.
@@ -166,22 +166,19 @@ _FOLDERS = (
 def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     """What the settings, by lower-case name, take out of BenchLab's hands."""
     for name in settings.keys() & _REFUSED.keys():
-        yield _finding("error", "set_by_benchlab", name, major, _REFUSED[name], _LEAVE_OUT)
+        yield About(name, major).error("set_by_benchlab", _REFUSED[name], _LEAVE_OUT)
     for name, value in settings.items():
         if runs_command(name, value):
             message, remedy = _SHELL, _SHELL_REMEDY
             if may_be_code(name):
                 message, remedy = _UNKNOWN, _UNKNOWN_REMEDY
-            yield _finding("error", "runs_command", name, major, message, remedy)
+            yield About(name, major).error("runs_command", message, remedy)
         if loads_from_elsewhere(name, value):
-            yield _finding("error", "library_elsewhere", name, major, _LIBRARY, _LIBRARY_REMEDY)
+            yield About(name, major).error("library_elsewhere", _LIBRARY, _LIBRARY_REMEDY)
     for name in _FOLDERS:
         if settings.get(name, "").startswith(("/", "~")) or ".." in settings.get(name, ""):
-            yield _finding(
-                "error",
+            yield About(name, major).error(
                 "outside_cluster",
-                name,
-                major,
                 _(
                     "%(name)s is outside the cluster; BenchLab writes only below the cluster's "
                     "folder."
@@ -190,11 +187,8 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
             )
     yield from _logs(settings, major)
     if settings.get("ssl", "off").lower() in {"on", "true", "yes", "1", "t", "y"}:
-        yield _finding(
-            "error",
+        yield About("ssl", major).error(
             "needs_certificate",
-            "ssl",
-            major,
             _("With ssl = on the server does not start without a certificate in its cluster."),
             _("Leave ssl out: BenchLab's clusters have no certificate, and need none."),
         )
@@ -202,27 +196,15 @@ def findings(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
 
 def _logs(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     if settings.get("logging_collector", "off").lower() in {"on", "true", "yes", "1"}:
-        yield _finding(
-            "warning",
+        yield About("logging_collector", major).warning(
             "log_elsewhere",
-            "logging_collector",
-            major,
             _("The logging collector writes the server's log into the cluster, not into the run."),
             _("Leave logging_collector out to keep the log as an artifact of each run."),
         )
     destination = settings.get("log_destination", "stderr")
     if "stderr" not in destination.lower():
-        yield _finding(
-            "warning",
+        yield About("log_destination", major).warning(
             "log_elsewhere",
-            "log_destination",
-            major,
             _("Without stderr in log_destination, runs keep no server log."),
             _("Add stderr to log_destination."),
         )
-
-
-def _finding(
-    severity: Severity, code: str, name: str, major: str, message: str, remedy: str
-) -> Finding:
-    return Finding(severity, code, name, (major,), message, {"name": name, "major": major}, remedy)

@@ -14,7 +14,7 @@ from runs.postgresql_settings import (
 )
 from runs.postgresql_settings.catalogue import Setting, before, position
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import Finding, Severity, merged
+from runs.postgresql_settings.findings import About, Finding, merged
 from runs.wording import gettext_noop as _
 
 _CANNOT_BE = _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s.")
@@ -221,16 +221,12 @@ def _alone(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
 
 def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     if _UNWRITABLE.search(value):
-        yield _finding(
-            "error",
-            "not_one_line",
-            name,
-            major,
-            _("The value of %(name)s must be one line without control characters."),
+        yield About(name, major).error(
+            "not_one_line", _("The value of %(name)s must be one line without control characters.")
         )
     if name.lower() in unlisted.IN_VAIN:
         message = _("%(name)s belongs to a session: in a configuration it has no effect.")
-        yield _finding("warning", "without_effect", name, major, message, _("Leave it out."))
+        yield About(name, major).warning("without_effect", message, _("Leave it out."))
     setting = names.known(name, major)
     if setting is None:
         return
@@ -246,7 +242,7 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
         if unlisted.depends_on_the_build(setting, value):
             message = _("A server takes %(name)s = %(value)s or not by its build or machine.")
             remedy = _("Without such a library, locale, time zone or stack it does not start.")
-            yield _finding("warning", "by_build", name, major, message, remedy, value=value)
+            yield About(name, major).warning("by_build", message, remedy, value=value)
 
 
 def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:
@@ -264,16 +260,3 @@ def _twice(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Findi
                 {"name": name, "other": other, "major": ", ".join(majors)},
                 _("Keep one of them."),
             )
-
-
-def _finding(
-    severity: Severity,
-    code: str,
-    name: str,
-    major: str,
-    message: str,
-    remedy: str = "",
-    **parameters: str,
-) -> Finding:
-    given = {"name": name, "major": major, **parameters}
-    return Finding(severity, code, name, (major,), message, given, remedy)
