@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from runs.postgresql_settings import units
 from runs.postgresql_settings.catalogue import before, setting
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import About, Finding, Severity
+from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 # MAX_BACKENDS in PostgreSQL's postmaster.h: since 9.6, and before.
@@ -168,80 +168,49 @@ def memory_findings(effective: Effective, memory_bytes: int) -> Iterator[Finding
     """What does not fit into that much memory."""
     shared = effective.bytes("shared_buffers") or 0
     if shared > MOST_SHARED * memory_bytes:
-        yield _memory_finding(
-            effective,
-            "error",
+        yield About("shared_buffers", effective.major).error(
             "shared_buffers_too_large",
-            "shared_buffers",
             _("shared_buffers = %(needed)s is more than 90 %% of the machine's %(memory)s."),
             _("A quarter of the memory is usual; the reports use a tenth where memory is ample."),
-            shared,
-            memory_bytes,
+            **_sizes(shared, memory_bytes),
         )
         return
     yield from _sums(effective, shared, memory_bytes)
     cache = effective.bytes("effective_cache_size") or 0
     if "effective_cache_size" in effective and cache > memory_bytes:
-        yield _memory_finding(
-            effective,
-            "warning",
+        yield About("effective_cache_size", effective.major).warning(
             "cache_too_large",
-            "effective_cache_size",
             _("effective_cache_size = %(needed)s is more than the machine's %(memory)s."),
             _("Set it to what the operating system and shared_buffers can hold together."),
-            cache,
-            memory_bytes,
+            **_sizes(cache, memory_bytes),
         )
 
 
 def _sums(effective: Effective, shared: int, memory_bytes: int) -> Iterator[Finding]:
     sessions = int(effective.number("max_connections") or 0) * (effective.bytes("work_mem") or 0)
     if shared + sessions > memory_bytes:
-        yield _memory_finding(
-            effective,
-            "warning",
+        yield About("work_mem", effective.major).warning(
             "work_mem_may_not_fit",
-            "work_mem",
             _(
                 "shared_buffers + max_connections x work_mem = %(needed)s is more than the"
                 " machine's %(memory)s."
             ),
             _("Lower work_mem or max_connections, unless few connections sort at a time."),
-            shared + sessions,
-            memory_bytes,
+            **_sizes(shared + sessions, memory_bytes),
         )
     each = effective.bytes("autovacuum_work_mem") or effective.bytes("maintenance_work_mem") or 0
     workers = int(effective.number("autovacuum_max_workers") or 0) * each
     if effective.is_on("autovacuum") and shared + workers > memory_bytes:
-        yield _memory_finding(
-            effective,
-            "warning",
+        yield About("maintenance_work_mem", effective.major).warning(
             "maintenance_may_not_fit",
-            "maintenance_work_mem",
             _(
                 "shared_buffers + autovacuum_max_workers x maintenance_work_mem = %(needed)s is"
                 " more than the machine's %(memory)s."
             ),
             _("Set autovacuum_work_mem (9.4 and later), or lower maintenance_work_mem."),
-            shared + workers,
-            memory_bytes,
+            **_sizes(shared + workers, memory_bytes),
         )
 
 
-def _memory_finding(
-    effective: Effective,
-    severity: Severity,
-    code: str,
-    name: str,
-    message: str,
-    remedy: str,
-    needed: int,
-    memory_bytes: int,
-) -> Finding:
-    parameters = {
-        "name": name,
-        "major": effective.major,
-        "needed": units.rounded(needed, "B"),
-        "memory": units.rounded(memory_bytes, "B"),
-    }
-    return Finding(severity, code, name, (effective.major,), message, parameters, remedy)
+def _sizes(needed: int, memory_bytes: int) -> dict[str, str]:
+    return {"needed": units.rounded(needed, "B"), "memory": units.rounded(memory_bytes, "B")}

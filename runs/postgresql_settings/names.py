@@ -14,7 +14,7 @@ from runs.postgresql_settings.catalogue import (
     names,
     setting,
 )
-from runs.postgresql_settings.findings import Finding, Severity
+from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 _WORD = r"[A-Za-z_\u0080-\uffff][\w$]*"
@@ -54,17 +54,28 @@ def known(name: str, major: str) -> Setting | None:
 
 def problem(name: str, value: str, major: str) -> Finding | None:
     """What is wrong with the name in that version, or None. Raises UnknownVersion."""
-    found = known(name, major)
+    found, say = known(name, major), About(name, major)
     if unlisted.may_be_backported(name, major):
-        return _minor_release(canonical(name), major)
+        return About(canonical(name), major).warning(
+            "minor_release",
+            _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
+        )
     if found is not None:
         return _preset(found) if found.is_preset else _old_name(name, found)
     if unlisted.is_hollow(name, value, major):
-        return _without_effect(name, major)
-    if name.lower() == "seed" and _SEED.fullmatch(value):
+        return say.warning(
+            "without_effect",
+            _("%(name)s was removed and has no effect in PostgreSQL %(major)s."),
+            _("Leave it out."),
+        )
+    if (name.lower() == "seed" and _SEED.fullmatch(value)) or is_extension(name):
         return None
     if _NAME.fullmatch(name) is None:
-        return None if is_extension(name) else _no_name(name, major)
+        return say.error(
+            "invalid_name",
+            _("“%(name)s” cannot be the name of a setting."),
+            _("Names are letters, digits and underscores; an extension's have one dot within."),
+        )
     return _missing(canonical(name), major)
 
 
@@ -81,93 +92,38 @@ def _alike(name: str) -> tuple[str, ...]:
 
 
 def _missing(name: str, major: str) -> Finding:
+    say, has = About(name, major), existence(name)
     if name.lower() in unlisted.SESSION_ONLY:
-        return _finding(
-            "session_only", name, major, _("%(name)s belongs to a session, not to a configuration.")
-        )
-    has = existence(name)
+        message = _("%(name)s belongs to a session, not to a configuration.")
+        return say.error("session_only", message)
     if name in history.RECOVERY_CONF and before(major, "12"):
-        return _recovery_conf(name, major)
+        return say.error(
+            "recovery_conf",
+            _("Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."),
+            _("Leave it out here; the standby's recovery.conf is written from the topology."),
+        )
+    successor = ", ".join(each for each in history.kin(name) if setting(each, major) is not None)
     if has and before(major, has[0]):
-        return _later(name, major, has[0])
+        message = _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s.")
+        remedy = _("In %(major)s use %(successor)s.") if successor else ""
+        return say.error("not_yet", message, remedy, successor=successor, since=has[0])
     if has or name in history.RECOVERY_CONF:
-        return _removed(name, major)
-    return _unknown(name, major)
-
-
-def _minor_release(name: str, major: str) -> Finding:
-    return _finding(
-        "minor_release",
-        name,
-        major,
-        _("%(name)s came to PostgreSQL %(major)s with a minor release; older ones refuse it."),
-        severity="warning",
-    )
-
-
-def _later(name: str, major: str, since: str) -> Finding:
-    return _finding(
-        "not_yet",
-        name,
-        major,
-        _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s."),
-        _("In %(major)s use %(successor)s."),
-        since=since,
-    )
-
-
-def _removed(name: str, major: str) -> Finding:
-    has = existence(name)
-    last = has[-1] if has else "11"
-    remedy = _("Use %(successor)s.")
-    return _finding(
-        "removed",
-        name,
-        major,
-        _("%(name)s was removed after PostgreSQL %(last)s."),
-        remedy,
-        history.REASONS.get(name, ""),
-        last=last,
-    )
-
-
-def _recovery_conf(name: str, major: str) -> Finding:
-    return _finding(
-        "recovery_conf",
-        name,
-        major,
-        _("Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."),
-        _("Leave it out here; the standby's recovery.conf is written from the topology."),
-    )
-
-
-def _unknown(name: str, major: str) -> Finding:
-    suggestions = nearest(name, major)
-    return _finding(
+        message = _("%(name)s was removed after PostgreSQL %(last)s.")
+        remedy = _("Use %(successor)s.") if successor else history.REASONS.get(name, "")
+        last = has[-1] if has else "11"
+        return say.error("removed", message, remedy, successor=successor, last=last)
+    suggestions = ", ".join(nearest(name, major))
+    return say.error(
         "unknown_setting",
-        name,
-        major,
         _("There is no setting %(name)s in PostgreSQL %(major)s."),
         _("Did you mean %(suggestions)s?") if suggestions else _("Look for a spelling mistake."),
-        suggestions=", ".join(suggestions),
-    )
-
-
-def _no_name(name: str, major: str) -> Finding:
-    return _finding(
-        "invalid_name",
-        name,
-        major,
-        _("“%(name)s” cannot be the name of a setting."),
-        _("Names are letters, digits and underscores; an extension's have one dot within."),
+        suggestions=suggestions,
     )
 
 
 def _preset(found: Setting) -> Finding:
-    return _finding(
+    return About(found.name, found.major).error(
         "preset",
-        found.name,
-        found.major,
         _(
             "%(name)s cannot be set: it shows how the server was built or how its cluster was "
             "created."
@@ -179,41 +135,9 @@ def _preset(found: Setting) -> Finding:
 def _old_name(name: str, found: Setting) -> Finding | None:
     if name.lower() == found.name.lower():
         return None
-    return _finding(
+    return About(name, found.major).warning(
         "old_name",
-        name,
-        found.major,
         _("%(name)s is an old name of %(today)s."),
         _("Write %(today)s."),
-        severity="warning",
         today=found.name,
     )
-
-
-def _without_effect(name: str, major: str) -> Finding:
-    return _finding(
-        "without_effect",
-        name,
-        major,
-        _("%(name)s was removed and has no effect in PostgreSQL %(major)s."),
-        _("Leave it out."),
-        severity="warning",
-    )
-
-
-def _finding(
-    code: str,
-    name: str,
-    major: str,
-    message: str,
-    remedy: str = "",
-    reason: str = "",
-    *,
-    severity: Severity = "error",
-    **parameters: str,
-) -> Finding:
-    successors = [other for other in history.kin(name) if setting(other, major) is not None]
-    if "%(successor)s" in remedy and not successors:
-        remedy = reason
-    given = {"name": name, "major": major, "successor": ", ".join(successors), **parameters}
-    return Finding(severity, code, name, (major,), message, given, remedy)

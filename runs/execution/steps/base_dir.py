@@ -203,6 +203,44 @@ def is_plain_path(path: str) -> bool:
     return is_shortest and not path.startswith("//") and _NOT_ALLOWED.search(path) is None
 
 
+# By exit status of a script: code, message and remedy. They may name `path` and what was `found`.
+_REFUSALS = {
+    91: (
+        "base_dir_foreign",
+        _("%(path)s belongs to another BenchLab (%(found)s)."),
+        _("Give each BenchLab its own base directory on a server."),
+    ),
+    92: (
+        "base_dir_foreign",
+        _("%(path)s holds files that BenchLab did not make: %(found)s"),
+        _("Give an empty or new folder as base directory."),
+    ),
+    93: (
+        "missing_program",
+        _("The program setsid is missing on the server."),
+        _("Install util-linux on the server."),
+    ),
+    94: (
+        "login_is_root",
+        _("BenchLab logs in as root, and PostgreSQL does not run as root."),
+        _("Make an ordinary user for BenchLab on the server and log in as that."),
+    ),
+    96: (
+        "leads_out",
+        _("A symbolic link leads out of %(path)s: %(found)s"),
+        _(
+            "Nothing was written or stopped there. Remove the link; give the other disk's "
+            "folder itself as base directory."
+        ),
+    ),
+}
+_NOT_WRITABLE = (
+    "base_dir_not_writable",
+    _("Cannot write to %(path)s: %(found)s"),
+    _("Make the base directory writable for the user that BenchLab logs in as."),
+)
+
+
 @dataclass(frozen=True)
 class BaseDir:
     """A base directory on a target, claimed by one BenchLab instance.
@@ -381,52 +419,8 @@ class BaseDir:
     def _refusal(self, exit_status: int, found: str) -> TargetProblem:
         if exit_status == 95:
             return disk_full(self.path, found)
-        if exit_status == 94:
-            return ServerFault(
-                _("BenchLab logs in as root, and PostgreSQL does not run as root."),
-                code="login_is_root",
-                remedy=_("Make an ordinary user for BenchLab on the server and log in as that."),
-            )
-        if exit_status == 91:
-            return ServerFault(
-                _("%(path)s belongs to another BenchLab (%(found)s)."),
-                code="base_dir_foreign",
-                remedy=_("Give each BenchLab its own base directory on a server."),
-                path=self.path,
-                found=found,
-            )
-        if exit_status == 92:
-            return ServerFault(
-                _("%(path)s holds files that BenchLab did not make: %(found)s"),
-                code="base_dir_foreign",
-                remedy=_("Give an empty or new folder as base directory."),
-                path=self.path,
-                found=found,
-            )
-        if exit_status == 96:
-            return ServerFault(
-                _("A symbolic link leads out of %(path)s: %(found)s"),
-                code="leads_out",
-                remedy=_(
-                    "Nothing was written or stopped there. Remove the link; give the other disk's "
-                    "folder itself as base directory."
-                ),
-                path=self.path,
-                found=found,
-            )
-        if exit_status == 93:
-            return ServerFault(
-                _("The program setsid is missing on the server."),
-                code="missing_program",
-                remedy=_("Install util-linux on the server."),
-            )
-        return ServerFault(
-            _("Cannot write to %(path)s: %(found)s"),
-            code="base_dir_not_writable",
-            remedy=_("Make the base directory writable for the user that BenchLab logs in as."),
-            path=self.path,
-            found=found,
-        )
+        code, message, remedy = _REFUSALS.get(exit_status, _NOT_WRITABLE)
+        return ServerFault(message, code=code, remedy=remedy, path=self.path, found=found)
 
 
 def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:
