@@ -4,6 +4,7 @@ import json
 import math
 import re
 import statistics
+from importlib import import_module
 
 import pytest
 from hypothesis import given, settings
@@ -276,7 +277,7 @@ def test_every_tool_with_an_adapter_is_found():
 
 @pytest.mark.parametrize("adapter", registry.every(), ids=lambda adapter: adapter.name)
 def test_an_adapter_is_found_by_the_name_of_its_folder(adapter):
-    assert type(adapter).__module__ == f"runs.tools.{adapter.name}.adapter"
+    assert import_module(f"runs.tools.{adapter.name}.adapter").ADAPTER is adapter
     assert registry.find(adapter.name) is adapter
     assert adapter.title
     assert adapter.takes
