@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runs.models import Run, Token
+from runs.models import Campaign, Run, Token
+from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT
 from tests.client.conftest import PATH
 from tests.each import check_each
@@ -202,6 +203,28 @@ def test_the_client_is_got_as_the_page_says(checkout):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.strip().isdigit()
+
+
+def test_both_sides_of_one_job_are_judged_and_the_campaign_is_watched(checkout):
+    here = checkout("pair")
+    (here.folder / "Makefile").write_text("all:\n")
+    (here.folder / "bench.sh").write_text("#!/bin/sh\nexec pgbench -n -c 2 -j 2 -T 60\n")
+    (here.folder / "bench.sh").chmod(0o755)
+    here.git("add", ".")
+    here.commit("main")
+    here.git("update-ref", "refs/remotes/origin/main", "main")
+    here.commit("topic")
+    here.replay.measure("18.6")
+    admin = tokens.create(name="a", scopes=["admin"], project=projects.default()).text
+    (here.folder / "admin-header").write_text(f"Authorization: Bearer {admin}\n")
+    for name in ("Once", "Both sides in one job", "The verdict"):
+        done = subprocess.run(
+            ["bash", "-ec", block(name, "sh")], cwd=here.folder, env=here.environment,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert Run.objects.filter(campaign__slug="nightly", state="finished").count() == 10
+    assert Campaign.objects.get().tracked_ref == "main"
 
 
 def test_no_snippet_has_a_secret_in_an_argument():

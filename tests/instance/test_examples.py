@@ -17,6 +17,7 @@ pytestmark = pytest.mark.instance
 
 GUIDES = (
     *("docs/api.md", "docs/reports.md", "docs/export-format.md"),
+    *("docs/seals.md", "docs/observation.md"),
     pytest.param("docs/scaling.md", marks=pytest.mark.slow),  # exports all there is, twice
 )
 PLACE = "http://localhost:8000"
@@ -25,6 +26,7 @@ SHOWN = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ELSEWHERE = {
     "sh first.sh": "tests/web/runs: the script of a run, executed",
     "benchlab-upload --campaign-run": "tests/client/test_campaign_run.py",
+    "manage.py acknowledge": "tests/domain/services/seals: an amendment, acknowledged",
 }
 # A run's output by pgbench 18.6, for the one command that needs a database of its own.
 SAMPLE = ("18.6", "a_tpcb_j1")
@@ -76,12 +78,16 @@ def reader(instance, tmp_path_factory):
 
 
 @pytest.mark.parametrize("guide", GUIDES)
-def test_every_example_works_as_it_stands(guide, reader, instance):
+def test_every_example_works_as_it_stands(guide, reader, instance, first_campaign):
     folder, variables = reader
+    [key] = (instance.var / "seals").glob("*.pub")
+    ours = {PLACE: instance.url, "/srv/parquet": f"{folder}/parquet", "3f0c….pub": str(key)}
+    ours |= {"script/": f"{REPOSITORY}/script/"}
+    ours["BENCHLAB_VAR=var .venv/bin/python manage.py"] = "manage.py"
     for block in blocks(guide):
         text = re.sub(r"blab_(4f1c09d2a7be_\.\.\.|…)", variables["TOKEN"], block)
-        text = text.replace(PLACE, instance.url).replace("/srv/parquet", str(folder / "parquet"))
-        text = text.replace("BENCHLAB_VAR=var .venv/bin/python manage.py", "manage.py")
+        for shown, here in ours.items():
+            text = text.replace(shown, here)
         done = subprocess.run(
             ["sh", "-ec", text],
             cwd=folder,

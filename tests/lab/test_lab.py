@@ -4,6 +4,7 @@ import hashlib
 import io
 import os
 import re
+import shlex
 import shutil
 import tarfile
 import threading
@@ -18,7 +19,7 @@ import pytest
 from benchlab.embedded.account import service_account
 from benchlab.embedded.accounts import Accounts
 from benchlab.embedded.embedded_server import free_port
-from benchlab.embedded.places import Places
+from benchlab.embedded.places import REPOSITORY, Places
 from benchlab.lab import command, downloads, folders, releases
 from benchlab.lab.errors import LabError, RepositoryAway
 from benchlab.lab.releases import Release
@@ -385,6 +386,17 @@ def test_the_list_tells_what_one_should_know_of_a_build(capsys):
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
     assert "without optimisation" in lines["9.5"]
     assert lines["18"].endswith("15 MB")
+
+
+def test_each_command_of_the_guide_is_understood():
+    """docs/lab.md: a command, two blanks or more, and what it does."""
+    shown = re.findall(
+        r"^script/lab(.*?)(?:  |$)", (REPOSITORY / "docs/lab.md").read_text(), re.MULTILINE
+    )
+    asked = [command._asked(shlex.split(each)) for each in shown]
+    assert len(asked) == 7
+    assert [each.versions for each in asked[:2]] == [[], ["9.6", "14"]]
+    assert asked[-1].block_sizes == [16]
 
 
 def test_registering_without_a_running_benchlab_is_refused(var, mirror, published, capsys):

@@ -295,6 +295,75 @@ def test_each_block_of_commands_is_executed_by_a_test():
     assert missing == []
 
 
+# What executes the blocks of the other documents: one test, or one for each heading.
+GUIDES = "tests/instance/test_examples.py"
+JUDGED = "tests/client/test_ci_docs.py"
+EXAMPLES: dict[str, str | dict[str, str]] = {
+    "README.md": "tests/unit/test_release.py",
+    "README.ja.md": "tests/unit/test_release.py",
+    "CONTRIBUTING.md": "tests/unit/test_release.py",
+    "adding-a-condition.md": "tests/unit/execution/test_target_facts.py",
+    "adding-a-scenario.md": "tests/ssh/test_scenarios.py",
+    "adding-a-source.md": "tests/unit/test_published.py",
+    **dict.fromkeys(("api.md", "reports.md", "export-format.md", "scaling.md"), GUIDES),
+    **dict.fromkeys(("seals.md", "observation.md"), GUIDES),
+    "ci.md": {
+        **dict.fromkeys(("Once", "GitHub Actions", "GitLab CI", "Jenkins", "curl alone"), JUDGED),
+        **dict.fromkeys(("Both sides in one job", "The verdict"), JUDGED),
+        # Its curl and manage.py: tests/api/compare/test_baseline.py.
+        "In the pull request": "tests/client/test_comment.py",
+        "Buildbot": "none: it needs a Buildbot",
+    },
+    "lab.md": "tests/lab/test_lab.py",
+    "performance.md": "none: it takes hours",
+    "target-setup.md": {
+        **dict.fromkeys(
+            (
+                "1. A user that only BenchLab uses",
+                "2. Its folder, on the disk that shall be measured",
+                "3. The public key", "6. Register and confirm", "Privileged actions (optional)",
+                "Taking BenchLab off again",
+            ),
+            "tests/ssh/test_target_setup.py",
+        ),
+        "4. The firewall": "none: it needs firewalld",
+    },
+}  # fmt: skip
+# Pictures of the code and of states.
+NO_COMMANDS = {"architecture.md", "execution.md", "deployment.md"}
+
+
+def headings_with_blocks(text: str) -> set[str]:
+    """The `##` headings below which there is a block."""
+    sections = re.split(r"^## (.*)$", text, flags=re.MULTILINE)
+    pairs = zip(sections[1::2], sections[2::2], strict=True)
+    return {name for name, below in pairs if "\n```" in below}
+
+
+def test_each_example_of_each_document_is_executed_or_says_why_not():
+    found = {
+        path.name: path.read_text()
+        for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))
+        if re.search("^```", path.read_text(), re.MULTILINE)
+    }
+    assert found.keys() - NO_COMMANDS == EXAMPLES.keys()
+    for name, tests in EXAMPLES.items():
+        if isinstance(tests, dict):
+            assert headings_with_blocks(found[name]) == tests.keys(), name
+        for file in {tests} if isinstance(tests, str) else set(tests.values()):
+            if file.startswith("none: "):
+                assert "Not run by our tests" in found[name], name
+            else:
+                assert name in (ROOT / file).read_text(), (name, file)
+
+
+def test_each_command_that_a_reader_is_shown_first_is_there():
+    for name in ("README.md", "README.ja.md", "CONTRIBUTING.md"):
+        commands = re.findall(r"^script/(\w+)", (ROOT / name).read_text(), re.MULTILINE)
+        assert len(commands) >= 3
+        assert [each for each in commands if not os.access(ROOT / "script" / each, os.X_OK)] == []
+
+
 def test_each_command_of_a_sentence_is_executed_by_a_test():
     """Those of Compose are counted by the test of the composition itself."""
     blocks = "".join(text for heading in BLOCKS for text in guide.blocks(heading))

@@ -1,8 +1,12 @@
 """A baseline with its comparisons, and the bisection that follows a loss."""
 
+import json
 import math
+import re
+import shlex
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -513,12 +517,15 @@ def test_who_waits_shows_it_by_asking(client, post, bearer, lab, nightly):
 def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, lab, nightly):
     lab.installations.filter(bindir__contains=HEAD[:9]).delete()
     assert post(GIVEN).status_code == 422
-    call_command("allow_builds", "lab", "--from", "/srv/pg.git", "--configure=--without-icu")
+    page = (Path(__file__).parents[3] / "docs/ci.md").read_text()
+    allow, *never = re.findall(r"^manage\.py (allow_builds [^#\n]*)", page, re.MULTILINE)
+    for command in (*never, allow):
+        call_command(*shlex.split(command))
     made = post(GIVEN).json()
     assert (made["state"], made["steps"]) == ("running", [])
     assert f"`{HEAD[:12]}` is being built on lab." in made["report"]
     assert [each["state"] for each in made["builds"]] == ["", "waiting"]
-    assert Build.objects.get().options == ["--without-icu"]
+    assert Build.objects.get().options == ["--without-icu", "--without-readline"]
     sides = {"campaign": "nightly", "base": GIVEN["base"], "head": GIVEN["head"], "format": "md"}
     assert "is being built" in client.get("/api/v1/compare/", sides).content.decode()
 
@@ -535,6 +542,13 @@ def test_what_is_built_and_what_could_not_be_built_is_told(client, post, get, la
     assert "one.c:1: error: x" in page
     assert "A commit could not be built" in page
     assert found["message"] == bisections.BUILD_FAILED
+
+
+def test_the_example_of_the_page_is_queued(post, lab, nightly):
+    page = (Path(__file__).parents[3] / "docs/ci.md").read_text()
+    shown = json.loads(re.search(r"bisections/\" -d '(\{.*?\})'", page, re.DOTALL)[1])
+    here = {name: GIVEN[name] for name in ("base", "head", "parameters")}
+    assert post(shown | here).json()["state"] == "running"
 
 
 @pytest.mark.parametrize(
