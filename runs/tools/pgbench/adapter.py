@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from runs.tools import quantities
 from runs.tools.adapter import (
@@ -18,7 +19,6 @@ from runs.tools.adapter import (
 )
 from runs.tools.metrics import Metric, interval_of, regular
 from runs.tools.output import shown, slug, text_named
-from runs.tools.pgbench import workload
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
 from runs.tools.pgbench.result import (
@@ -28,6 +28,67 @@ from runs.tools.pgbench.result import (
     StatementResult,
 )
 from runs.wording import gettext_noop as _
+
+RECONNECTING, KEPT = "each-transaction", "kept"
+LIMITED = "limited"
+"""pgbench prints that there was a rate, and not which."""
+_BUILT_IN = {
+    "TPC-B (sort of)": "tpcb-like",
+    "select only": "select-only",
+    "SELECT only": "select-only",
+    "simple update": "simple-update",
+    "Update only pgbench_accounts": "simple-update",
+}
+_NAME = re.compile(r"\A<builtin: (?P<name>.*)>")
+_UNKNOWN = {"Custom query", "multiple scripts"}
+_LONGEST = 100
+
+
+def workload_of(result: PgbenchResult) -> dict[str, Level]:
+    """Return what is known of it."""
+    found: dict[str, Level | None] = {
+        "script": _script(result),
+        "query_mode": result.query_mode,
+        "connection": _connection(result.reconnects),
+        "rate": None if result.tps is None else _rate(result),
+        "max_tries": result.maximum_tries or (1 if result.tps is not None else None),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _script(result: PgbenchResult) -> str | None:
+    """The script's name, or those of several with their weights: `read.sql*3+select-only`."""
+    if len(result.scripts) > 1:
+        return "+".join(map(_weighted, result.scripts))[:_LONGEST]
+    return script_named(result.transaction_type) if result.transaction_type else None
+
+
+def _weighted(script: ScriptResult) -> str:
+    weight = "" if script.weight in (None, 1) else f"*{script.weight}"
+    return f"{script_named(script.name) or script.name}{weight}"
+
+
+def script_named(printed: str) -> str | None:
+    """The script of a line "transaction type"; None where the version does not name it."""
+    if not printed or printed in _UNKNOWN:
+        return None
+    built_in = _NAME.fullmatch(printed)
+    name = built_in["name"] if built_in else printed
+    if name in _BUILT_IN:
+        return _BUILT_IN[name]
+    # The folder is that of a checkout or of a job, and another one each time.
+    return PurePosixPath(name.replace("\\", "/")).name[:_LONGEST] or None
+
+
+def _connection(reconnects: bool | None) -> str | None:
+    if reconnects is None:
+        return None
+    return RECONNECTING if reconnects else KEPT
+
+
+def _rate(result: PgbenchResult) -> Level:
+    return LIMITED if result.schedule_lag_average_ms is not None else 0
+
 
 _LONGEST_STATEMENT_NAME = 60
 
@@ -194,7 +255,7 @@ def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
         series=progress + tuple(series for series in logs.series if series.name not in names),
         levels=levels(result),
         labels=labels(result),
-        workload=workload.of_result(result),
+        workload=workload_of(result),
         unknown_lines=shown((*result.unknown_lines, *logs.unknown_lines)),
     )
 
