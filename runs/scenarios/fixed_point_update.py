@@ -20,7 +20,7 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.scenarios.notes import count, note_checkpoints
+from runs.scenarios.notes import without_checkpoints
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
@@ -42,10 +42,8 @@ class FixedPointUpdate(pgbench.PrewarmedTables):
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2, and the checkpoints before and after."""
-        before = await count(bench, "count-checkpoints")
-        await pgbench.measure(bench, SCRIPT)
-        after = await count(bench, "count-checkpoints-again")
-        note_checkpoints(bench, before, after)
+        async with without_checkpoints(bench):
+            await pgbench.measure(bench, SCRIPT)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data at 80 %, index, the WAL of loading them, and that of the updates."""

@@ -340,12 +340,7 @@ REQUIRES = (
     ),
 )
 NEEDS = tuple(ExtensionRequirement(name, "index", level) for level, name in EXTENSIONS.items())
-BESIDE = ChoiceFactor(
-    "background_load",
-    _("Concurrent inserts"),
-    choices=(Choice("off", _("off")), Choice("on", _("on"))),
-    default=("off", "on"),
-)
+BESIDE = pgbench_design.switch("background_load", _("Concurrent inserts"), "off", "on")
 RATE = Parameter(
     "insert_rate", _("Inserts a second during the searches"), "inserts/s", default=300, minimum=1,
     maximum=100_000, help=_("The report had about 1,200."),

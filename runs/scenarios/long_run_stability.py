@@ -23,8 +23,6 @@ from runs.scenarios import percentiles
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
-    ChoiceFactor,
     ClusterOptions,
     Factor,
     Parameter,
@@ -351,9 +349,6 @@ def _note_dip(
     bench.note("throughput_dips", text, level="info", **told)
 
 
-_ON_OFF = (Choice("off", _("off")), Choice("on", _("on")))
-
-
 SCENARIO = Scenario(
     slug="long-run-stability",
     title=_("Long-run stability"),
@@ -363,10 +358,10 @@ SCENARIO = Scenario(
     ),
     source="PostgreSQL 8.2-8.4",
     factors=(
-        ChoiceFactor("autovacuum", _("Autovacuum"), _ON_OFF, default=("off", "on")),
+        design.switch("autovacuum", _("Autovacuum"), "off", "on"),
         Factor("cost_delay", _("Vacuum cost delay (ms)"), default=(2,), minimum=0, maximum=100),
         Factor("fillfactor", _("Fill factor"), default=(90,), minimum=10, maximum=100),
-        ChoiceFactor("old_snapshot", _("Session with an old snapshot"), _ON_OFF, default=("off",)),
+        design.switch("old_snapshot", _("Session with an old snapshot"), "off"),
     ),
     parameters=(
         Parameter("warehouses", _("Warehouses"), "", default=2, minimum=1, maximum=100_000),

@@ -1,6 +1,7 @@
 """What is noted with a result: checkpoints, stalls, and the CPU time of the load generator."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,8 +23,12 @@ async def count(bench: Bench, step: str) -> int:
     return int(await bench.sql(step, COUNT_FROM_OWN_VIEW if has_own_view else COUNT))
 
 
-def note_checkpoints(bench: Bench, before: int, after: int) -> None:
-    """Make the result doubtful if a checkpoint happened in between."""
+@asynccontextmanager
+async def without_checkpoints(bench: Bench) -> AsyncIterator[None]:
+    """Make the result doubtful if a checkpoint happens within the block."""
+    before = await count(bench, "count-checkpoints")
+    yield
+    after = await count(bench, "count-checkpoints-again")
     if after > before:
         bench.note(
             "checkpoint_during_run",

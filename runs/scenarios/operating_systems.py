@@ -54,10 +54,8 @@ class OperatingSystems(pgbench.PrewarmedTables):
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        before = await notes.count(bench, "count-checkpoints")
-        await pgbench.measure(bench, fixed_point_update.SCRIPT)
-        after = await notes.count(bench, "count-checkpoints-again")
-        notes.note_checkpoints(bench, before, after)
+        async with notes.without_checkpoints(bench):
+            await pgbench.measure(bench, fixed_point_update.SCRIPT)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
         """The time of one write with the method on the disk of the WAL; a note if unknown."""

@@ -12,8 +12,6 @@ from typing import Any
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
 from runs.scenarios.definition import (
-    Choice,
-    ChoiceFactor,
     ClusterOptions,
     Quick,
     Requirement,
@@ -41,12 +39,7 @@ SCENARIO = Scenario(
     ),
     source="PGECons WG1 2013",
     factors=(
-        ChoiceFactor(
-            "checksums",
-            _("Page checksums"),
-            choices=(Choice("off", _("off")), Choice("on", _("on"))),
-            default=("off", "on"),
-        ),
+        design.switch("checksums", _("Page checksums"), "off", "on"),
         design.clients_factor(1, 2, 4),
     ),
     parameters=READ.parameters,

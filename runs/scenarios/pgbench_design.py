@@ -6,7 +6,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
 from runs.scenarios import percentiles
-from runs.scenarios.definition import Factor, Parameter, Sizes
+from runs.scenarios.definition import Choice, ChoiceFactor, Factor, Parameter, Sizes
 from runs.wording import gettext_noop as _
 
 EXTENSION = "pg_prewarm"
@@ -70,6 +70,12 @@ MAX_WAL_SIZE_SINCE = 90500
 def clients_factor(*default: int) -> Factor:
     """How many clients, as a factor."""
     return Factor("clients", _("Clients"), default=default, minimum=1, maximum=10_000)
+
+
+def switch(name: str, title: str, *default: str) -> ChoiceFactor:
+    """Something that is off or on; the first of the levels is the baseline."""
+    choices = (Choice("off", _("off")), Choice("on", _("on")))
+    return ChoiceFactor(name, title, choices, default)
 
 
 def clients(default: int, help_text: str) -> Parameter:

@@ -122,16 +122,14 @@ class StoragePlacement:
 
     async def measure(self, bench: Bench) -> None:
         """pgbench's own scripts, or the look-up that needs only the index."""
-        before = await notes.count(bench, "count-checkpoints")
         load = bench.levels["load"]
         script = (
             INDEX_ONLY
             if load == "index-only"
             else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
         )
-        await pgbench.measure(bench, script)
-        after = await notes.count(bench, "count-checkpoints-again")
-        notes.note_checkpoints(bench, before, after)
+        async with notes.without_checkpoints(bench):
+            await pgbench.measure(bench, script)
         if load == "index-only":
             await self._check_scan(bench)
 
