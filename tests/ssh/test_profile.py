@@ -135,7 +135,7 @@ def test_where_the_kernel_is_strict_the_run_goes_on_without_a_profile(direct, pr
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is missing: linux-perf")
 @prepared
 def test_a_machine_without_perf_is_measured_all_the_same(direct, profiled, monkeypatch):
-    from runs.execution.evidence.evidence import profiling
+    from runs.execution.evidence import profiling
 
     missing = profiling._RECORD.replace("command -v perf", "command -v no-such-program")
     monkeypatch.setattr(profiling, "_RECORD", missing)

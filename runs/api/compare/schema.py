@@ -154,35 +154,31 @@ SIDE = (
     "revision:<sha, its beginning, branch or tag> within `campaign`, or run:<id>, which stands "
     "for all repeats of that run."
 )
+
+
+def _side(selection: str, sha: str, ref: str, committed_at: str) -> dict[str, Any]:
+    return {
+        "selection": selection,
+        "label": f"{sha} ({ref})",
+        "campaign": "nightly",
+        "url": "https://benchlab.example/campaigns/nightly/",
+        "revision": {"sha": sha, "ref": ref, "url": "", "committed_at": committed_at},
+    }
+
+
+def _summary(median: float, minimum: float, maximum: float, mean: float, run: int) -> object:
+    judged = {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0}
+    ends = {"n": 3, "median": median, "minimum": minimum, "maximum": maximum, "mean": mean}
+    return {**ends, "run": run, "doubtful": 0, "judged": judged}
+
+
 EXAMPLE = {
     "overall": "slower",
     "exit_code": 1,
     "message": "Slower: at least one condition has lost.",
     "effect": 3.0,
-    "base": {
-        "selection": "revision:main",
-        "label": "1b6f02c9d4aa (main)",
-        "campaign": "nightly",
-        "url": "https://benchlab.example/campaigns/nightly/",
-        "revision": {
-            "sha": "1b6f02c9d4aa",
-            "ref": "main",
-            "url": "",
-            "committed_at": "2026-01-30T17:12:00Z",
-        },
-    },
-    "head": {
-        "selection": "revision:4f1c09d2a7be",
-        "label": "4f1c09d2a7be (faster-sort)",
-        "campaign": "nightly",
-        "url": "https://benchlab.example/campaigns/nightly/",
-        "revision": {
-            "sha": "4f1c09d2a7be",
-            "ref": "faster-sort",
-            "url": "",
-            "committed_at": "2026-01-31T09:40:00Z",
-        },
-    },
+    "base": _side("revision:main", "1b6f02c9d4aa", "main", "2026-01-30T17:12:00Z"),
+    "head": _side("revision:4f1c09d2a7be", "4f1c09d2a7be", "faster-sort", "2026-01-31T09:40:00Z"),
     "together": [
         {
             "metric": "tps",
@@ -200,26 +196,8 @@ EXAMPLE = {
             "metric": "tps",
             "unit": "tps",
             "direction": "higher",
-            "base": {
-                "n": 3,
-                "median": 14210.0,
-                "minimum": 14180.0,
-                "maximum": 14260.0,
-                "mean": 14216.7,
-                "run": 811,
-                "doubtful": 0,
-                "judged": {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0},
-            },
-            "head": {
-                "n": 3,
-                "median": 13400.0,
-                "minimum": 13350.0,
-                "maximum": 13460.0,
-                "mean": 13403.3,
-                "run": 824,
-                "doubtful": 0,
-                "judged": {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0},
-            },
+            "base": _summary(14210.0, 14180.0, 14260.0, 14216.7, 811),
+            "head": _summary(13400.0, 13350.0, 13460.0, 13403.3, 824),
             "base_value": 14216.6,
             "head_value": 13403.2,
             "ratio": 0.9428,
