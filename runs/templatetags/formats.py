@@ -226,6 +226,12 @@ def limit(value: int | None, name: str) -> str:
 
 
 @register.filter
+def unbroken(text: str) -> str:
+    """A sentence whose percentages stay with their signs at the end of a line."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+@register.filter
 def translated(text: str) -> str:
     """An English text of an engine in the reader's language; the engine marks its texts."""
     return gettext(text) if text else ""

@@ -204,10 +204,51 @@
     return [...pictures].find((picture) => picture.checkVisibility()) ?? pictures[0];
   }
 
-  // A file has no theme: each colour is the one that its variable falls back to.
+  function wrapped(text, room, font) {
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = font;
+    const lines = [""];
+    const words = new Intl.Segmenter(document.documentElement.lang, { granularity: "word" });
+    for (const { segment } of words.segment(text)) {
+      if (context.measureText(lines.at(-1) + segment).width > room) {
+        lines.push("");
+      }
+      lines[lines.length - 1] += segment;
+    }
+    return lines;
+  }
+
+  // What leaves the page says what it shows above the picture, and where it is from below it.
   function asFile(picture) {
+    const file = picture.cloneNode(true);
+    const { width, height } = picture.viewBox.baseVal;
+    const heading = document.querySelector("h1")?.innerText ?? "";
+    const label = picture.getAttribute("aria-label").replace(heading, "").trim();
+    const above = [[heading, "bold", 16], [label, "normal", 13]].flatMap(([text, weight, size]) =>
+      text ? wrapped(text, width - 32, `${weight} ${size}px sans-serif`).map((line) => [line, weight, size]) : []);
+    const top = 22 * above.length + 16;
+    const address = window.location.host + window.location.pathname + window.location.search;
+    const written = [
+      ...above.map(([line, weight, size], place) => [line, weight, size, 22 * place + 24 - top]),
+      [`BenchLab · ${decodeURI(address).slice(0, 120)}`, "normal", 11, height + 16],
+    ];
+    for (const [line, weight, size, y] of written) {
+      const text = document.createElementNS(file.namespaceURI, "text");
+      const given = { x: 16, y, "font-size": size, "font-weight": weight, fill: "#121820" };
+      Object.entries(given).forEach(([name, value]) => text.setAttribute(name, value));
+      text.textContent = line;
+      file.append(text);
+    }
+    const size = { width, height: top + height + 28 };
+    Object.entries(size).forEach(([name, value]) => file.setAttribute(name, value));
+    file.setAttribute("viewBox", `0 ${-top} ${width} ${size.height}`);
+    return [plain(file), size];
+  }
+
+  // A file has no theme: each colour is the one that its variable falls back to.
+  function plain(file) {
     return new XMLSerializer()
-      .serializeToString(picture)
+      .serializeToString(file)
       .replace(/var\(--[\w-]+, (#\w+)\)/g, "$1")
       .replace(/ (href|tabindex)="[^"]*"/g, "");
   }
@@ -221,23 +262,23 @@
   }
 
   async function save(container, format, name) {
-    const picture = drawing(container);
-    const blob = new Blob([asFile(picture)], { type: "image/svg+xml" });
+    const [file, size] = asFile(drawing(container));
+    const called = [window.location.pathname.split("/")[2], name].filter(Boolean).join("-");
     if (format === "svg") {
-      download(blob, `${name}.svg`);
+      download(new Blob([file], { type: "image/svg+xml" }), `${called}.svg`);
       return;
     }
     const image = new Image();
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await blob.text())}`;
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(file)}`;
     await image.decode();
     const canvas = document.createElement("canvas");
-    canvas.width = picture.viewBox.baseVal.width * SCALE;
-    canvas.height = picture.viewBox.baseVal.height * SCALE;
+    canvas.width = size.width * SCALE;
+    canvas.height = size.height * SCALE;
     const context = canvas.getContext("2d");
     context.fillStyle = "#fff";
     context.fillRect(0, 0, canvas.width, canvas.height);
     context.drawImage(image, 0, 0, canvas.width, canvas.height);
-    canvas.toBlob((drawn) => download(drawn, `${name}.png`));
+    canvas.toBlob((drawn) => download(drawn, `${called}.png`));
   }
 
   function press(event) {

@@ -288,9 +288,11 @@ def disputes(figures: Sequence[PrintedFigure]) -> list[str]:
 
 def where(table: PublishedTable) -> str:
     """Table, section and page in the reader's language."""
+    # A section without a number has a name, in the publication's own language.
+    section = table.section if table.section[:1].isdigit() else f"「{table.section}」"
     parts = [
         formats.place(table.number),
-        _("section %(section)s") % {"section": table.section} if table.section else "",
+        _("section %(section)s") % {"section": section} if table.section else "",
         _("p. %(page)s") % {"page": table.page} if table.page else "",
     ]
     return ", ".join(part for part in parts if part)

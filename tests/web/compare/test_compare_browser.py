@@ -161,6 +161,10 @@ def test_a_chart_is_saved_as_a_picture(page, live_server, lab, kind):
         assert ET.fromstring(saved).tag.endswith("svg")
         # What only the page knows would have no colour elsewhere.
         assert b"var(" not in saved
+        # It says what it shows, and where it is from.
+        told = "".join("".join(ET.fromstring(saved).itertext()).split())
+        assert "".join(page.locator("h1").inner_text().split()) in told
+        assert b"/compare/?s=single" in saved
     else:
         assert saved.startswith(b"\x89PNG")
         assert len(saved) > 5000

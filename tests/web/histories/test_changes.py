@@ -177,7 +177,7 @@ def test_of_many_metrics_the_largest_have_lines_and_the_rest_is_one(client, some
     assert "m7: " in page
     assert "<p>m3: " not in page
     assert "and 4 more metrics: " in page
-    assert "<p>and 1 more metric: " in page
+    assert ">and 1 more metric: " in page
 
 
 def test_one_decision_is_for_all_of_a_commit_and_no_other(admin_client, six_of_twelve):
