@@ -39,5 +39,6 @@ class Command(command.Command):
             call_command("verify", files=True, stdout=self.stdout)
         except CommandError as found:
             raise CommandError(
-                f"Everything was restored, but of what was in the backup {found}: see above."
+                f"Everything was restored, but of what was in the backup {found}"
+                " (manage.py verify names them)."
             ) from found

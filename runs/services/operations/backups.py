@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from psycopg import sql
 
 from runs.models import Run, Server, Token
+from runs.published import reading
 from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import audit, encryption
@@ -111,6 +112,8 @@ def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
             lost += 1  # which its row says
         else:
             writer.add(f"artifacts/{digest}", _pieces(content), is_packed=True)
+    for path in reading.files(settings.PUBLICATIONS_DIR):
+        writer.add(f"publications/{path.name}", _pieces(path.open("rb")))
     return lost
 
 
@@ -167,6 +170,7 @@ def _restored(backup: Reader) -> dict[str, int]:
     try:
         _prepare(backup)
         _restore_artifacts(backup)
+        _restore_publications(backup)
         with transaction.atomic():
             _load(backup)
             _done, unreadable = encryption.rotate(also=secrets["encryption_key"])
@@ -270,6 +274,14 @@ def _restore_artifacts(backup: Reader) -> None:
         else:
             artifacts.adopt(digest=name.rpartition("/")[2], packed=draft)
         draft.unlink(missing_ok=True)
+
+
+def _restore_publications(backup: Reader) -> None:
+    """The data files of the instance's own publications: what has none is no publication."""
+    folder = Path(settings.PUBLICATIONS_DIR)
+    for name in backup.below("publications"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / Path(name).name).write_bytes(b"".join(backup.pieces(name)))
 
 
 def _load(backup: Reader) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -45,6 +46,7 @@ from runs.models import (
 from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption, projects
+from runs.services.archive import publications
 from runs.services.database import perform
 from runs.services.operations import backups, doctor, encrypted_files, signs
 from runs.services.operations.encrypted_files import EncryptedReader, EncryptedWriter
@@ -56,6 +58,7 @@ from tests.migrated import ROOT, create_database
 
 
 PASSPHRASE = "correct horse"
+SAMPLE = ROOT / "tests/samples/published/harbour-2020.yaml"
 
 
 @pytest.fixture(autouse=True)
@@ -124,12 +127,17 @@ def refused(path):
 def test_everything_comes_back_under_another_key(filled, settings, tmp_path, monkeypatch):
     # Members, and the directory at the end, are in many chunks.
     monkeypatch.setattr(encrypted_files, "CHUNK_BYTES", 1000)
+    settings.PUBLICATIONS_DIR = tmp_path / "own"
+    settings.PUBLICATIONS_DIR.mkdir()
+    own = Path(shutil.copy(SAMPLE, settings.PUBLICATIONS_DIR))
+    publications.load(files=[own])
     before = everything()
     made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
     empty()
     settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
     settings.ARTIFACTS_DIR = tmp_path / "elsewhere"
     settings.SEAL_KEY = str(tmp_path / "other" / "ed25519.pem")
+    settings.PUBLICATIONS_DIR = tmp_path / "own of the other"
 
     # A version without the one that stands for others has the others.
     text = restored(with_migrations(made, without_replacement))
@@ -139,6 +147,7 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path, mon
     artifact = Run.objects.get(artifacts__name="out").artifacts.get(name="out")
     assert artifacts.open_artifact(artifact).read().count(b"tps") == 500
     assert "rows of" in text
+    assert (settings.PUBLICATIONS_DIR / own.name).read_bytes() == own.read_bytes()
     assert f"{filled.runs.count()} runs looked at" in text
     # Numbers go on after those that were given.
     factories.finish_all(factories.campaign("next", on=factories.server("db2")))
