@@ -46,7 +46,6 @@ from runs.models import (
 from runs.selectors.operations import checks
 from runs.services import seals
 from runs.services.access import encryption, projects
-from runs.services.archive import publications
 from runs.services.database import perform
 from runs.services.operations import backups, doctor, encrypted_files, signs
 from runs.services.operations.encrypted_files import EncryptedReader, EncryptedWriter
@@ -130,7 +129,6 @@ def test_everything_comes_back_under_another_key(filled, settings, tmp_path, mon
     settings.PUBLICATIONS_DIR = tmp_path / "own"
     settings.PUBLICATIONS_DIR.mkdir()
     own = Path(shutil.copy(SAMPLE, settings.PUBLICATIONS_DIR))
-    publications.load(files=[own])
     before = everything()
     made = backups.make(folder=tmp_path / "kept", passphrase=PASSPHRASE)
     empty()
