@@ -26,15 +26,6 @@ KERNEL = "_[k]"
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True)
-class _Box:
-    """A frame at its place: `left` in samples, `row` from the bottom."""
-
-    frame: Frame
-    left: int
-    row: int
-
-
 def render(folded: str, *, title: str) -> str:
     """The graph with `title` above it. Lines that are not folded stacks are left out.
 
@@ -43,7 +34,8 @@ def render(folded: str, *, title: str) -> str:
     root = tree_of(folded)
     if not root.samples:
         raise ValueError("there are no folded stacks")
-    boxes = list(_boxes(root))
+    drawing = _Drawing(root, root, None, "", None)
+    boxes = list(_boxes(drawing, None, ()))
     rows = max(box.row for box in boxes) + 1
     height = HEAD + rows * ROW + MARGIN
     head = (
@@ -59,46 +51,10 @@ def render(folded: str, *, title: str) -> str:
                 f'<text x="{WIDTH / 2:g}" y="26" text-anchor="middle" font-size="15" '
                 f'font-family="sans-serif" fill="#121820">{escape(clean(title))}</text>'
             ),
-            *(_drawn(box, root.samples, height) for box in boxes),
+            *(_drawn(box, drawing, height) for box in boxes),
             "</svg>\n",
         ]
     )
-
-
-def _boxes(root: Frame) -> Iterator[_Box]:
-    """Every box that is wide enough, with the functions of each in the order of their names."""
-    narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * root.samples
-    waiting = [_Box(root, 0, 0)]
-    while waiting:
-        box = waiting.pop()
-        yield box
-        left = box.left
-        for name in sorted(box.frame.called):
-            frame = box.frame.called[name]
-            if frame.samples >= narrowest:
-                waiting.append(_Box(frame, left, box.row + 1))
-            left += frame.samples
-
-
-def _drawn(box: _Box, all_samples: int, height: int) -> str:
-    scale = (WIDTH - 2 * MARGIN) / all_samples
-    x, width = MARGIN + box.left * scale, box.frame.samples * scale
-    y = height - MARGIN - (box.row + 1) * ROW
-    name = clean(box.frame.name)
-    share = 100 * box.frame.samples / all_samples
-    label = f"{name}: {box.frame.samples:,} samples, {share:.2f} %"
-    parts = [
-        f"<g><title>{escape(label)}</title>",
-        (
-            f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" '
-            f'rx="1" fill="{colour(box.frame.name)}"/>'
-        ),
-    ]
-    room = int((width - 6) / LETTER)
-    if room >= 3:
-        shown = name if len(name) <= room else f"{name[: room - 2]}.."
-        parts.append(f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>')
-    return "".join([*parts, "</g>"])
 
 
 def colour(name: str) -> str:
@@ -136,7 +92,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class _ViewBox:
+class _Box:
     """`left` in samples of the zoomed frame, `row` from the bottom."""
 
     frame: Frame
@@ -153,7 +109,7 @@ class _Drawing:
     top: Frame
     before: Frame | None
     search: str
-    link: Callable[[Zoom], str]
+    link: Callable[[Zoom], str] | None
 
 
 def view(
@@ -171,10 +127,10 @@ def view(
     """
     top, then, way = _zoomed(after, before, zoom)
     drawing = _Drawing(after, top, before, search.lower(), link)
-    boxes = list(_boxes_of_view(drawing, then, way[-1][1]))
+    boxes = list(_boxes(drawing, then, way[-1][1]))
     rows = max(box.row for box in boxes) + 1
     height = rows * ROW + 2 * MARGIN
-    drawn = [_drawn_view(box, drawing, height) for box in boxes]
+    drawn = [_drawn(box, drawing, height) for box in boxes]
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flames" viewBox="0 0 {WIDTH} {height}" '
         'font-family="monospace" font-size="11">'
@@ -198,10 +154,10 @@ def _zoomed(
     return frame, then, places
 
 
-def _boxes_of_view(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_ViewBox]:
+def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box]:
     """Every box that is wide enough, with the functions of each in the order of their names."""
     narrowest = NARROWEST / (WIDTH - 2 * MARGIN) * drawing.top.samples
-    waiting = [_ViewBox(drawing.top, before, zoom, 0, 0, _is_found(drawing.top, drawing.search))]
+    waiting = [_Box(drawing.top, before, zoom, 0, 0, _is_found(drawing.top, drawing.search))]
     while waiting:
         box = waiting.pop()
         yield box
@@ -211,7 +167,7 @@ def _boxes_of_view(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Itera
             if frame.samples >= narrowest:
                 then = box.before.called.get(name) if box.before else None
                 found = _is_found(frame, drawing.search)
-                waiting.append(_ViewBox(frame, then, (*box.zoom, place), left, box.row + 1, found))
+                waiting.append(_Box(frame, then, (*box.zoom, place), left, box.row + 1, found))
             left += frame.samples
 
 
@@ -231,7 +187,7 @@ def _found(root: Frame, search: str) -> float:
     return 100 * samples / max(root.samples, 1)
 
 
-def _drawn_view(box: _ViewBox, drawing: _Drawing, height: int) -> str:
+def _drawn(box: _Box, drawing: _Drawing, height: int) -> str:
     scale = (WIDTH - 2 * MARGIN) / max(drawing.top.samples, 1)
     x, width = MARGIN + box.left * scale, box.frame.samples * scale
     y = height - MARGIN - (box.row + 1) * ROW
@@ -244,14 +200,17 @@ def _drawn_view(box: _ViewBox, drawing: _Drawing, height: int) -> str:
     room = int((width - 6) / LETTER)
     shown = name if len(name) <= room else f"{name[: max(room - 2, 0)]}.."
     label = f'<text x="{x + 3:.1f}" y="{y + 12}" fill="#121820">{escape(shown)}</text>'
+    begin, end = "<g>", "</g>"
+    if drawing.link is not None:
+        begin, end = f"<a href={quoteattr(drawing.link(box.zoom))}>", "</a>"
     return (
-        f"<a href={quoteattr(drawing.link(box.zoom))}><title>{escape(sentence)}</title>"
+        f"{begin}<title>{escape(sentence)}</title>"
         f'<rect x="{x:.1f}" y="{y}" width="{max(width - 0.4, 0.3):.1f}" height="{ROW - 1}" rx="1" '
-        f'fill="{_fill(box, changed)}"/>{label if room >= 3 else ""}</a>'
+        f'fill="{_fill(box, changed)}"/>{label if room >= 3 else ""}{end}'
     )
 
 
-def _change(box: _ViewBox, drawing: _Drawing) -> Change | None:
+def _change(box: _Box, drawing: _Drawing) -> Change | None:
     if drawing.before is None:
         return None
     before = box.before.samples if box.before else 0
@@ -260,7 +219,7 @@ def _change(box: _ViewBox, drawing: _Drawing) -> Change | None:
     )
 
 
-def _fill(box: _ViewBox, changed: Change | None) -> str:
+def _fill(box: _Box, changed: Change | None) -> str:
     if box.is_found:
         return FOUND
     if changed is None:

@@ -12,15 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs.execution.evidence.profiling import FOLDED
-from runs.models import (
-    Artifact,
-    CampaignConfiguration,
-    Command,
-    HardwareProfile,
-    Measurement,
-    Run,
-    Series,
-)
+from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
 from runs.models.runs import PLAN_PREFIX, judgement
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
@@ -143,6 +135,9 @@ _LINE = (
 )
 
 
+_CONFIGURATION = [f"campaign__configurations__configuration__{each}" for each in ("slug", "name")]
+
+
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[RunLine], list[RunLine]]:
     """What `running_now` has that the reader may see, and `latest`. Two queries.
 
@@ -152,8 +147,8 @@ def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[RunLine], l
     ended = latest(limit, to=to).values_list(*_LINE)
     now, last = ([RunLine(*row) for row in rows] for rows in (running, ended))
     configured = [line for line in (*now, *last) if "configuration" in line.levels]
-    used = CampaignConfiguration.objects.filter(campaign__runs__in=[each.pk for each in configured])
-    names = dict(used.order_by("pk").values_list("configuration__slug", "configuration__name"))
+    used = Run.objects.filter(pk__in=[each.pk for each in configured]).order_by()
+    names = dict(used.values_list(*_CONFIGURATION))
     for line in configured:
         if name := names.get(line.levels["configuration"]):
             line.levels["configuration"] = gettext(name)

@@ -166,15 +166,10 @@ def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
     """
     if len(parts) < 2:
         return []
-    newest: dict[int | None, int] = {None: 0}
-    for change in (each.standing for each in parts):
-        if change is not None:
-            commit = change.cell.revision_id or -change.pk
-            newest[commit] = max(change.pk, newest.get(commit, 0))
 
     def when(numbered: tuple[int, SeriesPart]) -> int:
         change = numbered[1].standing
-        return newest[change.cell.revision_id or -change.pk] if change else 0
+        return (change.cell.revision_id or change.pk) if change else 0
 
     return sorted(enumerate(parts, start=1), key=when, reverse=True)
 

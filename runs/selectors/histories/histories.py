@@ -111,28 +111,17 @@ def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, 
     return dict(sorted(found.items(), key=lambda each: _by_value(each[1])))
 
 
-# A number in a text as its length and digits; letters come after all of them.
-Digits = tuple[tuple[int, str], ...]
-MOST_DIGITS = 1000
+_NUMBER = re.compile("[0-9]{1,20}")
 
 
-def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, Digits]]:
+def _by_value(levels: Mapping[str, Any]) -> list[tuple[str, bool, float, str]]:
     """The order of series: 2 clients before 16, and 3.9 before 3.10."""
     return [
-        (name, False, level, ())
+        (name, False, level, "")
         if isinstance(level, int | float)
-        else (name, True, 0, _digits(str(level)))
+        else (name, True, 0, _NUMBER.sub(lambda found: found[0].zfill(20), str(level)))
         for name, level in sorted(levels.items())
     ]
-
-
-def _digits(text: str) -> Digits:
-    """A text for sorting: numbers in it by their size, before letters."""
-    parts = re.split(r"([0-9]+)", text)
-    return tuple(
-        (len(number), number) if (number := each.lstrip("0")).isdecimal() else (MOST_DIGITS, each)
-        for each in parts
-    )
 
 
 def all_changes() -> QuerySet[Change]:
