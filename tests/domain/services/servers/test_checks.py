@@ -252,7 +252,7 @@ def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(se
     server.refresh_from_db()
     now = {name: getattr(server, name) for name in edits.Edit.__dataclass_fields__}
     to = edits.Edit(**{**now, "base_dir": "/elsewhere/lab"})
-    assert edits.restored(edits.stored(to, of=server), of=server) == to
+    assert edits.restored(edits.stored(to, of=server), server=server) == to
     assert edits.needs_the_machine(server=server, to=to)
     check = checks.edit(server=server, to=to)
     carry_out()
@@ -265,14 +265,14 @@ def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(se
 def test_an_edit_that_waited_leaves_what_was_changed_after_it(server):
     now = {name: getattr(server, name) for name in edits.Edit.__dataclass_fields__}
     asked = edits.Edit(**{**now, "base_dir": "/elsewhere/lab", "name": "Rack 1"})
-    kept = edits.stored(asked, of=server)
+    kept = edits.stored(asked, server=server)
     Server.objects.update(name="Rack 2", port=2200)
     server.refresh_from_db()
-    later = edits.restored(kept, of=server)
+    later = edits.restored(kept, server=server)
     assert (later.base_dir, later.name, later.port) == ("/elsewhere/lab", "Rack 2", 2200)
     # Of a release that did not keep what the server was like.
     kept.pop("was")
-    assert edits.restored(kept, of=server) == asked
+    assert edits.restored(kept, server=server) == asked
 
 
 def test_a_draft_comes_back_as_it_was(server):
