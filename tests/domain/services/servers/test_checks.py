@@ -252,7 +252,7 @@ def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(se
     server.refresh_from_db()
     now = {name: getattr(server, name) for name in edits.Edit.__dataclass_fields__}
     to = edits.Edit(**{**now, "base_dir": "/elsewhere/lab"})
-    assert edits.restored(edits.stored(to, of=server), server=server) == to
+    assert edits.restored(edits.stored(to, server=server), server=server) == to
     assert edits.needs_the_machine(server=server, to=to)
     check = checks.edit(server=server, to=to)
     carry_out()
