@@ -212,7 +212,7 @@ def _told() -> Iterator[None]:
         from boto3.exceptions import Boto3Error  # noqa: PLC0415 -- see above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     except ImportError as error:
-        text = f"files in a bucket need packages that are missing: {extras.command('s3')}"
+        text = f"packages for a bucket are missing. Run {extras.command('s3')}, and start again."
         raise StoreError(text) from error
     try:
         yield

@@ -8,11 +8,16 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
 
+import django
 import pytest
 import yaml
 from cryptography.fernet import Fernet
+from django.apps import apps
 from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
 from django.core.cache import cache
 from django.core.management import get_commands
 from django.urls import reverse
@@ -428,6 +433,21 @@ def test_no_command_of_the_guide_tells_a_password_to_other_accounts():
     guide = (ROOT / "docs/deployment.md").read_text()
     assert "ROLE benchlab LOGIN PASSWORD" in guide
     assert not re.findall(r"psql[^|\n]*(?:-c|--command)[^\n]*PASSWORD", guide)
+
+
+def test_each_file_of_others_that_a_browser_gets_is_listed():
+    page = (ROOT / "docs/design-system.md").read_text().partition("## Files of others")[2]
+    listed = set(re.findall(r"\| `([a-z-]+)` \|", page))
+    patterns = apps.get_app_config("staticfiles").ignore_patterns
+    found = {
+        Path(storage.location)
+        for finder in get_finders()
+        for _path, storage in finder.list(patterns)
+    }
+    site = Path(django.__file__).parents[1]
+    owners = metadata.packages_distributions()
+    packages = {owners[place.relative_to(site).parts[0]][0] for place in found - {ROOT / "static"}}
+    assert {name.replace("_", "-") for name in packages} == listed
 
 
 def test_each_image_can_be_pinned():

@@ -231,6 +231,10 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
         "sources": [
             {"title": each.title, **({"path": each.url} if each.url else {})} for each in sources
         ],
+        # Of the publications that state one; sources.csv says which.
+        "licenses": [
+            {"name": each.licence, "title": each.title} for each in sources if each.licence
+        ],
         "resources": [
             {
                 "name": name,

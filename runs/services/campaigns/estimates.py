@@ -114,13 +114,10 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
 
 def _package_problems(scenario: Scenario) -> Iterator[Problem]:
     """Data generators of a scenario that are missing here, found before a worker needs them."""
-    for name in scenario.missing_packages():
-        message = _("The Python package %(package)s is missing, which makes the data.") % {
-            "package": name
-        }
-        remedy = _("Run %(command)s in BenchLab's folder, and start it again.") % {
-            "command": extras.command("datasets")
-        }
+    if missing := ", ".join(scenario.missing_packages()):
+        message = _("Packages that make the data are missing: %(names)s.") % {"names": missing}
+        command = {"command": extras.command("datasets")}
+        remedy = _("Run %(command)s in BenchLab's folder, and start it again.") % command
         yield Problem("missing_package", message, remedy, "scenario")
 
 
