@@ -255,6 +255,7 @@ SENTENCES = {
     "benchlab extra datasets": ("tests/unit/test_release.py", "benchlab extra"),
     "manage.py export_parquet": ("tests/instance/test_examples.py", "docs/scaling.md"),
     "script/lab": ("tests/lab/test_lab.py", "script/lab"),
+    "script/release": ("tests/unit/test_release.py", "problems_of_version"),
     "script/release --build": ("tests/unit/test_release.py", "release.build"),
     "git pull": (SYSTEMD, "Updates"),
     "manage.py backup FOLDER": (SERVER, "Backups"),
