@@ -12,7 +12,7 @@ sees their figures; a person may let one count, with a reason.
 
 import logging
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import Max
@@ -178,16 +178,20 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
         last += len(order)
     copied = {cell: plans.copied(run) for cell, run in latest.items()}
     plans.store(queued, [copied[run.cell_id] for run in queued])
+    return _announced(queued, "repeat_added", [reason] * len(queued))
+
+
+def _announced(queued: list[Run], code: str, reasons: Iterable[str]) -> list[Run]:
     RunEvent.objects.bulk_create(
-        RunEvent(run=run, to_state=Run.State.QUEUED, code="repeat_added", message=reason)
-        for run in queued
+        RunEvent(run=run, to_state=Run.State.QUEUED, code=code, message=reason)
+        for run, reason in zip(queued, reasons, strict=True)
     )
     for server_id in {run.server_id for run in queued if run.server_id is not None}:
         dispatch.wake(server_id)
     return queued
 
 
-def _another(run: Run, repeat: int, position: int) -> Run:
+def _another(run: Run, repeat: int, position: int, again_of: Run | None = None) -> Run:
     return Run(
         campaign_id=run.campaign_id,
         cell_id=run.cell_id,
@@ -196,6 +200,7 @@ def _another(run: Run, repeat: int, position: int) -> Run:
         server_id=run.server_id,
         hardware_id=run.hardware_id,
         environment_id=run.environment_id,
+        again_of=again_of,
     )
 
 
@@ -229,28 +234,9 @@ def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list
     queued = []
     for place, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1
-        queued.append(_another_time(run, repeat=repeats[run.cell_id], position=last + place))
+        queued.append(_another(run, repeats[run.cell_id], last + place, again_of=run))
     plans.store(queued, [plans.copied(run) for run in order])
-    RunEvent.objects.bulk_create(
-        RunEvent(run=made, to_state=Run.State.QUEUED, code=code, message=like[run])
-        for made, run in zip(queued, order, strict=True)
-    )
-    for server_id in {run.server_id for run in queued if run.server_id is not None}:
-        dispatch.wake(server_id)
-    return queued
-
-
-def _another_time(run: Run, *, repeat: int, position: int) -> Run:
-    return Run(
-        campaign_id=run.campaign_id,
-        cell_id=run.cell_id,
-        repeat=repeat,
-        position=position,
-        server_id=run.server_id,
-        hardware_id=run.hardware_id,
-        environment_id=run.environment_id,
-        again_of=run,
-    )
+    return _announced(queued, code, [like[run] for run in order])
 
 
 CODE = "measured_again"
