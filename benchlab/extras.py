@@ -38,6 +38,15 @@ def install(extra: str) -> None:
     importlib.invalidate_caches()
 
 
+def need(extra: str) -> None:
+    """Install an extra that is missing. Raises OSError, with the command for who may do that."""
+    if missing(extra):
+        try:
+            install(extra)
+        except (subprocess.CalledProcessError, OSError) as error:
+            raise OSError(f"packages are missing: {command(extra)}") from error
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
         if not (FOLDER / f"{name}.lock").is_file():

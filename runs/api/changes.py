@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, keys_of
+from runs.api.filters import NamedFilter
 from runs.api.parsing import refuse_others
-from runs.models import Change, Metric, Token, Webhook, WebhookDelivery
+from runs.models import Campaign, Change, Metric, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -29,14 +29,10 @@ DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DI
 class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which changes."""
 
-    campaign = CampaignFilter()
-    metric = django_filters.CharFilter(method="of_metric", label="Name of the metric.")
+    campaign = NamedFilter(Campaign, "campaign")
+    metric = NamedFilter(Metric, "metric", "Name of the metric.")
     kind = django_filters.ChoiceFilter(choices=Change.Kind.choices)
     decision = django_filters.ChoiceFilter(choices=Change.Decision.choices)
-
-    def of_metric(self, rows: QuerySet[Change], _name: str, value: str) -> QuerySet[Change]:
-        """Those of a metric."""
-        return rows.filter(metric__in=keys_of(self, "metric", Metric, value))
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):

@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from runs.api.authentication import reader
 from runs.api.parsing import QueryFault
-from runs.models import Campaign, Metric
+from runs.models import Metric
 from runs.selectors.access import projects
 from runs.selectors.archive import versions
 
@@ -40,21 +40,23 @@ class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
         return qs.filter(versions.of_runs(value, path=self._path))
 
 
-class CampaignFilter(django_filters.CharFilter):  # type: ignore[misc]
-    """Only runs of the campaign with a slug; with a path, what is of one of them.
+class NamedFilter(django_filters.CharFilter):  # type: ignore[misc]
+    """Only rows of what has a name, by its key: an index has them in the order of lists.
 
-    By the campaign's key, which takes one query more: an index has its runs in the order of lists.
+    `path` leads from a row to it.
     """
 
-    def __init__(self, path: str = "") -> None:
-        super().__init__(label="Slug of the campaign.")
-        self._named = f"{path}campaign__in"
+    def __init__(self, kind: type[Model], path: str, label: str = "", **options: bool) -> None:
+        super().__init__(label=label or f"Slug of the {kind._meta.verbose_name}.", **options)
+        self._kind, self._path = kind, f"{path}__in"
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
-        """Those of this campaign; without one it does not filter."""
+        """Those of what has the name; without one it does not filter."""
         if not value:
             return qs
-        return qs.filter(**{self._named: keys_of(self.parent, "campaign", Campaign, value)})
+        keys = keys_of(self.parent, self.field_name, self._kind, value)
+        found = qs.filter(**{self._path: keys})
+        return found.distinct() if self.distinct else found
 
 
 def keys_of(

@@ -21,9 +21,10 @@ from runs.api import doors
 from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, VersionFilter, keys_of
+from runs.api.filters import NamedFilter, VersionFilter
 from runs.models import (
     Artifact,
+    Campaign,
     Command,
     Measurement,
     Revision,
@@ -45,13 +46,13 @@ from runs.wording import of_stored
 class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which runs."""
 
-    campaign = CampaignFilter()
+    campaign = NamedFilter(Campaign, "campaign")
     state = django_filters.ChoiceFilter(choices=Run.State.choices)
     validity = django_filters.ChoiceFilter(
         method="judged", choices=[(each, each) for each in JUDGEMENTS]
     )
     version = VersionFilter()
-    server = django_filters.CharFilter(method="on_server", label="Slug of the server.")
+    server = NamedFilter(Server, "server")
     hardware = django_filters.CharFilter(
         method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
     )
@@ -62,10 +63,6 @@ class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
         if value != "unknown":
             return rows.filter(validity=value)
         return rows.filter(validity="", state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
-
-    def on_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The runs on a server, by its key: an index of runs begins with it."""
-        return rows.filter(server__in=keys_of(self, "server", Server, value))
 
     def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
         """The runs made on it."""

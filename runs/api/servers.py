@@ -20,7 +20,7 @@ from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import ReadOnlyDoor, Schema
-from runs.api.filters import keys_of
+from runs.api.filters import NamedFilter
 from runs.api.parsing import StrictSerializer
 from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck, Source
 from runs.selectors.servers import hardware, servers
@@ -41,19 +41,13 @@ class HardwareFilters(django_filters.FilterSet):  # type: ignore[misc]
     virtualization = django_filters.CharFilter(
         lookup_expr="iexact", label="What it runs on, such as kvm or AWS m4.2xlarge."
     )
-    server = django_filters.CharFilter(method="of_server", label="Slug of a server that has it.")
-    source = django_filters.CharFilter(
-        method="of_source", label="Slug of a publication that measured on it, such as wg1-2017."
+    server = NamedFilter(Server, "server", "Slug of a server that has it now.")
+    source = NamedFilter(
+        Source,
+        "publishednode__table__source",
+        "Slug of a publication that measured on it, such as wg1-2017.",
+        distinct=True,
     )
-
-    def of_server(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """What a server has now."""
-        return rows.filter(server__in=keys_of(self, "server", Server, value))
-
-    def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """What a publication measured on."""
-        keys = keys_of(self, "source", Source, value)
-        return rows.filter(publishednode__table__source__in=keys).distinct()
 
 
 class HardwareSerializer(serializers.Serializer[HardwareProfile]):

@@ -18,7 +18,7 @@ from runs.api.authentication import asker, person, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import keys_of
+from runs.api.filters import NamedFilter
 from runs.api.histories import ExpectedSerializer, expect
 from runs.api.judgements import JudgedSerializer
 from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
@@ -39,11 +39,7 @@ class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
 
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
     state = django_filters.ChoiceFilter(choices=Campaign.State.choices)
-    scenario = django_filters.CharFilter(method="of_scenario", label="Slug of the scenario.")
-
-    def of_scenario(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Those of a scenario, by its key: an index of campaigns begins with it."""
-        return rows.filter(scenario__in=keys_of(self, "scenario", Scenario, value))
+    scenario = NamedFilter(Scenario, "scenario")
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):

@@ -10,9 +10,9 @@ from rest_framework import serializers
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import CampaignFilter, VersionFilter, keys_of
+from runs.api.filters import NamedFilter, VersionFilter, keys_of
 from runs.api.pagination import PagesByRun
-from runs.models import Discrepancy, Measurement, Metric, Source
+from runs.models import Campaign, Discrepancy, Measurement, Metric, Source
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
@@ -28,7 +28,7 @@ SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nu
 class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
     """Which measurements."""
 
-    campaign = CampaignFilter("run__")
+    campaign = NamedFilter(Campaign, "run__campaign")
     run = django_filters.NumberFilter("run_id", label="Id of the run.")
     metric = django_filters.CharFilter(method="of_metric", label="Name of the metric, such as tps.")
     version = VersionFilter("run__")

@@ -3,7 +3,6 @@
 import re
 from argparse import ArgumentParser
 from pathlib import Path
-from subprocess import CalledProcessError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
@@ -28,13 +27,8 @@ class Command(BaseCommand):
         """Write them, and print a line for each."""
         if options["since"] and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", options["since"]):
             raise CommandError("--since is a month such as 2026-11.")
-        if extras.missing("archive-export"):
-            try:
-                extras.install("archive-export")
-            except (CalledProcessError, OSError) as error:
-                command = extras.command("archive-export")
-                raise CommandError(f"DuckDB writes the files: {command}") from error
         try:
+            extras.need("archive-export")
             for each in parquet.write(options["folder"], since=options["since"]):
                 size = f"{each.size / 2**20:.1f} MB"
                 self.stdout.write(f"{each.path}: {each.rows} measurements, {size}")
