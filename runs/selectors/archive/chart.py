@@ -19,6 +19,7 @@ from runs.templatetags.formats import told
 
 # More cells than this make no chart of bars that can be read.
 MOST_BARS = 60
+_VALUES = ("median", "minimum", "maximum")
 
 
 @dataclass(frozen=True)
@@ -300,6 +301,33 @@ def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None
     """The ratios that belong to a chart; none if its data file has `ratio: false`."""
     asked = wanted.get("ratio")
     return None if asked is False else drawn[0].ratios(asked)
+
+
+def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:
+    """The lines of a chart against its first: 2 % are a pixel on an axis from 0. Else None."""
+    plot = drawn[0]
+    is_drawn = wanted.get("kind") == "lines" and wanted.get("ratio") is None and plot.has_numbers
+    if not is_drawn or len(plot.series) < 2:
+        return None
+    medians = {point.x: point.median for point in plot.lines[0].points if point.median}
+    lines = [
+        replace(
+            line,
+            points=tuple(
+                replace(each, **{name: getattr(each, name) / medians[each.x] for name in _VALUES})
+                for each in line.points
+                if each.x in medians
+            ),
+        )
+        for line in plot.lines
+    ]
+    return scaling(
+        lines,
+        x_title=plot.factors.title(plot.x),
+        y_title=_("Ratio to the baseline"),
+        from_zero=False,
+        words=Words(median=_("ratio"), range=_("min–max"), runs=_("runs"), unknown=_("unknown")),
+    )
 
 
 def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:

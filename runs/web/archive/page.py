@@ -14,6 +14,7 @@ from runs.selectors.archive.chart import (
     Plot,
     charts_of,
     draw,
+    in_ratios,
     noted,
     plots,
     ratio_title,
@@ -68,7 +69,7 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     words = factors(table.columns)
     cells = list(campaign.cells.order_by("ordinal"))
     charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in charts_of(table)]
-    drawn = [(wanted, shown) for wanted, shown in charts if shown]
+    drawn = [(wanted, noted(shown)) for wanted, shown in charts if shown]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
         "campaign": campaign,
@@ -79,10 +80,10 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "heads": heads(table.columns),
         "rows": rows(table),
         "figures": [
-            annotations.on_plots(draw(wanted, noted(shown)), campaign, shown)
-            for wanted, shown in drawn
+            annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
         ],
         "ratios": ratios_of(*drawn[0]) if drawn else None,
+        "ratio_figure": in_ratios(*drawn[0]) if drawn else None,
         "factor_title": ratio_title(*drawn[0]) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),

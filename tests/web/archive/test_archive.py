@@ -120,6 +120,12 @@ def test_ratios_are_computed_where_none_are_printed(client, whole_archive):
     # All on SSD against all on HDD, updating and reading: 5996.6 / 198.5 and 49934.1 / 449.
     assert "computed from the printed figures" in page
     assert 'id="ratios"' in page
+    assert 'id="published-ratios"' not in page
+    # Of lines they are drawn too: 2 % are a pixel on an axis from 0.
+    page = text_of(client.get("/campaigns/wg1-2021-read/"))
+    drawn = page[page.index('id="ratios"') :]
+    assert re.search(r"Clients: 1\nratio: 0\.944\d*\n", drawn)
+    assert "Ratio to the baseline" in drawn
 
 
 def test_repeats_that_are_not_printed_are_unknown_wherever_the_figure_goes(client, whole_archive):
