@@ -6,7 +6,7 @@ figures, and a run that covers less than was asked for is `partial` and says why
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal, Protocol
@@ -135,6 +135,16 @@ class Reading:
             if length <= _LONGEST_FAILURE
         ]
         return joined(reasons, _("; %(sentence)s")) if reasons else {}
+
+
+def status_of(
+    reasons: tuple[Reason, ...], fatal: Container[str] | None, mild: Container[str] = ()
+) -> Status:
+    """Failed by a fatal code, of None by all but the mild ones; partial by any other."""
+    codes = [reason.code for reason in reasons]
+    if any(code not in mild if fatal is None else code in fatal for code in codes):
+        return "failed"
+    return "partial" if codes else "finished"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from runs.tools.adapter import (
     Reading,
     Reason,
     SeriesReading,
-    Status,
     TakenFile,
     UnreadableOutput,
+    status_of,
 )
 from runs.tools.metrics import Point, interval_of, regular
 from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
@@ -67,7 +67,7 @@ class BenchbaseAdapter:
             )
         summary = summaries[0]
         reasons = tuple(_reasons(summaries))
-        status = _status(reasons)
+        status = status_of(reasons, None, {"ended_early"})
         lines = lines_of(other_text)
         series = tuple(_series(lines.whole))
         return Reading(
@@ -123,13 +123,6 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
         or number(summary.get("Measured Requests")) == 0
     ):
         yield Reason("nothing_processed", _("No request was committed."))
-
-
-def _status(reasons: tuple[Reason, ...]) -> Status:
-    codes = {reason.code for reason in reasons}
-    if codes - {"ended_early"}:
-        return "failed"
-    return "partial" if codes else "finished"
 
 
 def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:

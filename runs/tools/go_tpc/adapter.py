@@ -14,10 +14,10 @@ from runs.tools.adapter import (
     Reading,
     Reason,
     SeriesReading,
-    Status,
     TakenFile,
     UnreadableOutput,
     quoted,
+    status_of,
 )
 from runs.tools.metrics import Point, regular
 from runs.tools.output import (
@@ -227,7 +227,9 @@ class GoTpcAdapter:
                 _("Send all that go-tpc tpcc run printed, unchanged."),
             )
         reasons = tuple(_reasons(report))
-        status = _status(reasons)
+        status = status_of(
+            reasons, {"no_result", "several_results", "nothing_processed", "other_benchmark"}
+        )
         return Reading(
             status=status,
             tool_name=self.name,
@@ -252,13 +254,6 @@ def _reasons(report: Report) -> Iterator[Reason]:
         yield Reason("nothing_processed", _("No new order was processed."))
     elif "NEW_ORDER" not in report.summary:
         yield Reason("cut", _("The summary of the operations is missing."))
-
-
-def _status(reasons: tuple[Reason, ...]) -> Status:
-    codes = {reason.code for reason in reasons}
-    if codes & {"no_result", "several_results", "nothing_processed", "other_benchmark"}:
-        return "failed"
-    return "partial" if codes else "finished"
 
 
 def _measurements(report: Report) -> Iterator[MetricValue]:

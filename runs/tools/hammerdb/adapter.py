@@ -12,10 +12,10 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    Status,
     TakenFile,
     UnreadableOutput,
     quoted,
+    status_of,
 )
 from runs.tools.hammerdb.job_report import counter_series, read_document
 from runs.tools.hammerdb.text_log import Log, is_result, read_lines
@@ -54,7 +54,7 @@ class HammerdbAdapter:
                 _("Send hammerdb.log, or what job <id> result printed."),
             )
         reasons = tuple(_reasons(log))
-        status = _status(reasons)
+        status = status_of(reasons, None, {"tool_error", "users_failed"})
         return Reading(
             status=status,
             tool_name=self.name,
@@ -112,13 +112,6 @@ def _reasons(log: Log) -> Iterator[Reason]:
         yield Reason("other_database", _("This is a result of %(database)s."), database=database)
     elif not number(log.results[0]["nopm"]):
         yield Reason("nothing_processed", _("No new order was processed."))
-
-
-def _status(reasons: tuple[Reason, ...]) -> Status:
-    codes = {reason.code for reason in reasons}
-    if codes - {"tool_error", "users_failed"}:
-        return "failed"
-    return "partial" if codes else "finished"
 
 
 def _measurements(log: Log) -> Iterator[MetricValue]:

@@ -15,10 +15,10 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    Status,
     TakenFile,
     UnreadableOutput,
     quoted,
+    status_of,
 )
 from runs.tools.metrics import Metric
 from runs.tools.output import lines_of, output_of, shown, text_named
@@ -79,7 +79,7 @@ class PgTestFsyncAdapter:
                 _("Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C."),
             )
         reasons = tuple(_reasons(tests))
-        status = _status(tests, reasons)
+        status = status_of(reasons, {"no_result", "several_results"})
         return Reading(
             status=status,
             tool_name=self.name,
@@ -144,12 +144,6 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield Reason("no_result", _("No test of the output has a result."))
     elif not any(metric.name.startswith(quantities.UNSYNCED.name) for metric in tests.rates):
         yield Reason("cut", _("The output ends before the last test, the one without sync."))
-
-
-def _status(tests: _Tests, reasons: tuple[Reason, ...]) -> Status:
-    if {reason.code for reason in reasons} & {"no_result", "several_results"}:
-        return "failed"
-    return "partial" if reasons else "finished"
 
 
 def _measurements(tests: _Tests) -> Iterator[MetricValue]:

@@ -16,10 +16,10 @@ from runs.tools.adapter import (
     Reading,
     Reason,
     SeriesReading,
-    Status,
     TakenFile,
     UnreadableOutput,
     quoted,
+    status_of,
 )
 from runs.tools.metrics import Point, regular
 from runs.tools.output import lines_of, output_of, shown, text_named
@@ -246,7 +246,7 @@ class SysbenchAdapter:
                 _("Send all that sysbench ... run printed, unchanged."),
             )
         reasons = tuple(_reasons(summary))
-        status = _status(summary, reasons)
+        status = status_of(reasons, {"no_result", "nothing_processed", "several_results"})
         return Reading(
             status=status,
             tool_name=self.name,
@@ -274,13 +274,6 @@ def _reasons(summary: Summary) -> Iterator[Reason]:
         yield Reason(
             "cut", _("The output ends before its last line; what is missing is not known.")
         )
-
-
-def _status(summary: Summary, reasons: tuple[Reason, ...]) -> Status:
-    codes = {reason.code for reason in reasons}
-    if codes & {"no_result", "nothing_processed", "several_results"}:
-        return "failed"
-    return "partial" if codes else "finished"
 
 
 def _measurements(summary: Summary) -> Iterator[MetricValue]:
