@@ -36,12 +36,12 @@ class Remark:
     line: int | None = None
 
     @property
-    def fields(self) -> str:
+    def sentence(self) -> str:
         """The message with its line."""
         if self.line is None or not self.name:  # an unknown setting names its line itself
             return self.message
-        fields = {"line": self.line, "message": self.message}
-        return _("Line %(line)d: %(message)s") % fields
+        values = {"line": self.line, "message": self.message}
+        return _("Line %(line)d: %(message)s") % values
 
 
 @dataclass(frozen=True)
