@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
-from kombu import Connection, Queue
+from kombu import Connection
 from kombu.transport import TRANSPORT_ALIASES
 from kombu.transport import redis as transport
 from redis import Redis, WatchError
-
-__all__ = ("Queue", "app", "mutex")
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchlab.settings")
 # Celery runs Django's checks and drops what they say. They load all pages: 25 MB and half a second

@@ -11,9 +11,9 @@ from typing import Any
 
 import plotly
 from django.utils.translation import gettext_lazy as _
+from kombu import Queue
 from whitenoise.compress import Compressor
 
-from benchlab.celery import Queue
 from benchlab.database.patience import PatientConnection
 from benchlab.environment import Environment
 

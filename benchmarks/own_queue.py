@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
 from runs.scenarios import registry
 from runs.selectors.runs import machines_of
-from runs.services.campaigns import campaigns
+from runs.services.campaigns import campaigns, drafts
 from runs.services.servers import host_keys, servers
 
 T = TypeVar("T")
@@ -79,7 +79,7 @@ def queue(
             levels = {"sync_standbys": (1,), "async_standbys": (clusters - 2,)}
             levels |= {"synchronous_commit": ("on",), "synchronous_by": ("all",)}
             parameters |= {"clients": 1, "standbys": 0}
-        draft = campaigns.Draft(
+        draft = drafts.Draft(
             title=title,
             scenario=definition.slug,
             server=server,
@@ -202,7 +202,7 @@ def queue_together(servers: Sequence[int], number: int) -> None:
         present = first.installations.filter(removed_at=None)
         definition = registry.get(scenario)
         parameters = {each.name: each.default for each in definition.parameters}
-        draft = campaigns.Draft(
+        draft = drafts.Draft(
             title=f"Storm {number}",
             scenario=scenario,
             server=first,

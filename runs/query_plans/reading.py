@@ -173,8 +173,6 @@ def _with_inner(node: Node, inner: dict[int, float]) -> Node:
     return replace(node, inner_ms=inner.get(id(node), 0.0), children=children)
 
 
-__all__ = ["PlanUnreadableError", "looks_like_plan", "read"]
-
 # Larger ones are not plans of ours, and no page could show them.
 MOST_CHARACTERS = 4_000_000
 # In larger texts nobody looks for a plan within something else.

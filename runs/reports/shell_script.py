@@ -265,8 +265,6 @@ def _several_hosts(runs: Sequence[RecordedRun]) -> str:
     )
 
 
-__all__ = ["RecordedCommand", "RecordedRun", "shell_script"]
-
 # Replaces the middle of a long input in the record.
 _TOO_LONG = 'stop "The input of this step is too long for the record; it is cut there."\n'
 _FOR_THE_LOAD = "# The role's password, made for this run: here, and for the load's machines."

@@ -28,9 +28,7 @@ from runs.services import audit_chain, seal_keys
 from runs.services.access import audit, projects
 from runs.services.database import Statement, perform
 from runs.services.errors import ServiceError
-from runs.services.seal_keys import Signer, heads, keep_acknowledged, keep_head, trusted
-
-__all__ = ["Signer", "heads", "keep_head", "trusted"]
+from runs.services.seal_keys import Signer, keep_acknowledged, keep_head, trusted
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from runs.execution.machine import privileged
 from runs.execution.machine.privileged import Action
 from runs.execution.machine.treatment import Treatment
 from runs.models import Server
-from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns import campaigns, drafts, scenarios
 from runs.services.campaigns.designs import resolve
 from runs.services.errors import ServiceError
 from runs.services.servers import (
@@ -78,7 +78,7 @@ def errors(found) -> list[str]:
 
 
 def draft(server, **fields):
-    return campaigns.Draft(
+    return drafts.Draft(
         **{
             "title": "short",
             "scenario": "fixed-point-read",

@@ -8,7 +8,7 @@ import pytest
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
 from runs.execution.evidence import explaining
-from runs.execution.machine import clock_skew, probing, target_facts, treating
+from runs.execution.machine import clock_skew, machine_facts, probing, target_facts, treating
 from runs.execution.ssh.ssh import SSHHost
 from tests.ssh.directing import execute, left_running
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.openssh
 # The facts of a run's machines, reported at its start; failures there do not fail the run.
 
 
-def steady(system: target_facts.OperatingSystem) -> target_facts.OperatingSystem:
+def steady(system: machine_facts.OperatingSystem) -> machine_facts.OperatingSystem:
     """Without the setting that tests of profiles change on this machine meanwhile."""
     kept = {k: v for k, v in system.kernel_settings.items() if k != "kernel.perf_event_paranoid"}
     return replace(system, kernel_settings=kept)

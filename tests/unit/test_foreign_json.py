@@ -8,7 +8,7 @@ import pytest
 from runs import foreign_json
 from runs.foreign_json import MOST_DEPTH, TooDeepError
 from runs.query_plans import reading
-from runs.query_plans.reading import PlanUnreadableError
+from runs.query_plans.node import PlanUnreadableError
 from tests import patterns
 from tests.patterns import ROOT
 

@@ -13,12 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from runs.execution.machine.processors import processors_of, restrictions, usable_memory
-from runs.execution.machine.sections import Sections, first, number_in, pairs, sections_of
+from runs.execution.machine.sections import Sections, first, number_in, pairs
 
-__all__ = [
-    "Disk", "Hardware", "NetworkCard", "OperatingSystem", "Storage", "first", "hardware",
-    "number_in", "operating_system", "pairs", "sections_of",
-]  # fmt: skip
 SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
 MEMORY_GRAIN_BYTES = 256 * 1024 * 1024

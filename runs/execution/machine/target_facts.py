@@ -7,30 +7,14 @@ from pathlib import Path
 
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.machine_facts import (
-    Disk,
     Hardware,
     OperatingSystem,
     hardware,
-    number_in,
     operating_system,
-    sections_of,
 )
+from runs.execution.machine.sections import number_in, sections_of
 from runs.execution.ssh.hosts import Host
 from runs.wording import gettext_noop as _
-
-__all__ = [
-    "Disk",
-    "Facts",
-    "Hardware",
-    "InstallationFacts",
-    "OperatingSystem",
-    "discover",
-    "machine_probe",
-    "of_machine",
-    "read",
-    "version_num",
-    "version_text",
-]
 
 _HERE = Path(__file__).parent
 _END = "\nsection end\n"

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from runs.management import command
 from runs.models import Campaign, Server
-from runs.services.campaigns import campaigns
+from runs.services.campaigns import campaigns, drafts
 from runs.services.servers import host_keys, servers
 
 # Of deploy/lab/Dockerfile.
@@ -76,7 +76,7 @@ class Command(command.Command):
         present = [
             each for server in targets for each in server.installations.filter(removed_at=None)
         ]
-        draft = campaigns.Draft(
+        draft = drafts.Draft(
             title="PostgreSQL 16 and 18 on two machines, fixed-point read",
             scenario="fixed-point-read",
             server=targets[0],

@@ -12,6 +12,7 @@ from benchlab.bucket import StoreError
 from runs.published.errors import PublishedFileError
 from runs.selectors import audit_chain, verification
 from runs.selectors.seals import AUDIT
+from runs.services import seal_keys
 from runs.services import seals as seal_service
 from runs.services.archive import comparison
 from runs.services.runs import artifacts
@@ -30,9 +31,9 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
         archive = comparison.read()
     except PublishedFileError as error:
         raise CommandError(f"The archive's data files cannot be read: {error}") from error
-    ends = seal_service.heads()
+    ends = seal_keys.heads()
     trusted = verification.Trusted(
-        keys=seal_service.trusted(),
+        keys=seal_keys.trusted(),
         ends=ends,
         acknowledged=seal_service.acknowledged(),
         published=archive.campaigns,

@@ -34,48 +34,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
-from runs.selectors.campaigns.grids import (
-    Grid,
-    GridCell,
-    GridRow,
-    GridRun,
-    Measured,
-    grid,
-    measured,
-)
-from runs.selectors.compare.ratios import RatioRow, ratios
 from runs.selectors.compare.series_cells import SERVER
-
-__all__ = [
-    "CampaignLine",
-    "CampaignRow",
-    "Grid",
-    "GridCell",
-    "GridRow",
-    "GridRun",
-    "Machine",
-    "MachineKeys",
-    "Measured",
-    "Progress",
-    "RatioRow",
-    "can_retry",
-    "finished",
-    "grid",
-    "in_lines",
-    "lines_of",
-    "listed",
-    "machine_keys",
-    "machines",
-    "measured",
-    "measured_again",
-    "of_origin",
-    "progress",
-    "ratios",
-    "recent_and_finished",
-    "rows",
-    "run_counts",
-    "shown",
-]
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
 EXECUTED_HERE = 0

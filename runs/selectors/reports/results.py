@@ -19,7 +19,7 @@ from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, grids, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell, Measured
-from runs.selectors.compare import summary
+from runs.selectors.compare import ratios, summary
 from runs.selectors.compare.ratios import RatioRow
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
@@ -37,9 +37,9 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
     blocks: list[Block] = []
     cells: Sequence[Cell] = ()
     for metric in _metrics(campaign)[:most_metrics]:
-        measured = campaigns.measured(campaign, metric, cells=cells)
+        measured = grids.measured(campaign, metric, cells=cells)
         cells = measured.cells
-        grid = campaigns.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
+        grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
         figure = None if blocks else _figure(campaign, metric, grid, measured)
         if figure:
             blocks.append(Picture("results", _caption(metric, figure), figure))
@@ -53,7 +53,7 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
     Of what its ratio table asks first, or of `subject`.
     """
     metric = metrics.primary(campaign)
-    rows = campaigns.ratios(campaign, metric.name, subject=subject) if metric else []
+    rows = ratios.ratios(campaign, metric.name, subject=subject) if metric else []
     if not metric or not rows:
         return []
     words = designs.words(campaign).among(row.levels for row in rows)

@@ -30,26 +30,10 @@ from runs.services.access import audit
 from runs.services.campaigns import drafts, topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
-from runs.services.campaigns.estimates import Estimate, estimate
+from runs.services.campaigns.estimates import estimate
 from runs.services.configurations import configurations
-from runs.services.errors import Problem, ServiceError
+from runs.services.errors import ServiceError
 from runs.services.runs import attempts, plans, transitions
-
-__all__ = [
-    "Design",
-    "Draft",
-    "Estimate",
-    "Problem",
-    "cancel",
-    "create",
-    "estimate",
-    "pause",
-    "prioritise",
-    "queue",
-    "resolve",
-    "resume",
-    "retry",
-]
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = ("new",)

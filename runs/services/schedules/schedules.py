@@ -92,18 +92,6 @@ def pause_if_it_keeps_failing(schedule: Schedule) -> None:
     ScheduleEvent.objects.create(schedule=schedule, code=PAUSED, message=message)
 
 
-__all__ = [
-    "EVERY_DAY",
-    "create",
-    "delete",
-    "design_of",
-    "draft_of",
-    "edit",
-    "enable",
-    "fire_due",
-    "next_time",
-]
-
 # The length of Campaign.title.
 LONGEST_TITLE = 200
 # The factors that belong neither to the scenario nor to the settings.

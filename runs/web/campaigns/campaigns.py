@@ -27,7 +27,7 @@ from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
 from runs.selectors.compare.ratio_pairs import ratio_pairs
 from runs.selectors.histories import causes, histories
-from runs.services.campaigns import campaigns
+from runs.services.campaigns import campaigns, designs, estimates
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.campaigns.drafts import Draft
 from runs.web import pages
@@ -275,8 +275,8 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         faulty = [form[name] for name in form.errors if name in form.fields]
         return {"estimate": None, "complaints": _complaints(form), "faulty": faulty}
     draft = form.draft()
-    design = campaigns.resolve(draft)
-    estimate = campaigns.estimate(design)
+    design = designs.resolve(draft)
+    estimate = estimates.estimate(design)
     told = configuration_page.of_installations(estimate.fits, estimate.remarks)
     floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
     rows = _compared_rows(design)

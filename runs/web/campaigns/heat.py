@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.selectors import validity
-from runs.selectors.campaigns.campaigns import RatioRow
 from runs.selectors.campaigns.factor_names import Words, own_titles
+from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION, fitness
 from runs.selectors.compare.verdict_words import verdict_word
 from runs.services.campaigns.designs import Design, DesignCell

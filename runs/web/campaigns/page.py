@@ -23,8 +23,8 @@ from runs.selectors.archive.chart import as_printed
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import waiting, workloads
-from runs.selectors.campaigns.campaigns import Grid, Measured
 from runs.selectors.campaigns.factor_names import constants, factor_title
+from runs.selectors.campaigns.grids import Grid, Measured
 from runs.selectors.campaigns.waiting import Hindrance
 from runs.selectors.compare.series_cells import SERVER
 from runs.selectors.operations.checks import Outcome

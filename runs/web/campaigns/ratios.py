@@ -10,8 +10,8 @@ from django.utils.translation import ngettext
 
 from runs.analysis.judgements import Judged
 from runs.selectors import validity
-from runs.selectors.campaigns.campaigns import RatioRow
 from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.summary import by_pair, of_pair
 from runs.selectors.compare.verdict_words import TAKEN, size_of_all
 

@@ -19,11 +19,11 @@ from runs.models.campaigns import Origin
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.campaigns import metrics
-from runs.selectors.campaigns.campaigns import Grid, Measured, RatioRow
+from runs.selectors.campaigns import grids, metrics
 from runs.selectors.campaigns.factor_names import Words
+from runs.selectors.campaigns.grids import Grid, Measured
 from runs.selectors.compare.ratio_pairs import STEPS
-from runs.selectors.compare.ratios import Tables
+from runs.selectors.compare.ratios import RatioRow, Tables
 from runs.selectors.compare.series_cells import SERVER, VERSION
 from runs.services.campaigns import wide
 from runs.services.campaigns.wide import Verdicts
@@ -79,12 +79,12 @@ class Found:
     @cached_property
     def measured(self) -> Measured:
         """Its cells and summaries."""
-        return campaign_selectors.measured(self.campaign, self.metric)
+        return grids.measured(self.campaign, self.metric)
 
     @cached_property
     def grid(self) -> Grid:
         """The page of cells that the address names."""
-        return campaign_selectors.grid(
+        return grids.grid(
             self.campaign, self.metric, page=self.given.get(CELLS, 1), among=self.measured
         )
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import runs.execution
-from runs.execution.machine.machine_facts import hardware, operating_system, sections_of
+from runs.execution.machine.machine_facts import hardware, operating_system
+from runs.execution.machine.sections import sections_of
 from tests.patterns import min_of
 
 PROBE = Path(runs.execution.__file__).parent / "machine" / "probe.sh"

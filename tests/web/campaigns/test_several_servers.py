@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from runs.models import Campaign, HardwareProfile
 from runs.services.access import projects
 from runs.services.archive import load
-from runs.services.campaigns import campaigns, topologies
+from runs.services.campaigns import campaigns, drafts, topologies
 from tests import factories
 from tests.web.campaigns.test_campaigns import draft as sent
 
@@ -58,7 +58,7 @@ def queue(servers, **changed):
         "parameters": {"scale": 1, "duration": 1},
         "repeats": 3,
     }
-    return campaigns.create(draft=campaigns.Draft(**(given | changed)))
+    return campaigns.create(draft=drafts.Draft(**(given | changed)))
 
 
 def finish(campaign):

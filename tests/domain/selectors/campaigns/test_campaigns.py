@@ -8,6 +8,7 @@ from django.utils import timezone
 from runs.models import Campaign, Metric, Run
 from runs.selectors.access.projects import NOBODY
 from runs.selectors.campaigns import campaigns, factor_names, grids
+from runs.selectors.compare import ratios
 from runs.services.uploads import GivenRevision
 from tests import factories
 from tests.histories import START, commit, repeats, store
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def lines(campaign):
     """The lines of tps over the factor across."""
-    among = campaigns.measured(campaign, Metric(name="tps"))
+    among = grids.measured(campaign, Metric(name="tps"))
     rows = grids.rows(among.cells, factor_names.words(campaign))
     return campaigns.lines_of(rows, grids.across(among.cells), among.summaries)
 
@@ -161,7 +162,7 @@ def test_versions_are_rows_and_clients_are_columns():
     factories.metric()
     campaign = factories.campaign(factors={"version": ["18.4", "9.6.24"], "clients": [4, 1, 16]})
 
-    grid = campaigns.grid(campaign)
+    grid = grids.grid(campaign)
 
     assert grid.factor == "clients"
     assert grid.columns == (1, 4, 16)
@@ -176,7 +177,7 @@ def test_a_cell_shows_its_runs_by_repeat_and_their_median():
     factories.finish(first, tps=100)
     factories.finish(third, tps=300)
 
-    (cell,) = campaigns.grid(campaign).rows[0].cells
+    (cell,) = grids.grid(campaign).rows[0].cells
 
     assert [(run.id, run.repeat, run.state) for run in cell.runs] == [
         (first.pk, 1, "finished"),
@@ -187,7 +188,7 @@ def test_a_cell_shows_its_runs_by_repeat_and_their_median():
 
 
 def test_a_cell_without_finished_runs_has_no_summary():
-    grid = campaigns.grid(factories.campaign())
+    grid = grids.grid(factories.campaign())
 
     assert {cell.summary for row in grid.rows for cell in row.cells} == {None}
     assert grid.metric is None
@@ -198,7 +199,7 @@ def test_other_factors_make_rows_and_a_combination_that_was_not_asked_for_is_emp
     factories.cell(campaign, {"version": "16.14", "clients": 1, "fillfactor": 80})
     factories.cell(campaign, {"version": "16.14", "clients": 2, "fillfactor": 100})
 
-    grid = campaigns.grid(campaign)
+    grid = grids.grid(campaign)
 
     assert [row.label for row in grid.rows] == ["16.14 · Fill factor 80", "16.14 · Fill factor 100"]
     assert [[cell is None for cell in row.cells] for row in grid.rows] == [
@@ -212,14 +213,14 @@ def test_without_clients_the_most_varied_factor_goes_across():
         factors={"version": ["16.14"], "workers": [0, 1, 2, 4], "query": ["Q10", "Q11"]}
     )
 
-    grid = campaigns.grid(campaign)
+    grid = grids.grid(campaign)
 
     assert grid.factor == "workers"
     assert [row.label for row in grid.rows] == ["16.14 · Query Q10", "16.14 · Query Q11"]
 
 
 def test_a_campaign_that_varies_the_version_only_has_one_column():
-    grid = campaigns.grid(factories.campaign(factors={"version": ["16.14", "18.4"]}))
+    grid = grids.grid(factories.campaign(factors={"version": ["16.14", "18.4"]}))
 
     assert (grid.factor, grid.columns) == (None, (None,))
     assert [row.cells[0].cell.version for row in grid.rows] == ["16.14", "18.4"]
@@ -232,7 +233,7 @@ def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
     factories.metric("elapsed", "lower")
     factories.finish(campaign.runs.first(), elapsed=2, tps=5)
 
-    assert campaigns.grid(campaign).metric.name == "tps"
+    assert grids.grid(campaign).metric.name == "tps"
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
@@ -241,7 +242,7 @@ def test_a_grid_takes_five_queries_however_many_cells(clients, django_assert_num
     factories.finish_all(campaign)
 
     with django_assert_num_queries(5):
-        campaigns.grid(campaign)
+        grids.grid(campaign)
 
 
 def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revision():
@@ -253,11 +254,11 @@ def test_of_uploads_the_newest_revision_is_shown_and_compared_with_no_other_revi
     )
     campaign = Campaign.objects.get()
 
-    old, new = campaigns.grid(campaign).rows
+    old, new = grids.grid(campaign).rows
 
     assert [row.cells[0].summary.median for row in (old, new)] == [905, 990.5]
     assert [len(row.cells[0].runs) for row in (old, new)] == [2, 2]
-    (row,) = campaigns.ratios(campaign, "tps")
+    (row,) = ratios.ratios(campaign, "tps")
     assert (row.base_label, row.head_label) == ("16.4", "18.1")
     assert [point.median for line in lines(campaign) for point in line.points] == [905, 990.5]
 
@@ -266,7 +267,7 @@ def test_a_revision_without_a_date_stands_where_its_first_run_began():
     store(repeats(GivenRevision("feed", ref="main"), at=START + timedelta(days=9), tps=[500]))
     store(repeats(commit(1), tps=[1000]))
 
-    (row,) = campaigns.grid(Campaign.objects.get()).rows
+    (row,) = grids.grid(Campaign.objects.get()).rows
 
     assert row.cells[0].summary.median == 500
 
@@ -276,6 +277,6 @@ def test_an_upload_without_a_revision_is_left_out_where_its_series_has_revisions
         repeats(tps=[500]), repeats(commit(1), tps=[1000]), repeats(tps=[5], levels={"clients": 1})
     )
 
-    (row,) = campaigns.grid(Campaign.objects.get()).rows
+    (row,) = grids.grid(Campaign.objects.get()).rows
 
     assert [cell.summary.median for cell in row.cells] == [5, 1000]

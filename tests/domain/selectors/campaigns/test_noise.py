@@ -12,9 +12,9 @@ from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.models import Campaign, Metric, Run, Topology, TopologyNode
 from runs.selectors.access.projects import NOBODY
 from runs.selectors.archive import version_line
-from runs.selectors.campaigns import campaigns, noise
+from runs.selectors.campaigns import campaigns, grids, noise
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare import candidates, known_noise
+from runs.selectors.compare import candidates, known_noise, ratios
 from runs.selectors.compare.known_noise import Scope
 from tests import factories
 
@@ -170,7 +170,7 @@ def finish(of, gains):
 
 
 def test_servers_stand_against_the_first_and_versions_within_each_server():
-    rows = campaigns.ratios(finish(campaign(), {"beta": 2, "18.4": 1.5}), "tps")
+    rows = ratios.ratios(finish(campaign(), {"beta": 2, "18.4": 1.5}), "tps")
     servers = [row for row in rows if row.subject == "server"]
     assert {(row.base_label, row.head_label) for row in servers} == {("alpha", "beta")}
     assert [row.levels for row in servers] == [
@@ -187,7 +187,7 @@ def test_servers_stand_against_the_first_and_versions_within_each_server():
 
 def test_a_factor_with_names_is_compared_within_each_server():
     factors = {**LEVELS, "version": ["18.4"], "checksums": ["off", "on"]}
-    rows = campaigns.ratios(finish(campaign(factors), {}), "tps")
+    rows = ratios.ratios(finish(campaign(factors), {}), "tps")
     assert {row.subject for row in rows} == {"server", "checksums"}
     assert {row.levels["server"] for row in rows if row.subject == "checksums"} == {
         "alpha",
@@ -198,14 +198,14 @@ def test_a_factor_with_names_is_compared_within_each_server():
 def test_a_release_that_one_server_lacks_is_compared_with_no_other():
     made = campaign()
     made.cells.filter(levels__server="beta", version="16.14").delete()
-    rows = campaigns.ratios(finish(made, {}), "tps")
+    rows = ratios.ratios(finish(made, {}), "tps")
     assert {row.levels["version"] for row in rows if row.subject == "server"} == {"18.4"}
     assert {row.levels["server"] for row in rows if row.subject == "version"} == {"alpha"}
 
 
 def test_servers_are_rows_of_the_grid_by_name_and_never_columns_beside_another_factor():
     factors = {"version": ["18.4"], "server": ["alpha", "beta"], "checksums": ["off", "on"]}
-    grid = campaigns.grid(campaign(factors))
+    grid = grids.grid(campaign(factors))
     assert grid.factor == "checksums"
     assert [row.label for row in grid.rows] == ["18.4 · Alpha", "18.4 · Beta"]
 

@@ -52,7 +52,7 @@ def test_a_campaign_has_a_run_for_each_cell_and_repeat(draft):
     assert campaign.cells.count() == 6
     assert campaign.runs.count() == 18
     assert campaign.factors == {"version": ["16.14", "18.4"], "clients": [1, 2, 4]}
-    assert campaigns.estimate(draft).runs == 18
+    assert estimate(draft).runs == 18
 
 
 def test_a_thousand_runs_are_queued_by_as_few_statements_as_two(draft):
@@ -135,7 +135,7 @@ def test_two_builds_of_one_version_are_told_apart(draft, server):
 
 
 def problems(draft):
-    return {(problem.code, problem.field) for problem in campaigns.estimate(draft).problems}
+    return {(problem.code, problem.field) for problem in estimate(draft).problems}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_fault_of_the_draft_is_named_with_its_field(draft, change, expected):
 
 def test_the_time_is_estimated_also_where_the_disk_is_too_small(draft):
     too_large = replace(draft, parameters={"scale": 90_000, "duration": 60})
-    assert campaigns.estimate(too_large).seconds > campaigns.estimate(draft).seconds > 18 * 60
+    assert estimate(too_large).seconds > estimate(draft).seconds > 18 * 60
 
 
 def test_all_faults_are_told_at_once(draft):
@@ -180,7 +180,7 @@ def test_a_server_that_is_not_ready_is_named_with_its_problem(draft, server):
     server.state, server.problem_code = Server.State.REFUSED, "host_key_changed"
     server.problem = "Another host key."
     server.save()
-    [problem] = campaigns.estimate(draft).problems
+    [problem] = estimate(draft).problems
     assert (problem.code, problem.message) == ("host_key_changed", "Another host key.")
 
 

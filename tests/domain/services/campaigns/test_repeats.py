@@ -7,7 +7,7 @@ from django.db import transaction
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Measurement, Run
-from runs.services.campaigns import campaigns, repeats, scenarios, summaries
+from runs.services.campaigns import campaigns, estimates, repeats, scenarios, summaries
 from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, transitions
 from tests import factories
@@ -188,16 +188,16 @@ def test_rounds_are_added_only_when_a_campaign_has_ended(server, draft):
 
 def test_the_estimate_tells_the_least_and_the_most(draft):
     draft = replace(draft, remeasures=0)
-    found = campaigns.estimate(draft)
+    found = estimates.estimate(draft)
     assert (found.runs, found.most_runs) == (4, 8)
     assert found.most_seconds > found.seconds
-    fixed = campaigns.estimate(replace(draft, wanted_half_width=None))
+    fixed = estimates.estimate(replace(draft, wanted_half_width=None))
     assert (fixed.most_runs, fixed.most_seconds) == (fixed.runs, fixed.seconds)
 
 
 @pytest.mark.parametrize(("wanted", "most"), [(None, 12), (0.01, 24)])
 def test_the_estimate_counts_that_every_run_may_be_doubtful(draft, wanted, most):
-    found = campaigns.estimate(replace(draft, wanted_half_width=wanted, remeasures=2))
+    found = estimates.estimate(replace(draft, wanted_half_width=wanted, remeasures=2))
     assert (found.runs, found.most_runs) == (4, most)
     assert found.most_seconds > found.seconds
 
@@ -217,7 +217,7 @@ def test_wishes_out_of_range_are_refused_at_their_field(draft, changes, field):
     with pytest.raises(ServiceError):
         campaigns.create(draft=replace(draft, **changes))
     assert field in {
-        problem.field for problem in campaigns.estimate(replace(draft, **changes)).problems
+        problem.field for problem in estimates.estimate(replace(draft, **changes)).problems
     }
 
 
@@ -226,7 +226,7 @@ def test_an_a_a_campaign_measures_everything_twice_under_two_labels(draft):
     assert made.factors == {"version": ["18.4"], "clients": [1, 2], "side": ["A", "B"]}
     assert [cell.levels["side"] for cell in made.cells.order_by("ordinal")] == ["A", "B"] * 2
     plans = [RunPlan.from_json(run.plan) for run in made.runs.all()]
-    assert len(plans) == campaigns.estimate(replace(draft, is_a_a=True)).runs == 8
+    assert len(plans) == estimates.estimate(replace(draft, is_a_a=True)).runs == 8
     assert len({plan.cluster_key for plan in plans}) == 1
 
 

@@ -101,7 +101,7 @@ def test_each_choice_makes_its_own_cluster(checksums):
 @pytest.mark.django_db
 def test_a_cell_that_its_version_cannot_run_is_left_out_and_said(checksums, server):
     draft = replace(checksums, installations=list(server.installations.all()))
-    found = campaigns.estimate(draft)
+    found = estimate(draft)
     assert (found.problems, found.runs) == ([], (2 * 2 * 2 + 2) * draft.repeats)
     [note] = found.notes
     assert "9.2.24" in note
@@ -114,7 +114,7 @@ def test_a_cell_that_its_version_cannot_run_is_left_out_and_said(checksums, serv
 def test_a_level_that_no_version_can_run_is_refused_with_the_reason(checksums, server):
     old = list(server.installations.filter(version="9.2.24"))
     draft = replace(checksums, installations=old)
-    [problem] = campaigns.estimate(draft).problems
+    [problem] = estimate(draft).problems
     assert (problem.code, problem.field) == ("version_too_old", "checksums")
     assert "9.2.24" in problem.message
     assert "came with PostgreSQL 9.3" in problem.message
@@ -129,7 +129,7 @@ def test_a_version_may_run_the_levels_that_it_can(checksums, server):
         installations=list(server.installations.all()),
         levels={"checksums": ["off"], "clients": [1]},
     )
-    assert campaigns.estimate(draft).problems == []
+    assert estimate(draft).problems == []
 
 
 @pytest.mark.django_db
@@ -144,14 +144,14 @@ def test_a_version_may_run_the_levels_that_it_can(checksums, server):
     ],
 )
 def test_levels_that_a_factor_does_not_have_are_refused(checksums, levels, code, field):
-    [problem] = campaigns.estimate(replace(checksums, levels=levels)).problems
+    [problem] = estimate(replace(checksums, levels=levels)).problems
     assert (problem.code, problem.field) == (code, field)
 
 
 @pytest.mark.django_db
 def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update):
     wanted = factories.configuration(initdb_options=["--wal-segsize=64"])
-    problems = campaigns.estimate(replace(update, configuration=wanted)).problems
+    problems = estimate(replace(update, configuration=wanted)).problems
     assert [problem.code for problem in problems] == ["initdb_option_unknown"] * 2
     assert "9.2.24: initdb knows --wal-segsize from PostgreSQL 11 on" in problems[0].message
 
@@ -160,17 +160,15 @@ def test_a_configuration_whose_options_a_version_does_not_know_is_refused(update
 @pytest.mark.parametrize("option", ["--data-checksums", "-k", "--no-data-checksums"])
 def test_a_configuration_cannot_decide_on_what_the_scenario_varies(checksums, update, option):
     decided = factories.configuration("decided", initdb_options=[option])
-    found = {
-        each.code for each in campaigns.estimate(replace(checksums, configuration=decided)).problems
-    }
+    found = {each.code for each in estimate(replace(checksums, configuration=decided)).problems}
     assert found == {"initdb_option_is_varied"}
-    allowed = campaigns.estimate(replace(update, configuration=decided)).problems
+    allowed = estimate(replace(update, configuration=decided)).problems
     assert "initdb_option_is_varied" not in {each.code for each in allowed}
 
 
 @pytest.mark.django_db
 def test_a_factor_without_any_level_is_told(checksums):
-    found = campaigns.estimate(replace(checksums, levels={"clients": [1]})).problems
+    found = estimate(replace(checksums, levels={"clients": [1]})).problems
     assert [(each.code, each.field) for each in found] == [("no_level", "checksums")]
 
 
@@ -192,7 +190,7 @@ def quick(scenario, server):
 @pytest.mark.parametrize("scenario", registry.every(), ids=lambda scenario: scenario.slug)
 def test_the_quick_form_of_a_scenario_can_be_queued(scenario, server):
     draft = quick(scenario, server)
-    assert [problem.message for problem in campaigns.estimate(draft).problems] == []
+    assert [problem.message for problem in estimate(draft).problems] == []
     assert plans(campaigns.create(draft=draft))
 
 
@@ -213,7 +211,7 @@ def test_cores_that_clients_cannot_keep_busy_and_that_are_not_there_are_refused(
     server.hardware.threads = 4
     server.hardware.save()
     draft = replace(cores, levels={"cores": [2, 8]}, parameters=cores.parameters | {"clients": 4})
-    found = {problem.code: problem for problem in campaigns.estimate(draft).problems}
+    found = {problem.code: problem for problem in estimate(draft).problems}
     assert found.keys() == {"senseless_cell", "cores_not_there"}
     assert "4 clients cannot keep 8 cores busy" in found["senseless_cell"].message
     assert found["cores_not_there"].field == "cores"
@@ -238,7 +236,7 @@ def test_the_mixed_design_has_the_four_patterns_of_the_report(standbys):
     found = plans(campaigns.create(draft=draft))
     assert pairs(found) == [(0, 3), (1, 2), (2, 1), (3, 0)]
     assert {len(plan.clusters) for plan in found} == {3}
-    assert campaigns.estimate(draft).runs == 4
+    assert estimate(draft).runs == 4
 
 
 @pytest.mark.django_db
@@ -308,12 +306,12 @@ def test_standbys_lie_on_other_machines_by_turns_and_the_run_holds_them_all(stan
 def test_a_machine_for_clusters_needs_the_release_and_no_other_part(standbys, server, update):
     other = factories.server(versions=("17.2",))
     draft = replace(standbys, cluster_servers=[other, server])
-    found = {(each.code, each.field) for each in campaigns.estimate(draft).problems}
+    found = {(each.code, each.field) for each in estimate(draft).problems}
     assert found == {
         ("version_missing", "cluster_servers"), ("machine_has_a_part", "cluster_servers"),
     }  # fmt: skip
     needless = replace(update, cluster_servers=[other])
-    assert [each.code for each in campaigns.estimate(needless).problems] == ["no_further_clusters"]
+    assert [each.code for each in estimate(needless).problems] == ["no_further_clusters"]
 
 
 @pytest.mark.django_db

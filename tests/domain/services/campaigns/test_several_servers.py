@@ -6,7 +6,7 @@ import pytest
 
 from runs.execution.plan import RunPlan
 from runs.models import Campaign, Lease, Run, Schedule, ScheduleEvent, Server
-from runs.services.campaigns import campaigns, repeats, scenarios
+from runs.services.campaigns import campaigns, estimates, repeats, scenarios
 from runs.services.runs import leases, supervision
 from runs.services.schedules import schedules
 from tests import factories
@@ -61,7 +61,7 @@ def draft(alpha, beta):
 
 
 def problems(draft):
-    return [(each.code, each.field, each.message) for each in campaigns.estimate(draft).problems]
+    return [(each.code, each.field, each.message) for each in estimates.estimate(draft).problems]
 
 
 def plans(campaign):
@@ -161,10 +161,10 @@ def test_each_server_has_its_own_newest_pgbench_unless_one_is_chosen(draft, alph
         (p.host, p.client_version_num) for p in plans(campaigns.create(draft=draft)).values()
     }
     assert versions == {("192.0.2.1", 180004), ("192.0.2.2", 160014)}
-    assert any("pgbench" in note for note in campaigns.estimate(draft).notes)
+    assert any("pgbench" in note for note in estimates.estimate(draft).notes)
     old = replace(draft, client=alpha.installations.get(version="16.14"))
     assert {p.client_version_num for p in plans(campaigns.create(draft=old)).values()} == {160014}
-    assert campaigns.estimate(old).notes == []
+    assert estimates.estimate(old).notes == []
     new = replace(draft, client=alpha.installations.get(version="18.4"))
     assert [problem[:2] for problem in problems(new)] == [("missing_program", "client")]
     assert "Beta" in problems(new)[0][2]
@@ -172,14 +172,14 @@ def test_each_server_has_its_own_newest_pgbench_unless_one_is_chosen(draft, alph
 
 def test_the_time_is_that_of_the_last_server_and_runs_are_added(draft, alpha, beta):
     alone = replace(draft, more_servers=(), installations=installations(alpha))
-    both, one = campaigns.estimate(draft), campaigns.estimate(alone)
+    both, one = estimates.estimate(draft), estimates.estimate(alone)
     assert (both.runs, both.seconds) == (2 * one.runs, one.seconds)
 
 
 def test_servers_that_share_their_generators_take_turns(draft, alpha, beta):
     load = machine("load", 9)
     shared = replace(draft, generators=(load,))
-    assert campaigns.estimate(shared).seconds == 2 * campaigns.estimate(draft).seconds
+    assert estimates.estimate(shared).seconds == 2 * estimates.estimate(draft).seconds
     assert problems(shared) == []
     campaign = campaigns.create(draft=shared)
     assert {p.generators[0].address_of_database for p in plans(campaign).values()} == {
@@ -219,11 +219,11 @@ def test_another_release_of_the_same_version_is_told_and_has_cells_of_its_own(dr
     gamma = machine("gamma", 3, versions=("16.13", "18.4"))
     only = [*alpha.installations.all(), gamma.installations.get(version="18.4")]
     given = replace(draft, more_servers=(gamma,), installations=only)
-    [problem] = campaigns.estimate(given).problems
+    [problem] = estimates.estimate(given).problems
     assert problem.code == "version_missing"
     assert "16.13" in problem.remedy
     given = replace(given, installations=installations(alpha, gamma))
-    found = campaigns.estimate(given)
+    found = estimates.estimate(given)
     assert found.problems == []
     assert "Alpha 16.14; Gamma 16.13" in found.notes[0]
     campaign = campaigns.create(draft=given)
@@ -254,7 +254,7 @@ def test_what_is_wrong_on_every_server_is_said_once(draft):
 def test_one_address_twice_is_told(draft, beta):
     beta.address = "192.0.2.1"
     beta.save()
-    assert any("192.0.2.1" in note for note in campaigns.estimate(draft).notes)
+    assert any("192.0.2.1" in note for note in estimates.estimate(draft).notes)
 
 
 def test_an_estimate_asks_as_often_for_five_servers_as_for_two(
@@ -269,7 +269,7 @@ def test_an_estimate_asks_as_often_for_five_servers_as_for_two(
         with CaptureQueriesContext(
             connection,
         ) as found:
-            campaigns.estimate(replace(given, server=first, more_servers=more))
+            estimates.estimate(replace(given, server=first, more_servers=more))
         return len(found)
 
     more = tuple(machine(f"more-{number}", 10 + number) for number in range(3))

@@ -30,7 +30,7 @@ from runs.models import (
 )
 from runs.selectors.access import macs
 from runs.selectors.seals import entry_hash
-from runs.services import exchange, seals
+from runs.services import exchange, seal_keys, seals
 from runs.services.access import projects
 from runs.services.campaigns import summaries
 from runs.services.database import perform
@@ -259,7 +259,7 @@ def test_the_key_is_made_once_for_its_owner_only_and_another_one_is_not_trusted(
     made = key.read_bytes()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    assert seals.Signer().public in seals.trusted()
+    assert seal_keys.Signer().public in seal_keys.trusted()
     assert key.read_bytes() == made
 
     for path in key.parent.glob("*.pub"):

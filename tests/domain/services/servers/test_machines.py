@@ -11,7 +11,7 @@ from runs.execution.machine.machine_facts import Disk, Hardware, OperatingSystem
 from runs.execution.machine.target_facts import Facts
 from runs.execution.plan import RunPlan
 from runs.models import Run, Server, SSHKey
-from runs.services.campaigns import campaigns, scenarios
+from runs.services.campaigns import campaigns, estimates, scenarios
 from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways
 from runs.services.servers import machines, ssh_keys
@@ -219,7 +219,7 @@ def test_another_pgbench_may_be_chosen(draft, tool_host):
 
 def test_an_installation_without_pgbench_cannot_be_the_load_generator(draft, tool_host):
     without = tool_host.installations.get(version="18.0")
-    [problem] = campaigns.estimate(replace(draft, client=without)).problems
+    [problem] = estimates.estimate(replace(draft, client=without)).problems
     assert (problem.code, problem.field) == ("missing_program", "client")
 
 
