@@ -2,17 +2,4 @@
 
 from runs.query_plans.comparing import Difference, Pair, SubPlan, compare, subplans
 from runs.query_plans.node import Node, Plan, PlanUnreadableError
-from runs.query_plans.reading import looks_like_plan, read
-
-__all__ = [
-    "Difference",
-    "Node",
-    "Pair",
-    "Plan",
-    "PlanUnreadableError",
-    "SubPlan",
-    "compare",
-    "looks_like_plan",
-    "read",
-    "subplans",
-]
+from runs.query_plans.reading import read

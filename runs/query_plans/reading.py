@@ -178,9 +178,6 @@ MOST_CHARACTERS = 4_000_000
 # In larger texts nobody looks for a plan within something else.
 MOST_ENCLOSED, MOST_LINES = 500_000, 5_000
 _SEVERAL = "More than one plan is in this text. Paste one plan at a time."
-_NODE = re.compile(
-    r"\(cost=\d|\(actual (?:time|rows)=|\"Node Type\"|^[^\S\n]*+QUERY PLAN[^\S\n]*+$", re.MULTILINE
-)
 _YAML = re.compile(r"\A\s*+(?:- )?Plan: *+\Z")
 _XML = re.compile(r"\A\s*+<explain\b")
 _JSON = re.compile(r"\A\s*+[\[{]\s*+(?:[\[{}\]\"]|\Z)")
@@ -237,11 +234,6 @@ def _worth(plan: Plan | PlanUnreadableError) -> tuple[int, int]:
     if not isinstance(plan, Plan):
         return 0, 0
     return len(plan.nodes()), -len(plan.not_understood)
-
-
-def looks_like_plan(text: str) -> bool:
-    """Whether a text may be a plan, without reading all of it."""
-    return bool(_NODE.search(text[:20_000]))
 
 
 def _parsed(parse: Callable[[], Any], form: str) -> Plan:

@@ -5,7 +5,7 @@ gate, badge and report shows its answer. The model and its error rates are in do
 """
 
 from runs.analysis.inference import critical
-from runs.analysis.inference.cells import Cell, Noise, Pair, cell_of
+from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
 from runs.analysis.inference.overall_effect import judge_together
@@ -21,24 +21,3 @@ from runs.analysis.inference.verdicts import (
     exit_code,
     overall,
 )
-
-__all__ = [
-    "MINIMUM_EFFECT",
-    "PROVEN",
-    "RULES",
-    "SIGNIFICANCE",
-    "VERDICTS",
-    "Cell",
-    "Direction",
-    "Inference",
-    "Model",
-    "Noise",
-    "Pair",
-    "Verdict",
-    "cell_of",
-    "critical",
-    "exit_code",
-    "judge",
-    "judge_together",
-    "overall",
-]

@@ -12,8 +12,8 @@ DECLARATIVE_SINCE = 100000
 DAYS_A_MONTH = 30
 PRODUCTS = 1000
 FIRST_DAY = "DATE '2013-01-01'"
-# The size of a row in a page, and as text; and of an index entry.
-BYTES_A_ROW, BYTES_OF_TEXT, BYTES_OF_INDEX = 165, 140, 30
+# The size of a row in a page, and of an index entry.
+BYTES_A_ROW, BYTES_OF_INDEX = 165, 30
 COLUMNS = """
     date date NOT NULL,
     time time NOT NULL,

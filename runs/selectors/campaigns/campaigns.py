@@ -46,7 +46,6 @@ class CampaignRow:
 
     campaign: Campaign
     run_counts: Mapping[str, int]
-    runs_total: int
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:
     """These campaigns with the states of their runs, counted in one query for all."""
     campaigns = list(campaigns)
     counts = run_counts([campaign.pk for campaign in campaigns])
-    return [_row(campaign, counts[campaign.pk]) for campaign in campaigns]
+    return [CampaignRow(campaign, counts[campaign.pk]) for campaign in campaigns]
 
 
 # Wordings without words of their own: a tool's message, or several reasons in one.
@@ -360,10 +359,6 @@ def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) 
     now = timezone.now()
     spent = sum((min(now - at, mean) for at in started), timedelta())
     return max((remaining * mean - spent).total_seconds(), 0.0)
-
-
-def _row(campaign: Campaign, counts: Mapping[str, int]) -> CampaignRow:
-    return CampaignRow(campaign, counts, sum(counts.values()))
 
 
 def _points(

@@ -2,5 +2,3 @@
 
 from runs.services.exchange.exporting import lines
 from runs.services.exchange.results import Imported, load
-
-__all__ = ["Imported", "lines", "load"]

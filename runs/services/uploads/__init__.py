@@ -9,16 +9,3 @@ from runs.services.uploads.uploaded_run import (
     GivenRun,
     GivenSeries,
 )
-
-__all__ = [
-    "GivenMeasurement",
-    "GivenProfile",
-    "GivenRevision",
-    "GivenRun",
-    "GivenSeries",
-    "KeyReused",
-    "Stored",
-    "StoredRun",
-    "once",
-    "store",
-]

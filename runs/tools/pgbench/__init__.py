@@ -20,23 +20,3 @@ from runs.tools.pgbench.result import (
     StatementResult,
 )
 from runs.tools.pgbench.versions import UnsupportedByToolError, version_text
-
-__all__ = [
-    "Connection",
-    "Expected",
-    "Log",
-    "PgbenchResult",
-    "Problem",
-    "ProgressPoint",
-    "Script",
-    "ScriptResult",
-    "StatementResult",
-    "UnsupportedByToolError",
-    "benchmark",
-    "for_tool",
-    "initialise",
-    "once",
-    "parse",
-    "threads_for",
-    "version_text",
-]

@@ -11,12 +11,13 @@ import pytest
 
 from benchmarks import verdicts
 from runs.analysis import change_points
-from runs.analysis.inference import Model, Pair, cell_of
+from runs.analysis.inference import Model, Pair
 from runs.analysis.inference.jobs import Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.kernel import judge
 from runs.analysis.monitoring import Known, expected_range, news
 from runs.analysis.noise import estimate
 from tests.histories import noisy
+from tests.unit.analysis.cells import cell_of
 
 # Change points of histories, and alarms.
 

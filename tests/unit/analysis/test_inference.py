@@ -12,7 +12,6 @@ from runs.analysis.inference import (
     Model,
     Noise,
     Pair,
-    cell_of,
     critical,
     exit_code,
     judge,
@@ -23,6 +22,7 @@ from runs.analysis.inference.critical import level
 from runs.analysis.inference.model import _fits
 from runs.analysis.inference.verdicts import word
 from runs.analysis.inference.version_indices import Reading, indices
+from tests.unit.analysis.cells import cell_of
 
 PAIR = [Pair(0, 1)]
 

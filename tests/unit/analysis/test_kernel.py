@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy
 
-from runs.analysis.inference import Cell, Model, Pair, cell_of, judge
+from runs.analysis.inference import Cell, Model, Pair, judge
 from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts
 from runs.analysis.inference.verdicts import MOST_ROUNDS, rounds_missing
+from tests.unit.analysis.cells import cell_of
 
 PAIR = [Pair(0, 1)]
 

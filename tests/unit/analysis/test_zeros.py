@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from runs.analysis.inference import Model, Pair, cell_of, judge
+from runs.analysis.inference import Model, Pair, judge
+from tests.unit.analysis.cells import cell_of
 
 NOTHING = [0.0, 0.0, 0.0]
 

@@ -2,12 +2,3 @@
 
 from runs.selectors.archive.reproduction.changes import Change, of_campaign, stored
 from runs.selectors.archive.reproduction.design import Reproduction, reproduction, scenario_of
-
-__all__ = [
-    "Change",
-    "Reproduction",
-    "of_campaign",
-    "reproduction",
-    "scenario_of",
-    "stored",
-]
