@@ -4,7 +4,6 @@ import django_filters
 from django.db.models import QuerySet
 from rest_framework import serializers
 
-from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.models import AuditEntry
 from runs.selectors.access import permissions
@@ -44,10 +43,7 @@ class AuditDoor(ReadOnlyDoor[AuditEntry]):
     to none is an administrator's. The newest first."""
 
     queryset = AuditEntry.objects.all()
+    listed = staticmethod(permissions.readable_audit)
     lookup_value_converter = "int"
     serializer_class = AuditSerializer
     filterset_class = AuditFilters
-
-    def get_queryset(self) -> QuerySet[AuditEntry]:
-        """What the reader may read."""
-        return permissions.readable_audit(reader(self.request))

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
@@ -144,13 +143,7 @@ class SourceDetailSerializer(SourceSerializer):
 class SourceDoor(ReadOnlyDoor[Source]):
     """Sources: the publications of the archive. Their figures are measurements with `source`."""
 
-    queryset = Source.objects.all()
+    queryset = archive.sources()
+    serializer_class = SourceSerializer
+    detail_serializer_class = SourceDetailSerializer
     lookup_field = "slug"
-
-    def get_queryset(self) -> QuerySet[Source]:
-        """Each with the number of its tables, figures and contradictions."""
-        return archive.sources()
-
-    def get_serializer_class(self) -> Any:
-        """More of a single source."""
-        return SourceDetailSerializer if self.detail else SourceSerializer

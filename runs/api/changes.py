@@ -1,6 +1,6 @@
 """Changes in histories with people's decisions, and the webhooks that report them."""
 
-from typing import Any, cast
+from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
@@ -108,13 +108,9 @@ class DecisionSerializer(serializers.Serializer[Any]):
 class ChangeDoor(ReadOnlyDoor[Change]):
     """Changes found in the histories of uploads. The newest first."""
 
-    queryset = Change.objects.all()
+    queryset = histories.all_changes()
     serializer_class = ChangeSerializer
     filterset_class = ChangeFilters
-
-    def get_queryset(self) -> QuerySet[Change]:
-        """With everything that a row shows."""
-        return histories.all_changes()
 
     @extend_schema(
         request=DecisionSerializer,
@@ -222,13 +218,8 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
     """
 
     queryset = Webhook.objects.all()
+    listed = staticmethod(webhook_selectors.webhooks)
     serializer_class = WebhookSerializer
-
-    def get_queryset(self) -> QuerySet[Webhook]:
-        """The token's project's; of a person those that they maintain."""
-        if getattr(self, "swagger_fake_view", False):
-            return Webhook.objects.none()
-        return webhook_selectors.webhooks(cast(Any, reader(self.request)))
 
     @extend_schema(
         request=NewWebhookSerializer, responses={201: MadeWebhookSerializer}, examples=[MADE]

@@ -198,6 +198,23 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
     answer.
     """
 
+    # The selector of what the door shows `to` its reader; without one all of `queryset`.
+    listed: Callable[..., QuerySet[Any]] | None = None
+    # A row may be more than the object; see `told`.
+    serializer_class: Any = None
+    detail_serializer_class: Any = None
+
+    def get_queryset(self) -> QuerySet[M]:
+        """What the door shows, besides what `readable` leaves out."""
+        if self.listed is None or getattr(self, "swagger_fake_view", False):
+            return super().get_queryset()
+        return self.listed(to=reader(self.request))
+
+    def get_serializer_class(self) -> Any:
+        """Of a single object the one that shows more, if there is one."""
+        single = self.detail_serializer_class if self.detail else None
+        return single or super().get_serializer_class()
+
     def get_renderers(self) -> list[BaseRenderer]:
         """CSV for lists, besides JSON."""
         renderers = super().get_renderers()

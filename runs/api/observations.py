@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -10,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import doors
-from runs.api.authentication import person, reader
+from runs.api.authentication import person
 from runs.api.campaigns.campaigns import project_of
 from runs.api.campaigns.drafts import ConfigurationField, LevelField
 from runs.api.doors import ReadOnlyDoor
@@ -129,19 +128,11 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     """Observations: the same design again each year. The newest first."""
 
     queryset = Observation.objects.all()
+    listed = staticmethod(editions.listed)
     serializer_class = ObservationSerializer
+    detail_serializer_class = ObservationDetailSerializer
     filterset_class = None
     lookup_field = "slug"
-
-    def get_queryset(self) -> QuerySet[Observation]:
-        """Those that the reader may see."""
-        if getattr(self, "swagger_fake_view", False):
-            return Observation.objects.none()
-        return editions.listed(to=reader(self.request))
-
-    def get_serializer_class(self) -> type[ObservationSerializer]:
-        """Of one observation, with what it says."""
-        return ObservationSerializer if self.action == "list" else ObservationDetailSerializer
 
     @extend_schema(request=NewObservationSerializer, responses={201: ObservationDetailSerializer})
     def create(self, request: Request) -> Response:

@@ -337,6 +337,7 @@ class RunDoor(ReadOnlyDoor[Run]):
     lookup_value_converter = "int"
     filterset_class = RunFilters
     serializer_class = RunSerializer
+    detail_serializer_class = RunDetailSerializer
 
     def get_queryset(self) -> QuerySet[Run]:
         """With the findings for a single run."""
@@ -347,8 +348,7 @@ class RunDoor(ReadOnlyDoor[Run]):
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
         attempts.retry(run=self.get_object(), by=asker(request))
-        context = self.get_serializer_context()
-        return Response(RunDetailSerializer(self.get_object(), context=context).data)
+        return Response(self.get_serializer(self.get_object()).data)
 
     @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -365,9 +365,4 @@ class RunDoor(ReadOnlyDoor[Run]):
     def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
         run, given = self.get_object(), doors.taken(JudgementSerializer, request)
         act(run=run, reason=given.validated_data["reason"])
-        context = self.get_serializer_context()
-        return Response(RunDetailSerializer(self.get_object(), context=context).data)
-
-    def get_serializer_class(self) -> Any:
-        """More of a single run."""
-        return RunDetailSerializer if self.detail else RunSerializer
+        return Response(self.get_serializer(self.get_object()).data)

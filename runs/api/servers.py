@@ -103,16 +103,10 @@ class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
     """Hardware profiles: of servers, of publications, and of uploads. The newest first."""
 
     queryset = HardwareProfile.objects.all()
+    listed = staticmethod(hardware.listed)
+    serializer_class = HardwareRowSerializer
     lookup_value_converter = "int"
     filterset_class = HardwareFilters
-
-    def get_queryset(self) -> QuerySet[HardwareProfile]:
-        """Those that the reader may know of."""
-        return hardware.listed(to=reader(self.request))
-
-    def get_serializer_class(self) -> Any:
-        """The fields shown of a row."""
-        return HardwareRowSerializer
 
     def told(self, found: Sequence[Any]) -> Sequence[HardwareRow]:
         """Profiles with what was measured on them."""
@@ -216,10 +210,6 @@ class ServerDoor(ReadOnlyDoor[Server]):
     lookup_field = "slug"
     serializer_class = ServerSerializer
     filterset_class = ServerFilters
-
-    def get_queryset(self) -> QuerySet[Server]:
-        """Servers with all that is shown of them."""
-        return servers.listed()
 
     @extend_schema(request=MaintenanceSerializer, responses={200: ServerSerializer})
     @action(detail=True, methods=["post"])

@@ -191,14 +191,14 @@ def _known(
 SHOWN_DELIVERIES = 10
 
 
-def webhooks(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
+def webhooks(*, to: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     """Those of a token's project; for a person those of the projects that they maintain."""
     found = Webhook.objects.select_related("project").order_by("-pk")
-    if isinstance(asker, Token):
-        return found.filter(project=asker.project_id)
-    if not isinstance(asker, User) or not asker.is_active:
+    if isinstance(to, Token):
+        return found.filter(project=to.project_id)
+    if not isinstance(to, User) or not to.is_active:
         return found.none()
-    maintained = permissions.may_in(asker, Right.WEBHOOKS)
+    maintained = permissions.may_in(to, Right.WEBHOOKS)
     return found if maintained is None else found.filter(project__in=maintained)
 
 
@@ -207,7 +207,7 @@ def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     newest = of_each(
         WebhookDelivery.objects.all(), Webhook.objects.all(), by="webhook", number=SHOWN_DELIVERIES
     )
-    return webhooks(asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
+    return webhooks(to=asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
 
 
 def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:

@@ -141,7 +141,7 @@ def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
 
 
 def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
-    found: Webhook = get_object_or_404(webhook_selectors.webhooks(request.user), pk=webhook_id)
+    found: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
     return found
 
 

@@ -154,6 +154,8 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     """Campaigns: what was asked, of which versions, and how far it is. The newest first."""
 
     queryset = campaigns.listed()
+    serializer_class = CampaignSerializer
+    detail_serializer_class = CampaignDetailSerializer
     lookup_field = "slug"
     filterset_class = CampaignFilters
 
@@ -161,10 +163,6 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """With what is shown of a single campaign."""
         is_shown = self.detail and self.action not in EXTRAS
         return campaigns.shown() if is_shown else campaigns.listed()
-
-    def get_serializer_class(self) -> Any:
-        """More of a single campaign."""
-        return CampaignDetailSerializer if self.detail else CampaignSerializer
 
     def told(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
         """Campaigns with their runs counted."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import django_filters
-from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
@@ -123,16 +122,11 @@ class ScenarioDoor(ReadOnlyDoor[Scenario]):
     """Scenarios: procedures that BenchLab runs, or knows as data only. The newest first."""
 
     queryset = Scenario.objects.all()
+    listed = staticmethod(scenarios.listed)
+    serializer_class = ScenarioSerializer
+    detail_serializer_class = ScenarioDetailSerializer
     lookup_field = "slug"
     filterset_class = ScenarioFilters
-
-    def get_queryset(self) -> QuerySet[Scenario]:
-        """Those that the reader may know of."""
-        return scenarios.listed(to=reader(self.request))
-
-    def get_serializer_class(self) -> Any:
-        """More of a single scenario."""
-        return ScenarioDetailSerializer if self.detail else ScenarioSerializer
 
     def told(self, found: Sequence[Any]) -> Sequence[ScenarioRow]:
         """Scenarios with their campaigns counted."""

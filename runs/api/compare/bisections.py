@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -241,15 +240,11 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     """Bisections: builds of several commits measured in turn, until it is known which is slower."""
 
     queryset = Bisection.objects.all()
+    listed = staticmethod(found_by.listed)
     lookup_value_converter = "int"
     serializer_class = BisectionSerializer
+    detail_serializer_class = OneBisectionSerializer
     filterset_class = None
-
-    def get_queryset(self) -> QuerySet[Bisection]:
-        """With their steps."""
-        if getattr(self, "swagger_fake_view", False):
-            return Bisection.objects.none()
-        return found_by.listed(to=reader(self.request))
 
     def told(self, found: Sequence[Any]) -> Sequence[Bisection]:
         """With their builds. One query."""
@@ -257,10 +252,6 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         for each in found:
             each.made = made[each.pk]
         return found
-
-    def get_serializer_class(self) -> Any:
-        """More of a single one."""
-        return OneBisectionSerializer if self.detail else BisectionSerializer
 
     @extend_schema(
         request=NewBisectionSerializer,

@@ -239,18 +239,18 @@ def default_for(user: User | AnonymousUser) -> int | None:
     return found
 
 
-def readable_audit(reader: Actor) -> QuerySet[AuditEntry]:
+def readable_audit(*, to: Actor) -> QuerySet[AuditEntry]:
     """The entries of those projects in which the reader may read them, the newest first.
 
     What belongs to no project (servers, keys) is an administrator's. A token reads those of its
     own project.
     """
     entries = AuditEntry.objects.select_related("project").order_by("-pk")
-    if isinstance(reader, Token):
-        return entries.filter(project=reader.project_id)
-    if not isinstance(reader, User):
+    if isinstance(to, Token):
+        return entries.filter(project=to.project_id)
+    if not isinstance(to, User):
         return entries.none()
-    projects = may_in(reader, Right.AUDIT)
+    projects = may_in(to, Right.AUDIT)
     return entries if projects is None else entries.filter(project__in=projects)
 
 

@@ -60,7 +60,7 @@ def _entries(user: User, form: AuditForm) -> list[AuditEntry]:
         "subject": given["subject"],
         "pk__lt": given["before"],
     }
-    rows = permissions.readable_audit(user)
+    rows = permissions.readable_audit(to=user)
     if given["project"]:
         rows = permissions.audit_of_project(rows, given["project"])
     return list(rows.filter(**{name: value for name, value in wanted.items() if value})[: PAGE + 1])

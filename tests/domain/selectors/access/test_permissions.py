@@ -241,7 +241,7 @@ def test_entries_are_read_by_those_who_maintain_their_project(public, private):
     )
 
     def read(reader):
-        return list(permissions.readable_audit(reader))
+        return list(permissions.readable_audit(to=reader))
 
     assert read(member(Role.VIEWER, is_superuser=True)) == [general, theirs, ours]
     assert read(member(Role.MAINTAINER, public)) == [ours]
