@@ -5,10 +5,10 @@ Every page, list, chart, export, report and API has its judgements from here.
 
 from collections.abc import Collection
 
-from django.db import connections, router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from runs import queries
 from runs.analysis.judgements import Judged
 from runs.models import Run
 from runs.models.campaigns import Origin
@@ -47,9 +47,8 @@ def of_cells(cell_ids: Collection[int]) -> dict[int, Judged]:
         f"SELECT cell_id, {COUNTS} FROM runs_run"  # noqa: S608 - of constants
         f" WHERE cell_id = ANY(%s) AND {COUNTED} GROUP BY 1"
     )
-    with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(statement, [list(cell_ids)])
-        return {cell: Judged(*counts) for cell, *counts in cursor.fetchall()}
+    found = queries.rows(statement, [list(cell_ids)], of=Run)
+    return {cell: Judged(*counts) for cell, *counts in found}
 
 
 def counted(judged: Judged) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
+from runs import queries
 from runs.models import AuditLink, Project, Run, Seal, SealRequest
 from runs.selectors.access import macs
 from runs.selectors.seals import (
@@ -285,9 +285,7 @@ def _summaries(published: Collection[str], named: Sequence[Finding]) -> Iterator
         "published": list(published),
         "finished": Run.State.FINISHED.value,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(SUMMARIES.format(differing=differing), values)
-        rows = cursor.fetchall()
+    rows = queries.rows(SUMMARIES.format(differing=differing), values)
     for cell, campaign, project, metric, n, median, own_n, own_median in rows:
         if cell in cells or (project in with_missing and (n or 0) > (own_n or 0)):
             continue

@@ -18,7 +18,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import dispatch, queries
 from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
 from runs.models.campaigns import Origin
 from runs.selectors import seals
@@ -131,13 +131,8 @@ def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
     with transaction.atomic():
         if seals.is_updating():
             _mark_waiting(_unmarked())
-            with connection.cursor() as cursor:
-                values = {
-                    "finished": Run.State.FINISHED.value,
-                    "published": Origin.PUBLISHED.value,
-                }
-                cursor.execute(MISSING, values)
-                missing = [run for (run,) in cursor.fetchall()]
+            values = {"finished": Run.State.FINISHED.value, "published": Origin.PUBLISHED.value}
+            missing = [run for (run,) in queries.rows(MISSING, values)]
             for start in range(0, len(missing), MARKS):
                 perform([requesting(runs=missing[start : start + MARKS], figures={})])
         Instance.objects.update(unsealed_since=None, unsealed_mark="")
@@ -267,9 +262,7 @@ def _entries_of(runs: Collection[int]) -> dict[int, int]:
 
 
 def _locked() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
-        return bool(cursor.fetchone()[0])
+    return bool(queries.rows("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])[0][0])
 
 
 def _by_project(

@@ -8,12 +8,12 @@ from operator import attrgetter
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db import connections, router
 from django.db.models import Avg, Case, Count, F, Min, Q, QuerySet, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from runs import queries
 from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
@@ -235,11 +235,10 @@ def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
     counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
     if not counts:
         return counts
-    with connections[router.db_for_read(RunCount)].cursor() as cursor:
-        cursor.execute(_COUNTS, [list(counts), Origin.EXECUTED.value])
-        for campaign_id, state, number in cursor.fetchall():
-            if number:
-                counts[campaign_id][state] = int(number)
+    values = [list(counts), Origin.EXECUTED.value]
+    for campaign_id, state, number in queries.rows(_COUNTS, values, of=RunCount):
+        if number:
+            counts[campaign_id][state] = int(number)
     return counts
 
 

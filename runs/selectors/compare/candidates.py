@@ -9,9 +9,9 @@ from itertools import islice, product
 from typing import Any
 
 from django.contrib.postgres.search import SearchQuery
-from django.db import connections, router
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
+from runs import queries
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -222,13 +222,12 @@ FROM measured GROUP BY campaign_id
 def _levels(campaigns: Sequence[Campaign]) -> dict[int, list[dict[str, Any]]]:
     """The levels of each campaign's measured cells, in the order of the cells. One query."""
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    with connections[router.db_for_read(Cell)].cursor() as cursor:
-        cursor.execute(_LEVELS, {"campaigns": [campaign.pk for campaign in campaigns]})
-        for campaign, listed in cursor.fetchall():
-            found[campaign] = [
-                ({series_cells.VERSION: version} if version else {}) | levels
-                for version, levels in json.loads(listed)
-            ]
+    values = {"campaigns": [campaign.pk for campaign in campaigns]}
+    for campaign, listed in queries.rows(_LEVELS, values, of=Cell):
+        found[campaign] = [
+            ({series_cells.VERSION: version} if version else {}) | levels
+            for version, levels in json.loads(listed)
+        ]
     return found
 
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connection, connections, router
-
+from runs import queries
 from runs.analysis.comparability_facts import SETTINGS
 from runs.analysis.comparability_judgement import (
     WORKLOAD,
@@ -114,9 +113,8 @@ def _rows(
     hardware, environment, settings = (
         keys(name) for name in ("hardware", "environment", "settings")
     )
-    with connection.cursor() as cursor:
-        cursor.execute(_SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings])
-        return {(kind, key): _loaded(content) for kind, key, content in cursor.fetchall()}
+    found = queries.rows(_SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings])
+    return {(kind, key): _loaded(content) for kind, key, content in found}
 
 
 def _loaded(content: Any) -> dict[str, Any]:
@@ -216,12 +214,11 @@ def are_several(runs: CellRuns | None) -> bool:
 
 def machines_of_cells(cells: Collection[int], until: int | None = None) -> dict[int, set[Machine]]:
     """The machines of each cell's runs, up to the run `until`. One query."""
-    with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_MACHINES, [list(cells), Run.State.FINISHED.value, until, until])
-        found: dict[int, set[Machine]] = {}
-        for cell, hardware, environment in cursor:
-            found.setdefault(cell, set()).add((hardware, environment))
-        return found
+    values = [list(cells), Run.State.FINISHED.value, until, until]
+    found: dict[int, set[Machine]] = {}
+    for cell, hardware, environment in queries.rows(_MACHINES, values, of=Run):
+        found.setdefault(cell, set()).add((hardware, environment))
+    return found
 
 
 def strays(base: Collection[Machine], head: Collection[Machine]) -> frozenset[Machine]:

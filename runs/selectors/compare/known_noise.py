@@ -5,8 +5,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection
-
+from runs import queries
 from runs.analysis.inference import Noise
 from runs.analysis.inference.variances import noise_of
 from runs.models import Campaign, Run
@@ -159,7 +158,4 @@ def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
         "finished": Run.State.FINISHED.value,
         "doubted": [each.value for each in Run.DOUBTED],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_ON_SERVERS, values)
-        found: list[Row] = cursor.fetchall()
-    return found
+    return queries.rows(_ON_SERVERS, values)

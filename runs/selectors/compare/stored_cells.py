@@ -6,8 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.db import connection, connections, router
-
+from runs import queries
 from runs.analysis.inference import Cell
 from runs.analysis.inference.resolution import resolution
 from runs.analysis.judgements import NOT_JUDGED, Judged
@@ -91,10 +90,7 @@ def of_cells(
     of_jobs = None if jobs is None else list(jobs)
     hardware, environments = ([machine[part] for machine in without] for part in (0, 1))
     values = [list(cell_ids), of_jobs, of_jobs, until, until, hardware, environments]
-    with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_SQL, values)
-        found = cursor.fetchall()
-    return {cell: _read(*row) for cell, *row in found}
+    return {cell: _read(*row) for cell, *row in queries.rows(_SQL, values, of=Run)}
 
 
 def _read(
@@ -324,12 +320,12 @@ def _values(
         "summary": SUMMARY_REPEAT,
     }
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(_VALUES, values)
-        for cell, metric, value, server, origin, repeat, made_in, job, *on in cursor.fetchall():
-            number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
-            # A round is one of its job: what two jobs call round 1 was not measured together.
-            made_by = cells[cell].revision_id if job is None else job
-            block = None if number is None else (server, made_by, number)
-            found[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
+    for cell, metric, value, server, origin, repeat, made_in, job, *on in queries.rows(
+        _VALUES, values
+    ):
+        number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
+        # A round is one of its job: what two jobs call round 1 was not measured together.
+        made_by = cells[cell].revision_id if job is None else job
+        block = None if number is None else (server, made_by, number)
+        found[cell, metrics[metric]].append(Value(value, block, job or "", (on[0], on[1])))
     return found

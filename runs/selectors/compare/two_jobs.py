@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from django.db import connection
-
+from runs import queries
 from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair
 from runs.analysis.inference.jobs import (
     BASELINE,
@@ -172,23 +171,18 @@ def _values(
     until: int,
     without: Collection[Machine],
 ) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _VALUES,
-            {
-                "campaign": campaign.pk,
-                "revisions": list(place),
-                "keys": list(keys),
-                "metrics": list(metrics),
-                "finished": Run.State.FINISHED.value,
-                "summary": SUMMARY_REPEAT,
-                "arrived": until,
-                "hardware": [machine[0] for machine in without],
-                "environments": [machine[1] for machine in without],
-            },
-        )
-        found: list[Any] = cursor.fetchall()
-    return found
+    values = {
+        "campaign": campaign.pk,
+        "revisions": list(place),
+        "keys": list(keys),
+        "metrics": list(metrics),
+        "finished": Run.State.FINISHED.value,
+        "summary": SUMMARY_REPEAT,
+        "arrived": until,
+        "hardware": [machine[0] for machine in without],
+        "environments": [machine[1] for machine in without],
+    }
+    return queries.rows(_VALUES, values)
 
 
 CellPair = tuple[int | None, int | None]

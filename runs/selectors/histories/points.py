@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from django.db import connections, router
 from django.db.models import (
     Aggregate,
     BooleanField,
@@ -23,6 +22,7 @@ from django.db.models import (
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import TruncDay
 
+from runs import queries
 from runs.analysis.lineage import Commit, left_behind
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, RevisionRef, Run
 from runs.selectors.histories import revisions
@@ -123,13 +123,8 @@ def newest(
 
     What was measured without a commit is in no window.
     """
-    with connections[router.db_for_read(Cell)].cursor() as cursor:
-        cursor.execute(
-            _NEWEST,
-            {"campaign": campaign.pk, "keys": list(keys), "ref": ref, "number": number,
-             "skip": skip},
-        )  # fmt: skip
-        found = cursor.fetchall()
+    values = {"campaign": campaign.pk, "keys": list(keys), "ref": ref}
+    found = queries.rows(_NEWEST, {**values, "number": number, "skip": skip}, of=Cell)
     cells = tuple(cell for cell, is_beyond in found if not is_beyond)
     return Window(cells, len(cells) < len(found), skip)
 
@@ -167,9 +162,8 @@ def of(
 
 def first_runs(cells: Collection[int]) -> dict[int, FirstRun]:
     """The first finished run of each cell that has one. One query."""
-    with connections[router.db_for_read(Run)].cursor() as cursor:
-        cursor.execute(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value))
-        return {cell: FirstRun(*found) for cell, *found in cursor}
+    found = queries.rows(_FIRST_RUNS, (list(cells), Run.State.FINISHED.value), of=Run)
+    return {cell: FirstRun(*first) for cell, *first in found}
 
 
 def _revisions(

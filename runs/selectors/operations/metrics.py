@@ -20,6 +20,7 @@ from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from benchlab import answered
+from runs import queries
 from runs.models import Run, WebhookDelivery
 from runs.selectors.operations import checks, readiness, signs
 from runs.selectors.operations.checks import BACKUP_AGE, FAILED, UNKNOWN, Outcome
@@ -182,9 +183,7 @@ def _counted(name: str, text: str, label: str) -> Iterator[Metric]:
 
 
 def _rows(query: str, **values: str) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(query, {"most": MOST_ROWS, **STATES, **values})
-        return list(cursor.fetchall())
+    return queries.rows(query, {"most": MOST_ROWS, **STATES, **values})
 
 
 def _gauge(

@@ -9,11 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from runs import dispatch
+from runs import dispatch, queries
 from runs.analysis import inference, monitoring
 from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
@@ -127,9 +127,8 @@ def decide(*, change: Change, decision: str, note: str = "", by: User | None = N
 
 def lock(*, campaign_id: int) -> bool:
     """Whether the changes of a campaign are this transaction's alone; false if another has them."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", [LOCK, campaign_id % 2**31])
-        return bool(cursor.fetchone()[0])
+    query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
+    return bool(queries.rows(query, [LOCK, campaign_id % 2**31])[0][0])
 
 
 def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:

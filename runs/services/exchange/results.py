@@ -11,6 +11,7 @@ from django.db import DataError, IntegrityError, connection, transaction
 from django.utils.translation import gettext as _
 from psycopg import sql
 
+from runs import queries
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
@@ -63,14 +64,9 @@ class Waiting:
 
 def new_ids(table: str) -> Iterator[int]:
     """This many keys for new rows."""
+    query = "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)"
     while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT nextval(pg_get_serial_sequence(%s, 'id')) FROM generate_series(1, %s)",
-                [table, IDS],
-            )
-            found = cursor.fetchall()
-        yield from (key for (key,) in found)
+        yield from (key for (key,) in queries.rows(query, [table, IDS]))
 
 
 def _copy(table: str, rows: list[Row]) -> None:

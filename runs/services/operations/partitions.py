@@ -17,6 +17,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils.translation import gettext as _
 from psycopg.errors import InsufficientPrivilege
 
+from runs import queries
 from runs.models import Run
 from runs.services.access import audit
 from runs.services.database import LOCK_SECONDS, is_wait
@@ -77,9 +78,7 @@ class Partition:
 
 def listed(table: str) -> list[Partition]:
     """The partitions of a table, the oldest first."""
-    with connection.cursor() as cursor:
-        cursor.execute(_PARTITIONS, [table])
-        found = [_partition(table, *row) for row in cursor.fetchall()]
+    found = [_partition(table, *row) for row in queries.rows(_PARTITIONS, [table])]
     return sorted(found, key=lambda each: each.first or 0)
 
 
@@ -166,9 +165,8 @@ def _give_up(name: str, table: str) -> bool:
 
 
 def _has_rows(partition: Partition) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT EXISTS (SELECT FROM {partition.name})")  # noqa: S608  # our name
-        return bool(cursor.fetchone()[0])
+    query = f"SELECT EXISTS (SELECT FROM {partition.name})"  # noqa: S608  # our name
+    return bool(queries.rows(query)[0][0])
 
 
 def _attach(cursor: CursorWrapper, partition: Partition) -> None:

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
+from runs import queries
 from runs.execution.watch import Order
 from runs.models import Build, Lease, Run, RunEvent, Server
 from runs.selectors.operations import sites
@@ -192,9 +193,8 @@ def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
     itself, which stores something and shows a sign of life with that, or whoever gives the run up.
     """
     run_ids, tokens = zip(*held, strict=True)
-    with connection.cursor() as cursor:
-        cursor.execute(_PULSE, [list(run_ids), list(tokens)])
-        requests = {(run, token): is_asked for run, token, is_asked in cursor.fetchall()}
+    found = queries.rows(_PULSE, [list(run_ids), list(tokens)])
+    requests = {(run, token): is_asked for run, token, is_asked in found}
     return {each: _order(requests.get(each)) for each in held}
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from django.db import connection
 from django.utils.translation import gettext as _
 
+from runs import queries
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
@@ -38,11 +38,8 @@ def other_version(unreadable: UnreadablePlan) -> ServiceError:
 
 def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
     """Queue new runs, each with its plan: one statement for their keys, one for all rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)", [len(runs)]
-        )
-        keys = [int(key) for (key,) in cursor.fetchall()]
+    query = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
+    keys = [int(key) for (key,) in queries.rows(query, [len(runs)])]
     for key, run, plan in zip(keys, runs, stored, strict=True):
         run.pk, run.plan = key, {**plan, "run_id": key}
     Run.objects.bulk_create(runs)

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import dispatch, queries
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.models.campaigns import Origin
 from runs.selectors.runs import machines_of
@@ -336,19 +336,15 @@ def add_up_counts() -> dict[int, int]:
     Locks nothing that uploads need.
     """
     found: dict[int, int] = defaultdict(int)
-    with connection.cursor() as cursor:
-        cursor.execute(ADD_UP)
-        for campaign, number in cursor.fetchall():
-            found[campaign] += number
+    for campaign, number in queries.rows(ADD_UP):
+        found[campaign] += number
     found.pop(0, None)  # which stands for all
     return found
 
 
 def drift_of_counts() -> int:
     """How many stored numbers differ from the rows. Reads all runs, and changes nothing."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT count(*) FROM ({DRIFT}) AS missing")  # noqa: S608
-        return int(cursor.fetchone()[0])
+    return int(queries.rows(f"SELECT count(*) FROM ({DRIFT}) AS missing")[0][0])  # noqa: S608
 
 
 @transaction.atomic
