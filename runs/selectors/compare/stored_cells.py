@@ -320,9 +320,8 @@ def _values(
         "summary": SUMMARY_REPEAT,
     }
     found: dict[tuple[int, int], list[Value]] = defaultdict(list)
-    for cell, metric, value, server, origin, repeat, made_in, job, *on in queries.rows(
-        _VALUES, values
-    ):
+    rows = queries.rows(_VALUES, values)
+    for cell, metric, value, server, origin, repeat, made_in, job, *on in rows:
         number = repeat if origin == Origin.EXECUTED and made_in is None else made_in
         # A round is one of its job: what two jobs call round 1 was not measured together.
         made_by = cells[cell].revision_id if job is None else job

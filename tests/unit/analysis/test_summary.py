@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from runs.analysis import inference, noise, summary
 from runs.analysis.summary import Summary, summarise
+from tests.unit.analysis import cells
 
 # Summaries of repeats, against numpy.
 
@@ -207,7 +208,7 @@ def test_power_is_what_verdicts_show(repeats, rows):
             [generator.lognormvariate(5, 0.02) for _ in range(repeats)] for _ in range(2 * rows)
         ]
         values[1] = [1.06 * value for value in values[1]]
-        model = inference.Model([inference.cell_of(each) for each in values])
+        model = inference.Model([cells.cell_of(each) for each in values])
         pairs = [inference.Pair(2 * row, 2 * row + 1) for row in range(rows)]
         found += inference.judge(model, pairs, direction="higher")[0].verdict == "faster"
 
