@@ -5,7 +5,8 @@ more than the page.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.forms import BaseForm
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -152,6 +153,15 @@ def live(request: HttpRequest, template: str, context: Mapping[str, Any]) -> Htt
         return HttpResponse(status=204)
     answer[STAMP] = stamp
     return answer
+
+
+@contextmanager
+def or_404(missing: type[Exception], message: str = "") -> Iterator[None]:
+    """Answers 404 where something raises that it is missing."""
+    try:
+        yield
+    except missing as error:
+        raise Http404(message) from error
 
 
 def refused(request: HttpRequest, error: ServiceError) -> None:

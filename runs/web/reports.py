@@ -32,6 +32,7 @@ from runs.selectors.campaigns import campaigns, cells_export
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import reports
+from runs.web.pages import or_404
 
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -133,10 +134,8 @@ def _campaign(request: HttpRequest, slug: str) -> Campaign:
 
 
 def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> HttpResponse:
-    try:
+    with or_404(ValueError, _("Nothing has been executed here.")):
         text = shell_script(name, title, runs, address=address)
-    except ValueError as error:
-        raise Http404(_("Nothing has been executed here.")) from error
     return file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
 
 

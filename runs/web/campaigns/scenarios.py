@@ -1,12 +1,13 @@
 """Scenarios that BenchLab can run: a list, and what each varies, keeps and measures."""
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.scenarios import registry
 from runs.selectors.access import projects
 from runs.selectors.campaigns import campaigns
+from runs.web.pages import or_404
 
 NEWEST = 10
 
@@ -21,10 +22,8 @@ def scenario_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One scenario, and the newest campaigns with it."""
-    try:
+    with or_404(KeyError):
         scenario = registry.get(slug)
-    except KeyError as error:
-        raise Http404 from error
     own = campaigns.listed().filter(scenario__slug=slug)
     context = {
         "section": "scenarios",

@@ -2,13 +2,14 @@
 
 from urllib.parse import urlencode
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from runs.models import Topology
 from runs.selectors.campaigns import topologies as selectors
 from runs.web import pages
+from runs.web.pages import or_404
 
 PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
@@ -36,10 +37,8 @@ def topology_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One topology: its nodes, and the newest campaigns with it."""
-    try:
+    with or_404(Topology.DoesNotExist):
         row = selectors.detail(slug, to=request.user)
-    except Topology.DoesNotExist as error:
-        raise Http404 from error
     context = {
         "section": "servers",
         "row": row,

@@ -38,6 +38,7 @@ from runs.web import pages
 from runs.web.compare import page as compare_page
 from runs.web.compare import report as compare_exports
 from runs.web.compare import words as compare_words
+from runs.web.pages import or_404
 
 _STATES = (
     (
@@ -191,7 +192,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
         return render(request, "compare/choose_two.html", {"section": "compare"}, status=400)
     state, _faults = compare_state.read(request.GET)
     a, b = (int(text) for text in chosen)
-    try:
+    with or_404(Cell.DoesNotExist):
         found = compared_cells(
             a,
             b,
@@ -200,8 +201,6 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             effect=state.effect / 100,
             wording=series_labels.wording(_slugs(a, b)),
         )
-    except Cell.DoesNotExist:
-        raise Http404("cell") from None
     context = {"section": "compare", **cells_shown(found, state)}
     return render(request, "compare/cells.html", context)
 

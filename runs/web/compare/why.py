@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -27,6 +27,7 @@ from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 from runs.services.why.recorded import ADDRESS, Call, Instructions, Stack
 from runs.web import pages
+from runs.web.pages import or_404
 
 MUCH_UNNAMED = 0.1
 
@@ -174,10 +175,8 @@ def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
 def compare_why(request: HttpRequest) -> HttpResponse:
     """The explanation of b against a; POST queues its ablation."""
     a, b = (_key(request, name) for name in ("a", "b"))
-    try:
+    with or_404(Cell.DoesNotExist):
         found = explain(a, b, reader=request.user)
-    except Cell.DoesNotExist:
-        raise Http404("cell") from None
     if request.method == "POST":
         _start(request, found)
         return redirect(f"{request.path}?a={a}&b={b}")

@@ -37,6 +37,7 @@ from runs.web.archive.versions import figure
 from runs.web.campaigns.campaigns import chosen_server
 from runs.web.campaigns.forms import project_of
 from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_of
+from runs.web.pages import or_404
 from runs.web.reports import file, language
 
 MOST_SERVERS = 20
@@ -145,12 +146,10 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
 def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
     """The data file that makes the edition a source of an archive."""
     edition = _edition(request, slug)
-    try:
+    with or_404(ValueError, _("Nothing of this edition has finished.")):
         text = publication.of_edition(
             edition, publisher=request.get_host(), today=timezone.localdate().isoformat()
         )
-    except ValueError as error:
-        raise Http404(_("Nothing of this edition has finished.")) from error
     return file(text.encode(), f"{edition.published_as}.yaml", "application/yaml")
 
 

@@ -26,6 +26,7 @@ from runs.selectors import runs as selectors
 from runs.selectors.access import projects
 from runs.services.runs import artifacts
 from runs.templatetags.factors import level
+from runs.web.pages import or_404
 
 # From here on a line is highlighted: a share of the total time, and a factor of rows.
 SLOW_SHARE, WRONG_ROWS = 0.2, 10
@@ -196,11 +197,9 @@ def _kept(request: HttpRequest, name: str) -> Side:
     found = visible.filter(run_id=int(run) if run.isdecimal() else 0, name=file).first()
     if found is None or len(run) > 18:
         raise Http404(_("This plan does not exist."))
-    try:
-        with artifacts.open_artifact(found) as content:
-            text = content.read(MOST_CHARACTERS).decode(errors="replace")
-    except FileNotFoundError as error:
-        raise Http404(_("This file is no longer kept.")) from error
+    gone = or_404(FileNotFoundError, _("This file is no longer kept."))
+    with gone, artifacts.open_artifact(found) as content:
+        text = content.read(MOST_CHARACTERS).decode(errors="replace")
     return _read(Side(name, place=place, text=text, artifact=found))
 
 

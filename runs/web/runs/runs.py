@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
@@ -21,6 +21,7 @@ from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
 from runs.services.runs import artifacts, transitions, withdrawals
 from runs.web import pages
+from runs.web.pages import or_404
 from runs.web.runs import page as run_page
 
 
@@ -30,10 +31,8 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
     artifact = get_object_or_404(
         projects.visible(Artifact.objects.all(), to=request.user), run_id=run_id, name=name
     )
-    try:
+    with or_404(FileNotFoundError, _("This file is no longer kept.")):
         content = artifacts.open_artifact(artifact)
-    except FileNotFoundError as error:
-        raise Http404(_("This file is no longer kept.")) from error
     is_known = MEDIA_TYPE.fullmatch(artifact.media_type)
     media_type = artifact.media_type if is_known else "application/octet-stream"
     response = StreamingHttpResponse(artifacts.chunks(content), content_type=media_type)
@@ -48,10 +47,8 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
 @vary_on_headers("HX-Request")
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """The page, or its live part when htmx asks."""
-    try:
+    with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
-    except Run.DoesNotExist as error:
-        raise Http404 from error
     if run.campaign.origin == Origin.PUBLISHED:
         # BenchLab executed nothing: what is known of a printed figure is on the figure's page.
         address = provenance.address_of_run(run)

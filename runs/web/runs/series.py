@@ -13,6 +13,7 @@ from runs.execution.machine.monitors import is_monitored
 from runs.models import Run, Series
 from runs.selectors import runs as run_selectors
 from runs.selectors.archive import versions
+from runs.web.pages import or_404
 from runs.web.runs.page import series_title
 
 PARTS = 10
@@ -29,10 +30,8 @@ class Span:
 @require_safe
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
-    try:
+    with or_404(Run.DoesNotExist):
         run = run_selectors.detail(run_id, to=request.user)
-    except Run.DoesNotExist as error:
-        raise Http404 from error
     series = [each for each in run.series.all() if each.values and not is_monitored(each.name)]
     if not series:
         raise Http404(_("This run has no series."))

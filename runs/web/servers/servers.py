@@ -31,6 +31,7 @@ from runs.tools import quantities
 from runs.web import pages
 from runs.web.campaigns.campaigns import chosen_servers
 from runs.web.campaigns.forms import CampaignForm, project_of
+from runs.web.pages import or_404
 from runs.web.servers.forms import GenerateKeyForm, ServerEditForm, ServerForm, UploadKeyForm
 
 
@@ -105,10 +106,8 @@ def server_new(request: HttpRequest) -> HttpResponse:
 @require_safe
 def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """What the machine is, what is installed, and what has to be done before it can be used."""
-    try:
+    with or_404(Server.DoesNotExist):
         row = server_selectors.detail(slug, to=request.user)
-    except Server.DoesNotExist as error:
-        raise Http404 from error
     server = row.server
     runs = run_selectors.listed().filter(server=server)
     context = {
@@ -229,10 +228,8 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
-    try:
+    with or_404(HardwareProfile.DoesNotExist):
         row = hardware_selectors.detail(hardware_id, to=request.user)
-    except HardwareProfile.DoesNotExist as error:
-        raise Http404 from error
     context = {
         "section": "servers",
         "row": row,
@@ -261,10 +258,8 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
 def campaign_preflight(request: HttpRequest) -> HttpResponse:
     """Have the servers asked whether they can take the campaign in the form."""
     get_object_or_404(Server, slug=request.POST.get("server", ""))
-    try:
+    with or_404(KeyError):
         scenario = registry.get(request.POST.get("scenario", ""))
-    except KeyError as error:
-        raise Http404 from error
     is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
     form = CampaignForm(
         request.POST,
