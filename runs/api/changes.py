@@ -3,7 +3,6 @@
 from typing import Any
 
 import django_filters
-from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action

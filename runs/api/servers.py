@@ -5,7 +5,6 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
