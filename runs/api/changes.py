@@ -131,7 +131,7 @@ class ChangeDoor(ReadOnlyDoor[Change]):
         fields = dict(given.validated_data)
         decide = changes.decide_cause if fields.pop("of") == "cause" else changes.decide
         decide(change=change, by=by, **fields)
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()
 
 
 Shape = serializers.Serializer[Any]

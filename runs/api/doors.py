@@ -222,8 +222,13 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One object."""
-        (found,) = self.told([self.get_object()])
-        return Response(self.get_serializer(found).data)
+        return self.shown()
+
+    def shown(self, found: M | None = None, status: int = 200) -> Response:
+        """All of an object; of that which the address names, as it is by now."""
+        (row,) = self.told([found or self.get_object()])
+        of_one = self.detail_serializer_class or self.serializer_class
+        return Response(of_one(row, context=self.get_serializer_context()).data, status=status)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page's objects with everything that is shown of them."""

@@ -140,7 +140,7 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
         given = doors.taken(NewObservationSerializer, request)
         by = person(request)
         made = observations.create(plan=given.plan(), by=by, project=project_of(request))
-        return self._one(made)
+        return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=NewEditionSerializer, responses={201: ObservationDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -151,11 +151,7 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
         observation = self.get_object()
         label = given.validated_data["edition"]
         observations.begin(observation=observation, by=by, label=label)
-        return self._one(observation)
-
-    def _one(self, made: Observation) -> Response:
-        found = self.get_queryset().get(pk=made.pk)
-        return Response(ObservationDetailSerializer(found).data, status.HTTP_201_CREATED)
+        return self.shown(status=status.HTTP_201_CREATED)
 
 
 def _newest(observation: Observation) -> Edition | None:

@@ -348,7 +348,7 @@ class RunDoor(ReadOnlyDoor[Run]):
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
         attempts.retry(run=self.get_object(), by=asker(request))
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()
 
     @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -365,4 +365,4 @@ class RunDoor(ReadOnlyDoor[Run]):
     def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
         run, given = self.get_object(), doors.taken(JudgementSerializer, request)
         act(run=run, reason=given.validated_data["reason"])
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()

@@ -132,13 +132,14 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
             may_prioritise=permissions.may_for(reader(request), right, campaign.project),
             **{"title": "", **wanted},
         )
-        return self._one(made, status.HTTP_201_CREATED)
+        return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedScheduleSerializer, responses={200: ScheduleSerializer})
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the title or the times; what it missed under the old ones is not made up for."""
         given = doors.taken(ChangedScheduleSerializer, request)
-        return self._one(schedules.edit(schedule=self.get_object(), **given.validated_data))
+        schedules.edit(schedule=self.get_object(), **given.validated_data)
+        return self.shown()
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
@@ -150,13 +151,15 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Let it queue nothing until it is resumed."""
-        return self._one(schedules.enable(schedule=self.get_object(), enabled=False))
+        schedules.enable(schedule=self.get_object(), enabled=False)
+        return self.shown()
 
     @extend_schema(request=None, responses={200: ScheduleSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Let it queue again; missed times are not made up for."""
-        return self._one(schedules.enable(schedule=self.get_object(), enabled=True))
+        schedules.enable(schedule=self.get_object(), enabled=True)
+        return self.shown()
 
     def _campaign(self, slug: str) -> Campaign:
         token = reader(self.request)
@@ -167,9 +170,6 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         if isinstance(token, Token):
             _require(projects.is_own(found, token))
         return found
-
-    def _one(self, schedule: Schedule, code: int = status.HTTP_200_OK) -> Response:
-        return Response(ScheduleSerializer(self.get_queryset().get(pk=schedule.pk)).data, code)
 
 
 def _require(is_own: bool) -> None:

@@ -216,14 +216,14 @@ class ServerDoor(ReadOnlyDoor[Server]):
         """Let no run begin on a server; the one in progress ends as usual."""
         server, given = self.get_object(), doors.taken(MaintenanceSerializer, request)
         maintenance.begin(server=server, **given.validated_data)
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()
 
     @extend_schema(request=None, responses={200: ServerSerializer})
     @action(detail=True, methods=["post"])
     def release(self, request: Request, slug: str) -> Response:
         """Let runs begin again on a server."""
         maintenance.end(server=self.get_object())
-        return Response(self.get_serializer(self.get_object()).data)
+        return self.shown()
 
 
 SECONDS_BETWEEN_POLLS = 1

@@ -178,13 +178,13 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
             permissions.require(reader(request), Right.PRIORITISE, project)
         campaign = campaign_service.queue(design=design, by=by, project=project)
         made = campaigns.shown().get(pk=campaign.pk)
-        return self._one(made, status.HTTP_201_CREATED)
+        return self.shown(made, status.HTTP_201_CREATED)
 
     @extend_schema(request=ExpectedSerializer, responses={200: CampaignDetailSerializer})
     def partial_update(self, request: Request, slug: str) -> Response:
         """Say how often uploads are expected, and of which branch the history is."""
         expect(request, self.get_object())
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -192,28 +192,28 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """Cancel what has not ended; finished runs stay."""
         campaign = self.get_object()
         campaign_service.cancel(campaign=campaign, by=asker(request))
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, slug: str) -> Response:
         """Let no further run begin; the one in progress ends as usual."""
         campaign_service.pause(campaign=self.get_object())
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, slug: str) -> Response:
         """Let runs begin again."""
         campaign_service.resume(campaign=self.get_object())
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, slug: str) -> Response:
         """Queue every run again that failed, errored or was cancelled, as its next attempt."""
         campaign_service.retry(campaign=self.get_object(), by=asker(request))
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=RoundsSerializer, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -221,7 +221,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """Queue more rounds of an ended campaign that leaves something undecided."""
         campaign, given = self.get_object(), doors.taken(RoundsSerializer, request)
         repeats.add_rounds(campaign=campaign, **given.validated_data)
-        return self._one(self.get_object())
+        return self.shown()
 
     @extend_schema(request=PrioritySerializer, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
@@ -229,12 +229,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """Change which campaigns go first on a server: the highest, then the oldest."""
         campaign, given = self.get_object(), doors.taken(PrioritySerializer, request)
         campaign_service.prioritise(campaign=campaign, **given.validated_data)
-        return self._one(self.get_object())
-
-    def _one(self, campaign: Campaign, code: int = status.HTTP_200_OK) -> Response:
-        (row,) = campaigns.rows([campaign])
-        serializer = CampaignDetailSerializer(row, context=self.get_serializer_context())
-        return Response(serializer.data, status=code)
+        return self.shown()
 
 
 def project_of(request: Request) -> Project | None:

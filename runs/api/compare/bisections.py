@@ -269,7 +269,8 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         by = person(request)
         token = request.auth if isinstance(request.auth, Token) else None
         made, is_new = bisections.start(question=asked, by=by, token=token)
-        return self._one(made, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+        found = self.get_queryset().get(pk=made.pk)
+        return self.shown(found, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """One; asked with the right to queue, it counts as awaited (`wait_seconds`)."""
@@ -277,8 +278,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         project = found.project_id or permissions.default_project()
         if permissions.may(reader(request), Right.QUEUE, project):
             bisections.await_answer(bisection=found)
-        self.told([found])
-        return Response(self.get_serializer(found).data)
+        return self.shown(found)
 
     @extend_schema(request=None, responses={200: OneBisectionSerializer})
     @action(detail=True, methods=["post"])
@@ -286,13 +286,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         """Cancel it, with the step that is being measured."""
         bisection = self.get_object()
         bisections.cancel(bisection=bisection, by=asker(request))
-        return self._one(bisection)
-
-    def _one(self, bisection: Bisection, code: int = status.HTTP_200_OK) -> Response:
-        found = found_by.listed(to=reader(self.request)).get(pk=bisection.pk)
-        self.told([found])
-        context = self.get_serializer_context()
-        return Response(OneBisectionSerializer(found, context=context).data, status=code)
+        return self.shown()
 
 
 def _check(request: Request, asked: Question) -> None:
