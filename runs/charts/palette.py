@@ -19,20 +19,20 @@ class Style:
 
 STYLES = {
     "9.2": Style("#bf328d", "bowtie"),
-    "9.3": Style("#c278cb", "star"),
-    "9.4": Style("#d61c17", "hexagram"),
-    "9.5": Style("#f2676b", "triangle-left"),
-    "9.6": Style("#5665b4", "pentagon"),
-    "10": Style("#a94768", "triangle-right"),
-    "11": Style("#d65cf4", "star-diamond"),
-    "12": Style("#05aa64", "x"),
-    "13": Style("#218baa", "hexagon"),
-    "14": Style("#9a26eb", "cross"),
+    "9.3": Style("#05aa64", "star"),
+    "9.4": Style("#d65cf4", "hexagram"),
+    "9.5": Style("#218baa", "triangle-left"),
+    "9.6": Style("#d61c17", "pentagon"),
+    "10": Style("#9a26eb", "triangle-right"),
+    "11": Style("#017a43", "star-diamond"),
+    "12": Style("#e33884", "x"),
+    "13": Style("#969000", "hexagon"),
+    "14": Style("#c278cb", "cross"),
     "15": Style("#8e5e09", "triangle-down"),
-    "16": Style("#e33884", "square"),
-    "17": Style("#969000", "triangle-up"),
+    "16": Style("#5665b4", "square"),
+    "17": Style("#f2676b", "triangle-up"),
     "18": Style("#158efe", "circle"),
-    "19": Style("#017a43", "diamond"),
+    "19": Style("#a94768", "diamond"),
 }
 OTHER = Style("#7a7f87", "circle-open")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
