@@ -25,7 +25,7 @@ from psycopg import errors
 from psycopg_pool import PoolTimeout
 
 from benchlab.bucket import ContentChanged, StoreError
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 
 # Pages and reads of the API answer at once; writes may wait for each other, exports read it all.
 PAGE, READ, WRITE, EXPORT = 10, 15, 60, 600
@@ -79,7 +79,7 @@ def problem(error: BaseException) -> str:
 def _answers() -> bool:
     """Whether the database takes a connection, or would if it had not too many."""
     try:
-        checks.connected().close()
+        health_checks.connected().close()
     except psycopg.OperationalError as error:
         return isinstance(error, errors.TooManyConnections) or "too many" in str(error)
     return True

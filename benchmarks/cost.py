@@ -65,7 +65,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.histories.histories.WINDOW": 10,
-    "runs.selectors.operations.metrics.MOST_ROWS": 100,
+    "runs.selectors.operations.prometheus.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
     # Between a campaign of 40 cells and one of 400.
     "runs.services.campaigns.wide.MOST_RUNS": 500,

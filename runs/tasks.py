@@ -25,7 +25,7 @@ from runs.services.campaigns import wide
 from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
 from runs.services.runs import execution, leases, supervision, sweeping
-from runs.services.servers import builds, checks
+from runs.services.servers import builds, server_checks
 
 
 @shared_task(name=dispatch.EXECUTE_NEXT)
@@ -44,7 +44,7 @@ def execute_next(server_id: int) -> None:
 @shared_task(name=dispatch.CHECK_SERVERS)
 def check_servers(check_id: str) -> None:
     """Ask machines what somebody wants to know of them."""
-    checks.carry_out(check_id=check_id)
+    server_checks.carry_out(check_id=check_id)
 
 
 @shared_task(name=dispatch.BUILD)

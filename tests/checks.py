@@ -1,11 +1,11 @@
 """A worker for the checks of servers that pages and the API ask for."""
 
 from runs.models import ServerCheck
-from runs.services.servers import checks
+from runs.services.servers import server_checks
 
 
 def carry_out() -> None:
     """Make every check that waits for a worker."""
     waiting = ServerCheck.objects.filter(state=ServerCheck.State.WAITING)
     for check in waiting.order_by("asked_at"):
-        checks.carry_out(check_id=str(check.pk))
+        server_checks.carry_out(check_id=str(check.pk))

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from runs.api.authentication import BearerAuthentication, CookieAuthentication, reader
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
-from runs.selectors.operations import metrics, readiness
+from runs.selectors.operations import prometheus, readiness
 
 
 @require_safe
@@ -63,4 +63,4 @@ class MetricsDoor(APIView):
     @extend_schema(exclude=True)
     def get(self, request: Request) -> HttpResponse:
         """Computed from the database now: it does not matter which process answers."""
-        return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)
+        return HttpResponse(prometheus.exposition(), content_type=prometheus.CONTENT_TYPE)

@@ -25,7 +25,7 @@ from runs.models import Environment, HardwareProfile, Installation, Server, Serv
 from runs.selectors.servers import hardware, servers
 from runs.selectors.servers.hardware import MOST_COUNTED, HardwareRow
 from runs.services.access import audit
-from runs.services.servers import checks, maintenance
+from runs.services.servers import maintenance, server_checks
 from runs.services.servers.machines import Finding
 from runs.services.servers.servers import fingerprint
 from runs.wording import of_stored
@@ -296,7 +296,7 @@ class PreflightDoor(APIView):
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
         given = doors.taken(CampaignDraftSerializer, request)
-        check = checks.of_draft(draft=given.unchecked_draft())
+        check = server_checks.of_draft(draft=given.unchecked_draft())
         return accepted(PreflightCheckSerializer(check, context={"request": request}).data)
 
 
@@ -316,7 +316,7 @@ class PreflightCheckDoor(APIView):
 
 def own_check(check_id: UUID) -> ServerCheck | None:
     """The check, if whoever asks now may read it; overdue ones are given up before."""
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     actor = audit.present()
     return servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
 

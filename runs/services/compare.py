@@ -6,10 +6,10 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import RULES
 from runs.models import GateAnswer, SavedComparison
-from runs.selectors.compare import gate_answers, verdicts
+from runs.selectors.compare import gate, gate_answers
+from runs.selectors.compare.gate import Asked, SideVerdict
 from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.state import CompareState
-from runs.selectors.compare.verdicts import Asked, SideVerdict
 from runs.services import slugs
 from runs.services.errors import ServiceError
 
@@ -58,7 +58,7 @@ def answered(found: SideVerdict, asked: Asked, *, is_job: bool) -> list[Told]:
             asked=known,
             fingerprint=fingerprint,
             overall=found.overall,
-            table=verdicts.as_json(found),
+            table=gate.as_json(found),
             runs=runs,
             rules=RULES,
         )

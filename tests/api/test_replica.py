@@ -17,7 +17,7 @@ from benchlab.embedded.account import service_account
 from benchlab.embedded.binaries import postgresql_binaries
 from benchlab.embedded.postgresql import SUPERUSER, EmbeddedPostgreSQL
 from runs.models import Campaign, Project, Run
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 from runs.services import database
 from runs.services.database import Statement
 from tests import factories
@@ -202,12 +202,12 @@ def test_a_token_reads_from_the_primary(paused, client, make_token):
 def test_without_a_standby_the_primary_answers_and_readiness_says_so(
     read_from_standby, servers, client
 ):
-    assert checks.replica().status == checks.OK
+    assert health_checks.replica().status == health_checks.OK
     factories.campaign("while-it-is-away", factors={"version": []})
     read_from_standby.stop()
 
     assert shows(client, "while-it-is-away")
-    assert checks.replica().status == checks.WARNING
+    assert health_checks.replica().status == health_checks.WARNING
     read_from_standby.start()
 
 
@@ -216,9 +216,9 @@ def test_without_a_standby_the_primary_answers_and_readiness_says_so(
 def test_a_server_that_follows_nobody_is_not_read_from(read_from_standby, client, monkeypatch):
     port = connections["default"].settings_dict["PORT"]
     monkeypatch.setitem(connections[replica.ALIAS].settings_dict, "PORT", port)
-    told = checks.replica()
+    told = health_checks.replica()
     assert (told.status, told.reason) == (
-        checks.WARNING,
+        health_checks.WARNING,
         "It is no standby, or does not follow its primary.",
     )
     assert shows(client, factories.campaign("on-the-primary", factors={"version": []}).slug)

@@ -20,7 +20,7 @@ from django.utils import timezone
 from benchlab import bucket
 from runs.execution.reporter import ArtifactData
 from runs.models import Membership, Run
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 from runs.services.access import projects
 from runs.services.exchange import exporting
 from runs.services.operations import backups, doctor
@@ -210,7 +210,7 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     with artifacts.open_artifact(made) as content:
         assert content.read() == b"later"
 
-    told = checks.files()
+    told = health_checks.files()
     assert (told.status, reason in told.reason) == ("warning", True), told
     assert "1 files wait" in told.remedy
     [probed] = [each for each in (doctor._bucket(),) if reason in each.reason]
@@ -224,7 +224,7 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     artifacts.send_waiting()
     assert in_folder(settings) == set()
     assert len(in_bucket()) == 2
-    assert checks.files().status == "ok"
+    assert health_checks.files().status == "ok"
     assert doctor._bucket().status == "ok"
     assert len(in_bucket()) == 2
 
@@ -248,7 +248,7 @@ def test_who_meets_a_bucket_that_hangs_waits_for_seconds_and_the_next_not_at_all
 
 def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):
     use(store, key="reader")
-    assert checks.files().status == "ok"
+    assert health_checks.files().status == "ok"
     told = doctor._bucket()
     assert told.status == "failed"
     assert "refuses the key" in told.reason

@@ -23,7 +23,7 @@ from runs.execution.ssh.hosts import Address, Answer, Host
 from runs.execution.ssh.sessions import AnswerTooLong
 from runs.execution.steps import steps
 from runs.models import Server, ServerCheck, SSHKey
-from runs.services.servers import checks, logins, servers
+from runs.services.servers import logins, server_checks, servers
 from tests.api.web_server import WebServer
 from tests.factories import server
 from tests.ssh.hostile import LIES, hostile
@@ -182,7 +182,7 @@ def ask(port: int, method: str, path: str, headers: dict[str, str], seconds: flo
 
 def carry_out(check_id: object) -> None:
     """What a worker's thread does."""
-    checks.carry_out(check_id=str(check_id))
+    server_checks.carry_out(check_id=str(check_id))
     connection.close()
 
 

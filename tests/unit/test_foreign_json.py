@@ -23,7 +23,7 @@ OWN = {
     "runs/selectors/compare/verdict_words.py", "runs/selectors/compare/gate_answers.py",
     "runs/selectors/verification.py", "runs/services/archive/comparison.py",
     "runs/services/operations/backup_files.py", "runs/services/seal_keys.py",
-    "runs/services/servers/checks.py", "runs/tools/output.py",
+    "runs/services/servers/server_checks.py", "runs/tools/output.py",
 }  # fmt: skip
 
 

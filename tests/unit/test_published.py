@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.published import checks, figures, reading, recompute, schema, words
+from runs.published import derived_figures, figures, reading, recompute, schema, words
 from runs.published.campaign_reading import read_campaign
 from runs.published.errors import PublishedFileError
 from runs.published.fields import parse, typed
@@ -153,7 +153,8 @@ def of(text):
 
 
 def faults(*texts):
-    tables = checks.check([campaign(text, str(place)) for place, text in enumerate(texts, 1)])
+    campaigns = [campaign(text, str(place)) for place, text in enumerate(texts, 1)]
+    tables = derived_figures.check(campaigns)
     return [(fault.kind, fault.printed, fault.recomputed) for fault in tables[-1].faults]
 
 
@@ -256,7 +257,7 @@ def test_a_sum_is_checked_against_its_parts(total, count):
 
 
 def test_only_the_sum_is_derived_and_not_its_parts():
-    (table,) = checks.check([campaign(DEVICES % "6873.61")])
+    (table,) = derived_figures.check([campaign(DEVICES % "6873.61")])
 
     assert [each.kind for each in table.figures] == ["measured", "measured", "derived"]
 
@@ -354,7 +355,7 @@ def refusal(path):
     try:
         document = reading.read(path)
         schema.check(document, schema.known([document]))
-        checks.check(document.campaigns)
+        derived_figures.check(document.campaigns)
     except PublishedFileError as error:
         error.locate(path)
         return str(error)
@@ -436,7 +437,7 @@ def test_the_example_of_the_documentation_is_one_that_loads_and_says_what_the_ar
     file.write_text(guide.read_text().split("```yaml\n")[1].split("```\n")[0])
     document = reading.read(file)
     schema.check(document, schema.known([document, *others()]))
-    (table,) = checks.check(document.campaigns)
+    (table,) = derived_figures.check(document.campaigns)
     (path,) = [each for each in reading.files() if each.stem == "wg1-2013"]
     archived = reading.read(path).campaigns[0]
 

@@ -19,7 +19,7 @@ from runs.api.servers import CheckSerializer, accepted, own_check, so_far
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
-from runs.services.servers import checks
+from runs.services.servers import server_checks
 from runs.tools.pgbench.script_check import (
     MOST_CHARACTERS,
     MOST_SCRIPTS,
@@ -86,7 +86,7 @@ class TrialDoor(APIView):
         given = doors.taken(TrialSerializer, request)
         content = _content(given.validated_data)
         workloads.check(content)
-        check = checks.of_workload(server=given.validated_data["server"], content=content)
+        check = server_checks.of_workload(server=given.validated_data["server"], content=content)
         return accepted(TrialCheckSerializer(check, context={"request": request}).data)
 
 

@@ -24,14 +24,14 @@ from runs.models import Metric, Token
 from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import baselines, bisections, verdicts
+from runs.selectors.compare import baselines, bisections, gate
 from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.stored_cells import CellRuns
 from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
-from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.services import compare as answers
 
 
@@ -115,7 +115,7 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
 def _compared(base: Side, head: Side, asked: Asked) -> SideVerdict:
     if base.points:
         return baselines.between(base, head, asked)
-    return verdicts.between(base, head, asked)
+    return gate.between(base, head, asked)
 
 
 def _baseline_made(head: Side, request: Request) -> HttpResponseBase:

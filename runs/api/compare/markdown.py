@@ -13,13 +13,13 @@ from runs.analysis.inference.verdicts import PRECEDENCE, Direction
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
-from runs.selectors.compare import bisections, summary, verdicts
+from runs.selectors.compare import bisections, gate, summary
 from runs.selectors.compare.bisections import Measured
+from runs.selectors.compare.gate import SideVerdict, VerdictRow
 from runs.selectors.compare.gate_answers import Told
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
-from runs.selectors.compare.verdicts import SideVerdict, VerdictRow
 from runs.selectors.histories import causes
 from runs.templatetags.formats import as_read, sized
 
@@ -173,7 +173,7 @@ def _sides(found: SideVerdict, address: Address) -> str:
     """What was compared, and the job that measured it."""
     sides = {"base": _link(found.base, address), "head": _link(found.head, address)}
     text = _("Base: %(base)s – head: %(head)s") % sides
-    job = verdicts.job_of(found)
+    job = gate.job_of(found)
     return f"{text} – [{_('CI job')}]({_in_link(job)})" if job else text
 
 
@@ -181,7 +181,7 @@ def _trails(found: SideVerdict, address: Address) -> list[str]:
     """A line a row that decides: its last points up to the head, and its history."""
     page = reverse("campaign-history", args=[found.head.campaign.slug])
     lines = []
-    for trail in verdicts.of(found):
+    for trail in gate.of(found):
         row = trail.row
         query = [("metric", row.metric.name)]
         query += [("level", f"{name}={level_text(level)}") for name, level in row.levels.items()]

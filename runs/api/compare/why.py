@@ -22,7 +22,7 @@ from runs.api.authentication import person, reader
 from runs.api.compare.compare import MarkdownRenderer
 from runs.api.doors import QueryDoor
 from runs.models import Cell
-from runs.selectors.why import words as proof_words
+from runs.selectors.why import ablation_words as proof_words
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 

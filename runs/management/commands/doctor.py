@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from runs.selectors.operations.checks import FAILED, OK
+from runs.selectors.operations.health_checks import FAILED, OK
 from runs.services.operations import doctor
 
 

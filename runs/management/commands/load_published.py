@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from runs.management import command
-from runs.published import checks, reading, schema
-from runs.published.checks import CheckedTable
+from runs.published import derived_figures, reading, schema
+from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document
 from runs.published.errors import PublishedFileError
 from runs.published.schema import Known
@@ -70,7 +70,7 @@ class Command(command.Command):
 def _checked(path: Path, document: Document, known: Known) -> tuple[CheckedTable, ...]:
     try:
         schema.check(document, known)
-        return checks.check(document.campaigns)
+        return derived_figures.check(document.campaigns)
     except PublishedFileError as error:
         error.locate(path)
         raise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from runs.models import Campaign, Lease, Run, Server
-from runs.selectors.operations import checks, sites
+from runs.selectors.operations import health_checks, sites
 from runs.selectors.runs import machines_of
 
 WAITING = (Run.State.QUEUED, Run.State.LOST)
@@ -100,5 +100,5 @@ def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
         if not sites.have_a_worker(needed):
             first = next(each for each in machines if each.site)
             told = ", ".join(needed)
-            found.append(Hindrance(first, "unserved", told, checks.to_serve(needed)))
+            found.append(Hindrance(first, "unserved", told, health_checks.to_serve(needed)))
     return found

@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 
 from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
-from runs.selectors.compare import verdicts
+from runs.selectors.compare import gate
+from runs.selectors.compare.gate import Asked, SideVerdict, VerdictRow
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.verdicts import Asked, SideVerdict, VerdictRow
 
 Half = Literal["first", "second", "undecided"]
 OPEN = ("undecided", "too_few_runs")
@@ -38,7 +38,7 @@ class Measured:
         if self.step.table is None:
             return self._between(self.step.low, self.step.high)
         base, head = (self._named(place) for place in (self.step.low, self.step.high))
-        return verdicts.from_json(self.step.table, base, head)
+        return gate.from_json(self.step.table, base, head)
 
     @cached_property
     def half(self) -> Half:
@@ -92,7 +92,7 @@ class Measured:
         followed = None if self.is_first else bisection.followed.get("metric")
         metrics = (followed,) if followed else tuple(bisection.asked["metrics"])
         asked = Asked(metrics=metrics, effect=float(bisection.asked["effect"]))
-        return verdicts.between(self._side(base), self._side(head), asked)
+        return gate.between(self._side(base), self._side(head), asked)
 
     def _side(self, place: int) -> Side:
         build = self.step.bisection.builds[place]

@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference import RULES, Verdict, exit_code, overall
 from runs.models import GateAnswer, Run
-from runs.selectors.compare import verdicts
+from runs.selectors.compare import gate
 from runs.selectors.compare.comparisons import ComparedPage
+from runs.selectors.compare.gate import Asked, SideVerdict
 from runs.selectors.compare.verdict_words import VERDICTS, size_of_all
-from runs.selectors.compare.verdicts import Asked, SideVerdict
 
 # What was told longer ago is not shown next to an answer.
 MOST_SHOWN, MOST_READ = 3, 20
@@ -93,9 +93,7 @@ def given(found: SideVerdict, asked: Asked) -> list[GateAnswer]:
 
 def is_as_today(answer: GateAnswer, found: SideVerdict) -> bool:
     """Whether the words of all rows are those of today."""
-    return answer.overall == found.overall and _words(answer.table) == _words(
-        verdicts.as_json(found)
-    )
+    return answer.overall == found.overall and _words(answer.table) == _words(gate.as_json(found))
 
 
 def otherwise(answers: Iterable[GateAnswer], found: SideVerdict, runs: str) -> list[Told]:
@@ -132,7 +130,7 @@ def _because(answer: GateAnswer, runs: str) -> str:
 
 def _told(answer: GateAnswer, because: str = "") -> Told:
     word: Verdict = answer.overall  # type: ignore[assignment]  # as it was stored
-    rows = [verdicts.inference(row["comparison"]) for row in answer.table["rows"]]
+    rows = [gate.inference(row["comparison"]) for row in answer.table["rows"]]
     own = [row for row in rows if row.verdict == word]
     return Told(
         answer.given_at,

@@ -14,11 +14,11 @@ from runs.charts.timeline import thin
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import metrics
+from runs.selectors.compare import gate, series_cells
 from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare import series_cells, verdicts
+from runs.selectors.compare.gate import Asked, SideVerdict
 from runs.selectors.compare.head_and_base import BadSide
 from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.verdicts import Asked, SideVerdict
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences
@@ -308,7 +308,7 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
         pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
     except BadSide:
         return Badge(None)
-    found = verdicts.between(*pair, Asked(metrics=(metric,) if metric else ()))
+    found = gate.between(*pair, Asked(metrics=(metric,) if metric else ()))
     return Badge(found.overall, _behind(found), len(found.rows))
 
 

@@ -9,21 +9,21 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 
 from benchlab import bucket, replica
-from runs.selectors.operations import checks
-from runs.selectors.operations.checks import FAILED, OK, UNKNOWN, Outcome
+from runs.selectors.operations import health_checks
+from runs.selectors.operations.health_checks import FAILED, OK, UNKNOWN, Outcome
 
 CHECKS: Sequence[Callable[[], Outcome]] = (
-    checks.database,
-    *([checks.replica] if replica.ALIAS in settings.DATABASES else ()),
-    checks.redis,
-    checks.workers,
-    checks.control,
-    checks.sites,
-    checks.targets,
-    checks.disk,
-    *([checks.files] if bucket.is_set() else ()),
-    checks.encryption_key,
-    *([checks.backup] if settings.BACKUP_HOURS else ()),
+    health_checks.database,
+    *([health_checks.replica] if replica.ALIAS in settings.DATABASES else ()),
+    health_checks.redis,
+    health_checks.workers,
+    health_checks.control,
+    health_checks.sites,
+    health_checks.targets,
+    health_checks.disk,
+    *([health_checks.files] if bucket.is_set() else ()),
+    health_checks.encryption_key,
+    *([health_checks.backup] if settings.BACKUP_HOURS else ()),
 )
 PATIENCE_SECONDS = 4.0
 STORES = frozenset({"database", "redis"})
@@ -56,7 +56,7 @@ class _Asked:
         try:
             self._outcome = self._check()
         except Exception as error:  # noqa: BLE001 -- a check that breaks has failed
-            self._outcome = Outcome(self.name, FAILED, checks.one_line(error))
+            self._outcome = Outcome(self.name, FAILED, health_checks.one_line(error))
 
     @property
     def is_going_on(self) -> bool:
@@ -106,7 +106,7 @@ class _Kept:
         # Control shows no sign of life while it waits for the database: that is no second cause.
         if any(each.check == "database" and each.status == FAILED for each in found):
             found = [
-                checks.not_asked(each.check)
+                health_checks.not_asked(each.check)
                 if each.check == "control" and each.status == FAILED
                 else each
                 for each in found
@@ -143,9 +143,11 @@ def silences() -> Sequence[Outcome]:
     until, found = _kept_silences.get("", (0.0, ()))
     if time.monotonic() >= until:
         if "" not in _asked_disk or not _asked_disk[""].is_going_on:
-            _asked_disk[""] = _Asked(checks.disk)
+            _asked_disk[""] = _Asked(health_checks.disk)
         disk = _asked_disk[""].outcome(0.2)
-        found = [each for each in (checks.control(), checks.workers()) if each.status != OK]
+        found = [
+            each for each in (health_checks.control(), health_checks.workers()) if each.status != OK
+        ]
         found += [disk] if disk.status not in (OK, UNKNOWN) else []
         _kept_silences[""] = (time.monotonic() + SILENCES_KEPT_SECONDS, found)
     return found

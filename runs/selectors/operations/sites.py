@@ -10,7 +10,7 @@ from django.conf import settings
 from redis.exceptions import RedisError
 
 from runs.models import Server
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 
 
 def named(server_ids: Iterable[int]) -> list[str]:
@@ -35,6 +35,6 @@ def have_a_worker(sites: Collection[str]) -> bool:
     if not sites:
         return True
     try:
-        return any(set(sites) <= each for each in checks.sites_of_workers())
+        return any(set(sites) <= each for each in health_checks.sites_of_workers())
     except (RedisError, OSError, ValueError):
         return True

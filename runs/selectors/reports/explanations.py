@@ -5,7 +5,7 @@ from django.utils.translation import pgettext
 
 from runs.models import Ablation, Campaign
 from runs.reports.report import Block, Paragraph, Table
-from runs.selectors.why import ablations, words
+from runs.selectors.why import ablation_words, ablations
 
 
 def explanations(campaign: Campaign) -> list[Block]:
@@ -17,14 +17,14 @@ def _of(ablation: Ablation) -> list[Block]:
     found = ablations.answers(ablation)
     proofs = {_("time"): found.time, _("processor time"): found.cpu}
     sentences = [
-        f"{title}: {' '.join(words.proof_sentences(proof))}"
+        f"{title}: {' '.join(ablation_words.proof_sentences(proof))}"
         for title, proof in proofs.items()
         if proof is not None
     ]
     if not sentences:
         return []
     shares = [
-        {each.name: words.answer(each) for each in proof.suspects} if proof else {}
+        {each.name: ablation_words.answer(each) for each in proof.suspects} if proof else {}
         for proof in proofs.values()
     ]
     rows = tuple(

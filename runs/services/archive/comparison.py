@@ -23,8 +23,8 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
-from runs.published import checks, reading
-from runs.published.checks import CheckedTable
+from runs.published import derived_figures, reading
+from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document
 from runs.scenarios import registry
 from runs.selectors.verification import Finding
@@ -75,7 +75,7 @@ def _document(document: Document, source: Source) -> Iterator[str]:
     wanted = publications.source_fields(document.source)
     yield from _fields("its description", wanted, {name: getattr(source, name) for name in wanted})
     yield from _conditions(document)
-    checked = checks.check(document.campaigns)
+    checked = derived_figures.check(document.campaigns)
     yield from _rows("metric", *_metrics(document, checked))
     for table in checked:
         yield from _table(table)

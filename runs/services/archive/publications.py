@@ -9,12 +9,12 @@ from django.conf import settings
 from django.db import DataError, transaction
 
 from runs.models import Measurement, Metric, Source
-from runs.published import checks, reading, schema
-from runs.published.checks import CheckedTable
+from runs.published import derived_figures, reading, schema
+from runs.published.derived_figures import CheckedTable
 from runs.published.document import Document, MetricEntry, SourceEntry
 from runs.published.errors import PublishedFileError
 from runs.scenarios import registry
-from runs.services.archive import conditions, results, tables
+from runs.services.archive import published_conditions, results, tables
 from runs.services.campaigns import scenarios
 
 
@@ -84,7 +84,7 @@ def _checked(
     for path in changed:
         try:
             schema.check(documents[path], known)
-            yield path, documents[path], checks.check(documents[path].campaigns)
+            yield path, documents[path], derived_figures.check(documents[path].campaigns)
         except PublishedFileError as error:
             error.locate(path)
             raise
@@ -94,8 +94,8 @@ def _checked(
 def store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
     """Bring what is stored of one publication in step with its checked document."""
     source = _source(document.source, content_hash)
-    before = conditions.stored_for(source)
-    on = conditions.store(document)
+    before = published_conditions.stored_for(source)
+    on = published_conditions.store(document)
     kept = results.store(
         source=source,
         document=document,
@@ -104,16 +104,16 @@ def store(*, document: Document, found: Sequence[CheckedTable], content_hash: st
         metrics=_metrics(source, document, found),
     )
     tables.store(source=source, document=document, tables=found, conditions=on, results=kept)
-    conditions.remove(before, kept=on)
+    published_conditions.remove(before, kept=on)
 
 
 @transaction.atomic
 def _remove(*, slug: str) -> None:
     source = Source.objects.get(slug=slug)
-    before = conditions.stored_for(source)
+    before = published_conditions.stored_for(source)
     results.remove(source)
     source.delete()
-    conditions.remove(before)
+    published_conditions.remove(before)
 
 
 def _source(entry: SourceEntry, content_hash: str) -> Source:

@@ -23,12 +23,12 @@ from runs.models import (
 )
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
-from runs.published.checks import Checked, CheckedTable
+from runs.published.derived_figures import Checked, CheckedTable
 from runs.published.document import ArtifactEntry, CampaignEntry, Document, NodeEntry
 from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure, key_of
 from runs.selectors.archive import versions
-from runs.services.archive.conditions import Conditions
+from runs.services.archive.published_conditions import Conditions
 from runs.services.runs import artifacts
 
 Identity = tuple[Any, ...]

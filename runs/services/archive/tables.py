@@ -13,13 +13,13 @@ from django.utils import translation
 from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.sources import DiscrepancyWeight
 from runs.published import words
-from runs.published.checks import CheckedTable, Fault
+from runs.published.derived_figures import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Column, Document
 from runs.scenarios.themes import THEMES
 from runs.selectors.archive import versions
 from runs.selectors.archive.chart import plots, ratios_of
 from runs.selectors.archive.words import Factors
-from runs.services.archive.conditions import Conditions
+from runs.services.archive.published_conditions import Conditions
 from runs.services.archive.results import Results
 
 THEME_TITLES = {theme.slug: theme.title for theme in THEMES}

@@ -19,11 +19,11 @@ from runs.scenarios.definition import Level, Scenario
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
-from runs.selectors.compare import baselines, verdicts
+from runs.selectors.compare import baselines, gate
 from runs.selectors.compare import bisections as found_by
 from runs.selectors.compare import head_and_base as sides
+from runs.selectors.compare.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
-from runs.selectors.compare.verdicts import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate
@@ -122,9 +122,7 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
     asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
-    return (
-        baselines.between(base, head, asked) if base.points else verdicts.between(base, head, asked)
-    )
+    return baselines.between(base, head, asked) if base.points else gate.between(base, head, asked)
 
 
 def _check_base(base: Side, head: Side) -> None:

@@ -32,8 +32,8 @@ from runs.models import (
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
 from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare import verdicts
-from runs.selectors.compare.verdicts import SideVerdict
+from runs.selectors.compare import gate
+from runs.selectors.compare.gate import SideVerdict
 from runs.services.access import audit
 from runs.services.campaigns import bisection_questions, campaigns
 from runs.services.campaigns.bisection_questions import Question
@@ -103,7 +103,7 @@ def store(step: BisectionStep) -> SideVerdict:
     """Judge the ends of a step by the runs that there are now, and keep the answer with it."""
     step.table = None
     found = found_by.Measured(step).ends
-    step.table = verdicts.as_json(found)
+    step.table = gate.as_json(found)
     step.save(update_fields=["table"])
     return found
 

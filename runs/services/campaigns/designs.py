@@ -20,9 +20,9 @@ from runs.scenarios.definition import ClusterOptions, Level, Requirement, Scenar
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
 from runs.services.campaigns import builds
 from runs.services.campaigns.drafts import SIDE, SIDES, Draft
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import Content, content
-from runs.services.configurations.fitting import InstallationFit
+from runs.services.configurations.fitted_configurations import InstallationFit
 from runs.services.servers.tools import Tools, installed, tools_among
 
 # A draft with more cells is refused, and no more than this many are looked at.

@@ -13,8 +13,8 @@ from runs.scenarios.definition import AnyFactor, Factor, Level, Parameter, Scena
 from runs.services.campaigns import repeats, topologies, treatments, workloads
 from runs.services.campaigns.designs import MOST_VARIANTS, Design, Part, resolve
 from runs.services.campaigns.drafts import MOST_REPEATS, Draft
-from runs.services.configurations import fitting as fitted_configurations
-from runs.services.configurations.fitting import InstallationFit, major_of
+from runs.services.configurations import fitted_configurations
+from runs.services.configurations.fitted_configurations import InstallationFit, major_of
 from runs.services.errors import Problem
 from runs.services.servers import suitability as server_problems
 

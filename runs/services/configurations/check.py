@@ -11,9 +11,9 @@ from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, canonical
 from runs.postgresql_settings.conf_file import ConfFile, Entry
 from runs.postgresql_settings.findings import Finding
 from runs.postgresql_settings.fitting import Fitted
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import Content
-from runs.services.configurations.fitting import words
+from runs.services.configurations.fitted_configurations import words
 
 MOST_CHARACTERS = 64 * 1024
 MOST_SETTINGS = 500

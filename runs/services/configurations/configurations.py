@@ -13,7 +13,7 @@ from runs.postgresql_settings import secrets
 from runs.selectors.access import projects
 from runs.services.access import audit
 from runs.services.access.projects import default
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
 from runs.services.errors import Refused, ServiceError
 

@@ -22,7 +22,7 @@ from psycopg import sql
 
 from runs.models import Run, Server, Token
 from runs.published import reading
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 from runs.services import seals
 from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
@@ -62,12 +62,12 @@ def make(*, folder: Path, passphrase: str, keep: int | None = None) -> Path:
     made = folder / f"benchlab-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with Writer(made, passphrase) as writer, checks.connected() as database:
+        with Writer(made, passphrase) as writer, health_checks.connected() as database:
             _write(writer, database)
     except (OSError, psycopg.Error) as error:
         raise ServiceError(
             "backup_failed",
-            _("No backup was made: %(reason)s.") % {"reason": checks.one_line(error)},
+            _("No backup was made: %(reason)s.") % {"reason": health_checks.one_line(error)},
             remedy=_("Free space in %(folder)s, or fix the problem reported above.")
             % {"folder": folder},
         ) from error
@@ -182,7 +182,7 @@ def _restored(backup: Reader) -> dict[str, int]:
     except (OSError, DatabaseError, psycopg.Error) as error:
         raise ServiceError(
             "restore_failed",
-            _("Nothing was restored: %(reason)s.") % {"reason": checks.one_line(error)},
+            _("Nothing was restored: %(reason)s.") % {"reason": health_checks.one_line(error)},
             remedy=_("Stop web, control and workers, free space, and try again."),
         ) from error
     if unreadable:
@@ -260,7 +260,7 @@ def _restore_artifacts(backup: Reader) -> None:
     names = backup.below("artifacts") + backup.below("packs")
     folder = Path(settings.ARTIFACTS_DIR)
     folder.mkdir(parents=True, exist_ok=True)
-    free = checks.free_bytes(folder)
+    free = health_checks.free_bytes(folder)
     needed = sum(backup.size(name) for name in names)
     if needed > free:
         raise OSError(f"{needed} bytes of artifacts, {free} bytes free in {folder}")

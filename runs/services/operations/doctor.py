@@ -17,8 +17,8 @@ from redis.exceptions import RedisError
 
 from benchlab import bucket
 from runs.models import Artifact, Server
-from runs.selectors.operations import checks, readiness, signs
-from runs.selectors.operations.checks import FAILED, OK, WARNING, Outcome
+from runs.selectors.operations import health_checks, readiness, signs
+from runs.selectors.operations.health_checks import FAILED, OK, WARNING, Outcome
 from runs.services.access import encryption
 from runs.services.runs import artifacts, transitions
 from runs.services.servers import preflight
@@ -55,7 +55,7 @@ def examine(*, with_targets: bool = True) -> Iterator[Outcome]:
 
 def before_start() -> Iterator[Outcome]:
     """What can be checked while no service runs: without it none of them should start."""
-    for check in (checks.database, checks.disk, checks.encryption_key, _clock):
+    for check in (health_checks.database, health_checks.disk, health_checks.encryption_key, _clock):
         yield check()
 
 
@@ -109,7 +109,7 @@ def _skew(ask: Callable[[], float]) -> float:
 
 
 def _time_of_database() -> float:
-    with checks.connected() as database:
+    with health_checks.connected() as database:
         row = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
     return float(row[0]) if row else time.time()
 
@@ -117,7 +117,7 @@ def _time_of_database() -> float:
 def _newest_event() -> float:
     """When it was stored; 0 where there is none, or no table for it."""
     try:
-        with checks.connected() as database:
+        with health_checks.connected() as database:
             row = database.execute(NEWEST_EVENT).fetchone()
     except psycopg.Error:
         return 0.0
@@ -146,7 +146,7 @@ def _certificate() -> Iterator[Outcome]:
         days = (load_pem_x509_certificate(read).not_valid_after_utc - datetime.now(UTC)).days
     except (OSError, ValueError) as error:
         remedy = _("Let this machine reach BENCHLAB_URL.")
-        yield Outcome("certificate", WARNING, checks.one_line(error), remedy)
+        yield Outcome("certificate", WARNING, health_checks.one_line(error), remedy)
         return
     status = FAILED if days < 0 else WARNING if days < CERTIFICATE_DAYS else OK
     text = _("That of %(host)s is valid for %(days)d days.") % {"host": at.hostname, "days": days}
@@ -171,7 +171,7 @@ def _bucket() -> Outcome:
         bucket.remove(PROBE)
     except OSError as error:
         remedy = _("Let the key read, write, delete and list below that address.")
-        return Outcome("files in the bucket", FAILED, checks.one_line(error), remedy)
+        return Outcome("files in the bucket", FAILED, health_checks.one_line(error), remedy)
     if not is_same:
         text = _("It returns something other than what was stored.")
         return Outcome("files in the bucket", FAILED, text)
@@ -186,7 +186,7 @@ def _artifacts() -> Outcome:
         away = artifacts.missing(digests)
         missing = sum(digest in away for digest in digests)
     except OSError as error:
-        return Outcome("artifacts", WARNING, checks.one_line(error))
+        return Outcome("artifacts", WARNING, health_checks.one_line(error))
     if missing:
         folder = bucket.described() if bucket.is_set() else settings.ARTIFACTS_DIR
         values = {"missing": missing, "number": len(digests), "folder": folder}

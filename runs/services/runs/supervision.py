@@ -29,7 +29,7 @@ from runs.services.runs import leases, sweeping
 from runs.services.runs.leases import Claim
 from runs.services.schedules import schedules
 from runs.services.schedules import servers as schedule_servers
-from runs.services.servers import checks, servers
+from runs.services.servers import server_checks, servers
 
 # Between two checks of a server that is away; and of one that only a schedule waits for.
 PAUSE = timedelta(seconds=30)
@@ -50,7 +50,7 @@ def supervise() -> None:
         return
     leases.give_up_the_silent()
     schedules.fire_due()
-    checks.wake()
+    server_checks.wake()
     for server_id in sorted(_with_work()):
         dispatch.wake(server_id)
 

@@ -1,7 +1,7 @@
 """Preflight: whether a server can take a campaign now, every problem with its server and remedy.
 
-A worker makes it (runs.services.servers.checks). A dead host costs at most PATIENCE_SECONDS of
-runs.services.servers.preflight; own scripts cost trials.WHOLE_SECONDS each at most.
+A worker makes it (runs.services.servers.server_checks). A dead host costs at most PATIENCE_SECONDS
+of runs.services.servers.preflight; own scripts cost trials.WHOLE_SECONDS each at most.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from runs.services import database
 from runs.services.campaigns import estimates, topologies, treatments, trials, workloads
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, tools
 from runs.services.servers import machines as machine_findings

@@ -15,7 +15,7 @@ from runs.models import Installation, Server
 from runs.scenarios.definition import Requirement, Scenario
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.errors import Problem
 from runs.services.runs.plans import CORES
 from runs.services.servers import tools

@@ -15,7 +15,7 @@ from runs.selectors.archive import versions
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault, Refused
 from runs.services.uploads.campaigns import COLUMNS, TABLES, Known
-from runs.services.uploads.conditions import Conditions
+from runs.services.uploads.uploaded_conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
 
 Place = tuple[int, str]

@@ -21,10 +21,10 @@ from runs.services.changes import changes
 from runs.services.database import Statement, ask, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
-from runs.services.uploads import campaigns, cells, conditions, metrics
+from runs.services.uploads import campaigns, cells, uploaded_conditions, uploaded_metrics
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
-from runs.services.uploads.conditions import Conditions
+from runs.services.uploads.uploaded_conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
 from runs.tools import monitors, units
 from runs.tools.output import text_of
@@ -252,7 +252,7 @@ def _store(
     if names := campaigns.own_names(runs, found["cells"], project):
         named = [replace(run, campaign=names.get(run.campaign, run.campaign)) for run in runs]
         return _store(named, project, {slug: name for name, slug in names.items()})
-    if shas := conditions.spelled(runs, found.get("revisions", []), project, faults):
+    if shas := uploaded_conditions.spelled(runs, found.get("revisions", []), project, faults):
         return _store([_spelled(run, shas) for run in runs], project, uploaded_as)
     if faults:
         raise Refused("contradicts", faults)
@@ -260,8 +260,8 @@ def _store(
     if there := stored_before(runs, project):
         return _with_those(runs, there, project, uploaded_as)
     known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
-    under = conditions.resolve(runs, found, project, faults)
-    metric_ids, runs = metrics.resolve(runs, found["metrics"], project, faults)
+    under = uploaded_conditions.resolve(runs, found, project, faults)
+    metric_ids, runs = uploaded_metrics.resolve(runs, found["metrics"], project, faults)
     if faults:
         raise Refused("contradicts", faults)
     _refuse_known_external_ids(runs, known)
@@ -317,8 +317,8 @@ def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statemen
     """All that is asked of the database before anything is decided."""
     return {
         # First: who waits here for another upload of a new commit sees below what it has made.
-        **conditions.questions(runs, project),
-        "metrics": metrics.question(runs, project),
+        **uploaded_conditions.questions(runs, project),
+        "metrics": uploaded_metrics.question(runs, project),
         "cells": cells.question(runs),
         "ids": cells.numbering(runs),
     }

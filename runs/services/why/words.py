@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.analysis.why.parts import Difference, Estimate
 from runs.analysis.why.proof import Proof
 from runs.analysis.why.suspects import Suspect
-from runs.selectors.why.words import percent, proof_sentences
+from runs.selectors.why.ablation_words import percent, proof_sentences
 from runs.services.why.explanations import Explanation
 from runs.services.why.recorded import Recorded
 from runs.templatetags.formats import duration

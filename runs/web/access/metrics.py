@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from runs.models import Metric
 from runs.selectors.access import projects
-from runs.services.campaigns import metrics
+from runs.services.campaigns import metric_corrections
 from runs.web import pages
 
 PAGE_SIZE = 50
@@ -46,7 +46,7 @@ def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     form = MetricForm(request.POST or None, instance=metric)
     if request.method == "POST" and form.is_valid():
         with pages.faults_of(form):
-            metrics.correct(metric=metric, **form.cleaned_data)
+            metric_corrections.correct(metric=metric, **form.cleaned_data)
             messages.success(request, _("The metric was corrected."))
             return redirect("project-metrics", slug=slug)
     context = {"section": "projects", "project": project, "metric": metric, "form": form}

@@ -13,7 +13,7 @@ from runs.selectors.compare.ratios import RatioRow
 from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION, fitness
 from runs.selectors.compare.verdict_words import verdict_word
 from runs.services.campaigns.designs import Design, DesignCell
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.templatetags.formats import change
 
 MOST_ROWS = 24

@@ -19,7 +19,7 @@ from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Refused, ServiceError
-from runs.services.servers import checks
+from runs.services.servers import server_checks
 from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
 from runs.web import pages
 
@@ -247,7 +247,7 @@ def _tried(
         return _editor(request, form, scripts, workload)
     try:
         workloads.check(content)
-        check = checks.of_workload(server=server, content=content)
+        check = server_checks.of_workload(server=server, content=content)
     except Refused as refused:
         show_faults(form, scripts, refused)
     except ServiceError as error:

@@ -21,8 +21,8 @@ from runs.analysis.why.waits import NO_EVENT, Slept
 from runs.charts.bars import ranking
 from runs.charts.figure import Figure
 from runs.models import Ablation, Campaign, Cell
-from runs.selectors.why import words as proof_words
-from runs.selectors.why.words import percent
+from runs.selectors.why import ablation_words as proof_words
+from runs.selectors.why.ablation_words import percent
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
 from runs.services.why.recorded import ADDRESS, Call, Instructions, Stack

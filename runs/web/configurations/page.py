@@ -14,12 +14,10 @@ from runs.postgresql_settings.fitting import Fitted, home
 from runs.services.configurations import (
     check as configuration_check,
 )
-from runs.services.configurations import (
-    fitting as fitted_configurations,
-)
+from runs.services.configurations import fitted_configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.configurations.contents import content
-from runs.services.configurations.fitting import InstallationFit
+from runs.services.configurations.fitted_configurations import InstallationFit
 
 
 def own_major(configuration: Configuration) -> str:

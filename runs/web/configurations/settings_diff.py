@@ -14,7 +14,7 @@ from runs.postgresql_settings.comparing import Shown
 from runs.postgresql_settings.fitting import home
 from runs.selectors import configurations
 from runs.selectors.configurations import Applied, UnknownReference
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import fitted_configurations
 from runs.services.configurations.check import OFFERED_MAJORS
 from runs.services.configurations.contents import content
 

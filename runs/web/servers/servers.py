@@ -24,8 +24,8 @@ from runs.selectors.servers import hardware as hardware_selectors
 from runs.selectors.servers import servers as key_selectors
 from runs.selectors.servers import servers as server_selectors
 from runs.services.errors import ServiceError
-from runs.services.servers import checks, host_keys, servers, ssh_keys
 from runs.services.servers import edits as server_edits
+from runs.services.servers import host_keys, server_checks, servers, ssh_keys
 from runs.services.servers.edits import Edit
 from runs.tools import quantities
 from runs.web import pages
@@ -185,14 +185,14 @@ def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
 def _look_at(request: HttpRequest, server: Server) -> HttpResponse:
     """The server's page, which shows the check until a worker has made it."""
     with pages.refusals(request):
-        checks.look_at(server=server)
+        server_checks.look_at(server=server)
     return redirect("server-detail", slug=server.slug)
 
 
 def _edit(request: HttpRequest, server: Server, to: Edit) -> HttpResponse:
     """Change it at once, unless the machine must be asked first. Raises ServiceError."""
     if server_edits.needs_the_machine(server=server, to=to):
-        checks.edit(server=server, to=to)
+        server_checks.edit(server=server, to=to)
         return redirect("server-detail", slug=server.slug)
     edited = server_edits.edit(server=server, to=to, by=request.user)
     if edited.host_key or not edited.offered_host_key:
@@ -250,7 +250,7 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
     with pages.refusals(request):
-        return redirect("server-check", check_id=checks.of_server(server=server).pk)
+        return redirect("server-check", check_id=server_checks.of_server(server=server).pk)
     return redirect("server-detail", slug=slug)
 
 
@@ -270,7 +270,7 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
     try:
-        check = checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
+        check = server_checks.of_draft(draft=form.draft(), tries_scripts=is_asked)
     except ServiceError as error:
         return render(request, "servers/_checks.html#preflight", {"refused": error})
     return render(request, "servers/_checks.html#check", {"check": check})
@@ -280,7 +280,7 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
 @vary_on_headers("HX-Request")
 def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """A check as far as it is; htmx asks for its part of the page until it has ended."""
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     name = request.user.get_username()
     check = server_selectors.readable(check_id, name=name, by_way_of="page")
     if check is None:

@@ -28,7 +28,7 @@ from benchlab import logs
 from benchlab.celery import app
 from runs import dispatch
 from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
-from runs.selectors.operations import checks, metrics, readiness, signs
+from runs.selectors.operations import health_checks, prometheus, readiness, signs
 from runs.services.access import encryption
 from runs.services.campaigns import scenarios
 from runs.services.operations import signs as shown
@@ -89,11 +89,11 @@ def test_a_worker_that_crashed_and_was_replaced_is_counted_and_no_alarm():
     dead.wait()
     client.zadd(signs.KEY, {f"worker|{socket.gethostname()}:{dead.pid}": signs.redis_time(client)})
     aged(f"worker|{socket.gethostname()}:{dead.pid}", 120)
-    assert checks.workers().status == "warning"
+    assert health_checks.workers().status == "warning"
 
     shown._shown.clear()
     shown.show(kind=shown.WORKER)
-    found = checks.workers()
+    found = health_checks.workers()
     assert (found.status, signs.counted("restarts")["worker"]) == ("ok", before + 1)
     assert f"{before + 1} that crashed were replaced" in found.reason
 
@@ -163,16 +163,16 @@ def test_a_database_that_is_away_or_silent_is_told_in_time(client, alive, admini
 @pytest.mark.usefixtures("nothing_known")
 @pytest.mark.django_db(transaction=True)
 def test_a_missing_migration_and_a_newer_database_are_told(client, alive):
-    assert checks.database().status == "ok"
+    assert health_checks.database().status == "ok"
     rename = "UPDATE django_migrations SET name = %s WHERE app = 'runs' AND name = %s"
     add = "INSERT INTO django_migrations (app, name, applied) VALUES ('runs', '9999_x', now())"
     with connection.cursor() as cursor:
         cursor.execute(rename, ["0000_x", "0055_partitions"])
         try:
-            missing = checks.database()
+            missing = health_checks.database()
             cursor.execute(rename, ["0055_partitions", "0000_x"])
             cursor.execute(add)
-            newer = checks.database()
+            newer = health_checks.database()
         finally:
             cursor.execute(rename, ["0055_partitions", "0000_x"])
             cursor.execute("DELETE FROM django_migrations WHERE name = '9999_x'")
@@ -201,7 +201,7 @@ def test_only_who_operates_learns_why(client, alive, administrator, make_token):
 @pytest.mark.django_db(transaction=True)
 def test_many_who_ask_cost_one_look(client, alive, monkeypatch):
     asked = []
-    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or checks.disk(),))
+    monkeypatch.setattr(readiness, "CHECKS", (lambda: asked.append(1) or health_checks.disk(),))
     readiness.forget()
     for _each in range(20):
         client.get("/readyz")
@@ -225,10 +225,10 @@ def test_a_check_that_hangs_is_not_asked_again(monkeypatch):
 @pytest.mark.django_db(transaction=True)
 def test_a_full_or_closed_disk_is_told(settings, monkeypatch, tmp_path):
     settings.ARTIFACTS_DIR = tmp_path / "not" / "yet"
-    assert checks.disk().status in {"ok", "warning"}
-    monkeypatch.setattr(checks, "LEAST_FREE_BYTES", 2**60)
-    assert "MB are free" in checks.disk().reason
-    assert checks.disk().status == "failed"
+    assert health_checks.disk().status in {"ok", "warning"}
+    monkeypatch.setattr(health_checks, "LEAST_FREE_BYTES", 2**60)
+    assert "MB are free" in health_checks.disk().reason
+    assert health_checks.disk().status == "failed"
 
 
 @pytest.mark.usefixtures("nothing_known")
@@ -282,7 +282,7 @@ def test_the_numbers_are_those_of_the_database(client, alive, make_token, admini
 def test_a_scrape_asks_as_often_for_many_runs(client, django_assert_max_num_queries):
     def queries():
         with django_assert_max_num_queries(40) as captured:
-            metrics.exposition()
+            prometheus.exposition()
         return len(captured)
 
     few = queries()
@@ -343,7 +343,7 @@ def test_a_line_is_an_object_with_request_and_run(client, caplog):
 @pytest.mark.django_db(transaction=True)
 def test_the_dashboard_draws_metrics_that_there_are(alive):
     """Families without a row now are known by their comment."""
-    text = metrics.exposition().decode()
+    text = prometheus.exposition().decode()
     dashboard = json.loads((Path(settings.BASE_DIR) / "deploy/grafana-dashboard.json").read_text())
     drawn = {
         name
@@ -358,7 +358,7 @@ def test_the_dashboard_draws_metrics_that_there_are(alive):
 @pytest.mark.usefixtures("nothing_known")
 @pytest.mark.django_db(transaction=True)
 def test_alerts_ask_for_metrics_that_there_are(alive):
-    text = metrics.exposition().decode()
+    text = prometheus.exposition().decode()
     rules = yaml.safe_load((Path(settings.BASE_DIR) / "deploy/prometheus-rules.yml").read_text())
     asked = {
         re.sub("_(total|bucket)$", "", name)
@@ -373,7 +373,7 @@ def test_alerts_ask_for_metrics_that_there_are(alive):
 @pytest.mark.django_db(transaction=True)
 def test_a_backup_that_is_missing_or_old_is_a_warning():
     def told():
-        found = checks.backup()
+        found = health_checks.backup()
         return found.status, found.reason
 
     def at(hours, action="x"):
@@ -387,7 +387,7 @@ def test_a_backup_that_is_missing_or_old_is_a_warning():
     assert told() == ("warning", "The newest backup is 39 hours old.")
     at(2, "backup_made")
     assert told() == ("ok", "The newest backup is 2 hours old.")
-    assert "benchlab_backup_age_seconds 72" in metrics.exposition().decode()
+    assert "benchlab_backup_age_seconds 72" in prometheus.exposition().decode()
 
 
 # A Redis that accepts and does not answer: requests end, and what they brought is stored.

@@ -10,7 +10,7 @@ from django.test import Client
 from runs.models import AuditEntry, Metric, SealRequest
 from runs.services import seals
 from runs.services.access import projects, tokens
-from runs.services.campaigns import metrics, scenarios
+from runs.services.campaigns import metric_corrections, scenarios
 from runs.services.errors import ServiceError
 from tests import factories
 from tests.api import upload_bodies
@@ -135,7 +135,9 @@ def test_a_maintainer_corrects_a_metric_of_the_project(upload, django_user_model
 
 def test_a_shared_metric_is_not_corrected():
     with pytest.raises(ServiceError) as refused:
-        metrics.correct(metric=factories.metric("tps"), unit="x", direction="lower", title="")
+        metric_corrections.correct(
+            metric=factories.metric("tps"), unit="x", direction="lower", title=""
+        )
     assert refused.value.code == "shared_metric"
 
 

@@ -17,7 +17,7 @@ from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scena
 from runs.selectors import caching
 from runs.selectors.archive import version_line
 from runs.selectors.campaigns import campaigns
-from runs.selectors.compare import head_and_base, verdicts
+from runs.selectors.compare import gate, head_and_base
 from runs.selectors.compare.ratios import ratios
 from runs.selectors.compare.verdict_words import VERDICTS, size
 from runs.web import home
@@ -113,12 +113,12 @@ def test_nine_doors_say_the_same_of_the_same_cells(client, campaign):
 def test_a_stored_verdict_says_the_same_as_when_it_was_given(campaign):
     sides = (f"campaign:lab~version={version}" for version in ("16.14", "18.4"))
     both = head_and_base.both(*sides, campaign="", reader=AnonymousUser())
-    given = verdicts.between(*both, verdicts.Asked())
-    stored = json.loads(json.dumps(verdicts.as_json(given)))
+    given = gate.between(*both, gate.Asked())
+    stored = json.loads(json.dumps(gate.as_json(given)))
 
     CellSummary.objects.update(log_mean=1.0, median=5000)
 
-    found = verdicts.from_json(stored, *both)
+    found = gate.from_json(stored, *both)
     assert (found.rows, found.together) == (given.rows, given.together)
     assert len(found.together) == 1
 

@@ -9,8 +9,7 @@ from template_partials.templatetags.partials import TemplateProxy
 
 from runs.models import Configuration, Project, Run
 from runs.postgresql_settings import fitting
-from runs.services.configurations import configurations
-from runs.services.configurations import fitting as fitted_configurations
+from runs.services.configurations import configurations, fitted_configurations
 from runs.services.configurations.configurations import Content
 from runs.services.runs import results as findings
 from tests import factories

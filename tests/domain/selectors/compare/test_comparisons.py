@@ -6,12 +6,7 @@ from django.http import QueryDict
 
 from runs.models import Environment, HardwareProfile, Run, SettingsSnapshot, Topology
 from runs.selectors.archive import version_line
-from runs.selectors.compare import (
-    comparability,
-    comparisons,
-    summary,
-    verdicts,
-)
+from runs.selectors.compare import comparability, comparisons, gate, summary
 from runs.selectors.compare import (
     head_and_base as sides,
 )
@@ -406,7 +401,7 @@ def verdicts_of_all_doors(campaign):
         "line": line[0].comparison,
         "compare": page.rows[0].comparison,
         "heat": page.heat.rows[1][0].comparison,
-        "gate": verdicts.between(*both, verdicts.Asked()).rows[0].comparison,
+        "gate": gate.between(*both, gate.Asked()).rows[0].comparison,
         "cells": compared_cells(base.pk, head.pk, reader=reader).rows[0].comparison,
     }
     return {

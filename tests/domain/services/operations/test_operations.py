@@ -43,7 +43,7 @@ from runs.models import (
     Upload,
     Webhook,
 )
-from runs.selectors.operations import checks
+from runs.selectors.operations import health_checks
 from runs.services import seals
 from runs.services.access import encryption, projects
 from runs.services.database import perform
@@ -630,7 +630,7 @@ def test_nothing_starts_with_another_key_a_full_disk_or_a_clock_that_is_off(sett
     call_command("doctor", "--before-start", stdout=out)
     assert out.getvalue() == ""
     with monkeypatch.context() as changed:
-        changed.setattr(checks, "LEAST_FREE_BYTES", 2**60)
+        changed.setattr(health_checks, "LEAST_FREE_BYTES", 2**60)
         assert "MB are free" in complaint()
     with monkeypatch.context() as changed:
         changed.setattr(doctor.time, "time", lambda: 1_000_000_000.0)

@@ -14,11 +14,11 @@ from benchlab.celery import app
 from runs import dispatch, tasks
 from runs.models import Campaign, Lease, RunEvent, Server, ServerCheck, Topology
 from runs.selectors.campaigns import waiting
-from runs.selectors.operations import checks as readiness
+from runs.selectors.operations import health_checks as readiness
 from runs.selectors.operations import signs as shown
 from runs.services.operations import signs
 from runs.services.runs import leases, sweeping
-from runs.services.servers import checks
+from runs.services.servers import server_checks
 from tests import factories
 from tests.migrated import ROOT
 
@@ -112,7 +112,7 @@ def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_c
     with django_capture_on_commit_callbacks(execute=True):
         dispatch.wake(here.pk)
         dispatch.wake(there.pk)
-        checks.of_draft(draft=factories.draft(here, more_servers=[there, far]))
+        server_checks.of_draft(draft=factories.draft(here, more_servers=[there, far]))
     assert sent == [
         (dispatch.EXECUTE_NEXT, "runs"),
         (dispatch.EXECUTE_NEXT, "runs.tokyo"),
@@ -126,12 +126,12 @@ def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_c
 def test_a_check_waits_for_a_worker_of_its_site_and_says_when_there_is_none(settings):
     server = at("tokyo")
     settings.SITES = ("berlin",)
-    check = checks.of_server(server=server)
-    checks.carry_out(check_id=str(check.pk))
+    check = server_checks.of_server(server=server)
+    server_checks.carry_out(check_id=str(check.pk))
     check.refresh_from_db()
     assert check.state == "waiting"
     ServerCheck.objects.update(deadline=timezone.now())
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     check.refresh_from_db()
     assert check.code == "site_not_served"
     assert "BENCHLAB_SITES=tokyo" in check.remedy
@@ -285,11 +285,11 @@ def state(check):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.slow
 def test_only_the_worker_of_its_site_looks_at_a_server(start):
-    here = checks.look_at(server=factories.server("here", **NOBODY))
+    here = server_checks.look_at(server=factories.server("here", **NOBODY))
     start("berlin")
     wait(lambda: state(here) == "failed")
 
-    far = checks.look_at(server=factories.server("far", site="tokyo", **NOBODY))
+    far = server_checks.look_at(server=factories.server("far", site="tokyo", **NOBODY))
     time.sleep(3)
     assert state(far) == "waiting"
     assert readiness.sites().status == readiness.WARNING

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from runs import background
 from runs.models import Campaign, Lease, Measurement, Run, RunEvent
-from runs.selectors.operations import checks, readiness, signs
+from runs.selectors.operations import health_checks, readiness, signs
 from runs.services.access import audit
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.errors import ServiceError
@@ -107,7 +107,7 @@ def test_held_runs_keep_few_connections_and_no_supervision_waiting(
 ):
     for name, value in PACE.items():
         setattr(settings, f"{name}_SECONDS", value)
-    monkeypatch.setattr(checks, "SILENT_SECONDS", 7.0)
+    monkeypatch.setattr(health_checks, "SILENT_SECONDS", 7.0)
     monkeypatch.setattr(readiness, "SILENCES_KEPT_SECONDS", 0.0)
     signs.redis_client().delete(signs.KEY)
     claimed, lost = (Run.objects.filter(state=each) for each in (S.CLAIMED, S.LOST))

@@ -16,7 +16,7 @@ from runs.services.access import audit
 from runs.services.campaigns import drafts, scenarios, trials, workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
-from runs.services.servers import checks, edits, logins, preflight, servers, ssh_keys
+from runs.services.servers import edits, logins, preflight, server_checks, servers, ssh_keys
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.checks import carry_out
@@ -35,27 +35,27 @@ def overdue(check):
 
 
 def test_the_same_check_is_joined_and_another_one_waits_its_turn(server):
-    first = checks.look_at(server=server)
-    assert checks.look_at(server=server).pk == first.pk
+    first = server_checks.look_at(server=server)
+    assert server_checks.look_at(server=server).pk == first.pk
     with pytest.raises(ServiceError) as told:
-        checks.of_server(server=server)
+        server_checks.of_server(server=server)
     assert told.value.code == "server_looked_at"
     carry_out()
-    assert checks.of_server(server=server).pk != first.pk
+    assert server_checks.of_server(server=server).pk != first.pk
 
 
 def test_the_same_trial_is_joined_by_who_asked_for_it(server):
     content = WorkloadContent(scripts=(GivenScript("a", "SELECT 1;"),))
-    first = checks.of_workload(server=server, content=content)
-    assert checks.of_workload(server=server, content=content).pk == first.pk
+    first = server_checks.of_workload(server=server, content=content)
+    assert server_checks.of_workload(server=server, content=content).pk == first.pk
     with audit.acting(audit.Actor("ichiro", "page")), pytest.raises(ServiceError) as told:
-        checks.of_workload(server=server, content=content)
+        server_checks.of_workload(server=server, content=content)
     assert told.value.code == "server_looked_at"
 
 
 def test_the_database_itself_allows_one_open_check_a_server(server):
     other = ServerCheck.objects.create(kind="inspection", deadline=timezone.now())
-    checks.look_at(server=server)
+    server_checks.look_at(server=server)
     with pytest.raises(IntegrityError), transaction.atomic():
         CheckedServer.objects.create(server=server, server_check=other)
 
@@ -64,9 +64,12 @@ def test_a_campaigns_check_holds_all_its_servers_and_belongs_to_who_asked(server
     second = factories.server("db2", address="127.0.0.1", port=1, ssh_key=ssh_keys.default())
     draft = factories.draft(server, more_servers=[second])
     with audit.acting(audit.Actor("ichiro", "page")):
-        asked = checks.of_draft(draft=draft)
-        assert checks.of_draft(draft=draft).pk == asked.pk
-    for act in (lambda: checks.of_draft(draft=draft), lambda: checks.look_at(server=second)):
+        asked = server_checks.of_draft(draft=draft)
+        assert server_checks.of_draft(draft=draft).pk == asked.pk
+    for act in (
+        lambda: server_checks.of_draft(draft=draft),
+        lambda: server_checks.look_at(server=second),
+    ):
         with pytest.raises(ServiceError):
             act()
     carry_out()
@@ -84,20 +87,20 @@ def test_asking_takes_as_many_statements_for_one_server_as_for_ten():
         with CaptureQueriesContext(
             connection,
         ) as made:
-            checks.of_draft(draft=draft)
+            server_checks.of_draft(draft=draft)
         counts.append(len(made))
     assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("state", ["waiting", "active"])
 def test_what_no_worker_takes_or_ends_says_so_and_lets_the_server_go(server, state):
-    check = checks.look_at(server=server)
+    check = server_checks.look_at(server=server)
     ServerCheck.objects.filter(pk=check.pk).update(state=state)
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     check.refresh_from_db()
     assert check.state == state
     overdue(check)
-    again = checks.look_at(server=server)
+    again = server_checks.look_at(server=server)
     check.refresh_from_db()
     codes = {"waiting": "no_worker_took_it", "active": "worker_lost"}
     assert (check.state, check.code) == ("failed", codes[state])
@@ -108,13 +111,13 @@ def test_what_no_worker_takes_or_ends_says_so_and_lets_the_server_go(server, sta
 def test_a_late_worker_and_a_second_one_do_nothing(server, monkeypatch):
     made = []
     monkeypatch.setattr(servers, "inspect", lambda *, server: made.append(server))
-    late = checks.look_at(server=server)
+    late = server_checks.look_at(server=server)
     overdue(late)
-    checks.carry_out(check_id=str(late.pk))
+    server_checks.carry_out(check_id=str(late.pk))
     assert made == []
-    check = checks.look_at(server=server)
-    checks.carry_out(check_id=str(check.pk))
-    checks.carry_out(check_id=str(check.pk))
+    check = server_checks.look_at(server=server)
+    server_checks.carry_out(check_id=str(check.pk))
+    server_checks.carry_out(check_id=str(check.pk))
     assert made == [server]
 
 
@@ -149,7 +152,7 @@ def test_each_trial_of_a_campaigns_scripts_has_its_time(own_scripts, monkeypatch
         return []
 
     monkeypatch.setattr(trials, "tried", slowly)
-    check = checks.of_draft(draft=draft)
+    check = server_checks.of_draft(draft=draft)
     carry_out()
     check.refresh_from_db()
     assert check.state == "done"
@@ -164,11 +167,11 @@ def test_a_check_that_was_given_up_tries_no_further_scripts(own_scripts, monkeyp
     def lost(**given):
         made.append(given)
         overdue(ServerCheck.objects.get())
-        checks.give_up_the_overdue()
+        server_checks.give_up_the_overdue()
         return []
 
     monkeypatch.setattr(trials, "tried", lost)
-    check = checks.of_draft(draft=draft)
+    check = server_checks.of_draft(draft=draft)
     carry_out()
     check.refresh_from_db()
     assert (check.state, check.code, len(made)) == ("failed", "worker_lost", 1)
@@ -176,7 +179,7 @@ def test_a_check_that_was_given_up_tries_no_further_scripts(own_scripts, monkeyp
 
 def test_scripts_that_nobody_asked_to_run_are_named_and_not_run(own_scripts):
     draft, made = own_scripts
-    check = checks.of_draft(draft=draft, tries_scripts=False)
+    check = server_checks.of_draft(draft=draft, tries_scripts=False)
     carry_out()
     check.refresh_from_db()
     assert check.answer["untried"] == ["a@1", "b@1", "c@1"]
@@ -188,7 +191,7 @@ def test_a_fault_of_benchlab_is_told_and_ends_the_check(server, monkeypatch, cap
         raise RuntimeError("a secret of the inside")
 
     monkeypatch.setattr(servers, "inspect", broken)
-    check = checks.look_at(server=server)
+    check = server_checks.look_at(server=server)
     carry_out()
     check.refresh_from_db()
     assert (check.state, check.code) == ("failed", "internal_error")
@@ -198,8 +201,8 @@ def test_a_fault_of_benchlab_is_told_and_ends_the_check(server, monkeypatch, cap
 
 def test_an_answer_that_cannot_be_stored_ends_the_check(server, monkeypatch):
     told = {"faults": ["a\0b"]}
-    monkeypatch.setitem(checks._MAKE, "inspection", lambda _check: told)
-    check = checks.look_at(server=server)
+    monkeypatch.setitem(server_checks._MAKE, "inspection", lambda _check: told)
+    check = server_checks.look_at(server=server)
     carry_out()
     check.refresh_from_db()
     assert (check.state, check.code) == ("failed", "internal_error")
@@ -208,18 +211,18 @@ def test_an_answer_that_cannot_be_stored_ends_the_check(server, monkeypatch):
 
 def test_whoever_gives_a_check_up_uses_the_language_of_who_asked(server):
     with translation.override("ja"):
-        check = checks.look_at(server=server)
+        check = server_checks.look_at(server=server)
     overdue(check)
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     check.refresh_from_db()
     assert check.code == "no_worker_took_it"
     assert check.message != "No worker has taken this check."
 
 
 def test_a_failed_inspection_is_shown_until_a_later_one(server):
-    check = checks.look_at(server=server)
+    check = server_checks.look_at(server=server)
     overdue(check)
-    checks.give_up_the_overdue()
+    server_checks.give_up_the_overdue()
     assert last_of(server) == check
     server.checked_at = timezone.now()
     assert last_of(server) is None
@@ -231,7 +234,7 @@ def test_the_answer_is_in_the_language_of_who_asked(server, monkeypatch):
         servers, "inspect", lambda **_given: spoken.append(translation.get_language())
     )
     with translation.override("ja"):
-        checks.look_at(server=server)
+        server_checks.look_at(server=server)
     carry_out()
     assert (spoken, translation.get_language()) == (["ja"], "en")
 
@@ -254,7 +257,7 @@ def test_an_edit_that_needs_the_machine_waits_for_a_worker_and_is_its_authors(se
     to = edits.Edit(**{**now, "base_dir": "/elsewhere/lab"})
     assert edits.restored(edits.stored(to, server=server), server=server) == to
     assert edits.needs_the_machine(server=server, to=to)
-    check = checks.edit(server=server, to=to)
+    check = server_checks.edit(server=server, to=to)
     carry_out()
     check.refresh_from_db()
     server.refresh_from_db()

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from runs import dispatch
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.selectors.operations import sites
-from runs.selectors.operations.checks import to_serve
+from runs.selectors.operations.health_checks import to_serve
 from runs.services.access import audit
 from runs.services.campaigns import drafts, trials, workloads
 from runs.services.campaigns.designs import resolve

@@ -22,8 +22,8 @@ from redis.exceptions import RedisError
 from benchlab import answered
 from runs import queries
 from runs.models import Run, WebhookDelivery
-from runs.selectors.operations import checks, readiness, signs
-from runs.selectors.operations.checks import BACKUP_AGE, FAILED, UNKNOWN, Outcome
+from runs.selectors.operations import health_checks, readiness, signs
+from runs.selectors.operations.health_checks import BACKUP_AGE, FAILED, UNKNOWN, Outcome
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STATEMENT_TIMEOUT = "5s"
@@ -133,7 +133,7 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
 
 def _of_disk() -> Iterator[Metric]:
     with suppress(OSError):
-        free = checks.free_bytes(checks.existing(Path(settings.ARTIFACTS_DIR)))
+        free = health_checks.free_bytes(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
         yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], [(free,)])
 
 
