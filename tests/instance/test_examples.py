@@ -72,9 +72,9 @@ def reader(instance, tmp_path_factory):
     of_the_project = ("--project", "lab", "--scopes", "admin", "lab")
     variables["BENCHLAB_TOKEN"] = new_token(instance, *of_the_project)
     yield folder, variables
-    # What the guide queues would be measured beside the tests that follow.
+    # What the guide queues would be measured beside the tests that follow, unless it has ended.
     stop = f"curl -XPOST -H 'Authorization: Bearer {variables['TOKEN']}' {instance.url}/api/v1"
-    subprocess.run(["sh", "-c", f"{stop}/campaigns/16-and-18/cancel/"], env=variables, check=True)
+    subprocess.run(["sh", "-c", f"{stop}/campaigns/16-and-18/cancel/"], env=variables, check=False)
 
 
 @pytest.mark.parametrize("guide", GUIDES)
