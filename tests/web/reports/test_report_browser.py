@@ -5,7 +5,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from runs.charts.palette import STYLES
-from runs.reports import formats
+from runs.reports import html
 from runs.selectors.reports import reports
 from runs.services.campaigns import annotations
 from tests import factories
@@ -33,7 +33,7 @@ def report(known, tmp_path):
         campaign, language="en", address="http://x/", today=timezone.localdate()
     )
     path = tmp_path / "report.html"
-    path.write_text(formats.page(made))
+    path.write_text(html.page(made))
     return path
 
 
