@@ -71,6 +71,14 @@ class _Asked:
         return Outcome(self.name, FAILED if self.name in STORES else UNKNOWN, text)
 
 
+def _asking(check: Callable[[], Outcome], asked: dict[str, _Asked]) -> _Asked:
+    """Start a check, unless it still hangs: threads do not pile up."""
+    pending = asked.get(check.__name__)
+    if pending is None or not pending.is_going_on:
+        pending = asked[check.__name__] = _Asked(check)
+    return pending
+
+
 class _Kept:
     """The last answer of this process. One thread runs the checks; the others use its answer."""
 
@@ -96,13 +104,9 @@ class _Kept:
             self._lock.release()
 
     def _ask(self) -> Readiness:
-        for check in CHECKS:
-            pending = self._asked.get(check.__name__)
-            # A check that still hangs is not started again, so threads do not pile up.
-            if pending is None or not pending.is_going_on:
-                self._asked[check.__name__] = _Asked(check)
+        asked = [_asking(check, self._asked) for check in CHECKS]
         end = time.monotonic() + PATIENCE_SECONDS
-        found = [self._asked[each.__name__].outcome(end - time.monotonic()) for each in CHECKS]
+        found = [each.outcome(end - time.monotonic()) for each in asked]
         # Control shows no sign of life while it waits for the database: that is no second cause.
         if any(each.check == "database" and each.status == FAILED for each in found):
             found = [
@@ -142,9 +146,7 @@ def silences() -> Sequence[Outcome]:
     """
     until, found = _kept_silences.get("", (0.0, ()))
     if time.monotonic() >= until:
-        if "" not in _asked_disk or not _asked_disk[""].is_going_on:
-            _asked_disk[""] = _Asked(health_checks.disk)
-        disk = _asked_disk[""].outcome(0.2)
+        disk = _asking(health_checks.disk, _asked_disk).outcome(0.2)
         found = [
             each for each in (health_checks.control(), health_checks.workers()) if each.status != OK
         ]
