@@ -8,112 +8,23 @@ load generators go there by ssh (`load_machines`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC
 from pathlib import PurePosixPath
 
 from runs.execution.machine import treating
 from runs.reports import load_machines
-from runs.reports.load_machines import ADMIT, RecordedGenerator, admitted
-from runs.reports.shell_words import Folders, comment
-
-LOOKS = frozenset(
-    (
-        "choose-port",
-        "look-for-cluster",
-        "look-for-pg-prewarm",
-        "look-for-template",
-        "read-settings",
-    )
+from runs.reports.load_machines import RecordedGenerator
+from runs.reports.recorded_runs import (
+    RecordedCommand,
+    RecordedRun,
+    generators_of,
+    only_looks,
+    programs_of,
+    sockets_of,
+    sources_of,
 )
-# Steps during the load, preparations for it, and clean-ups of leftovers; names follow.
-BESIDE = (
-    "monitor", "profile", "keep-perf", "set-perf", "check-cpus", "source", "stop-what-was-left",
-    "lag", "clear", "read-settings", "show-cores", "try-affinity", "read-affinity", "explain",
-    "counters", "run-queue", "settings-after", "instructions",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RecordedCommand:
-    """A step as recorded; `exit_status` and the times are None if unknown."""
-
-    step: str
-    host: str
-    argv: tuple[str, ...]
-    stdin: str = ""
-    exit_status: int | None = 0
-    started_at: datetime | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True)
-class RecordedRun:
-    """The commands of one run on its target.
-
-    `programs` are (version, folder of the binaries) in the order in which the run names them, the
-    server's first. `generators` are the load generators, if the target is not the only machine.
-    """
-
-    title: str
-    base_dir: str
-    programs: tuple[tuple[str, str], ...]
-    commands: tuple[RecordedCommand, ...]
-    generators: tuple[RecordedGenerator, ...] = ()
-
-    def machine_of(self, step: str) -> RecordedGenerator | None:
-        """The machine on which a step ran; None is the target."""
-        return next((each for each in self.generators if each.performs(step)), None)
-
-    @property
-    def performed(self) -> tuple[RecordedCommand, ...]:
-        """The commands that do something."""
-        return tuple(each for each in self.commands if not only_looks(each.step))
-
-
-def only_looks(step: str) -> bool:
-    """Also a step during the load: the script's own load would wait for its end."""
-    return step in LOOKS or any(step == name or step.startswith(f"{name}-") for name in BESIDE)
-
-
-def sockets_of(run: RecordedRun) -> list[str]:
-    """The folders of Unix sockets, below the base: what follows -h, and -k within pg_ctl's -o."""
-    named = re.compile(r'-k "([^"]+)"')
-    folders: set[str] = set()
-    for command in run.performed:
-        pairs = zip(command.argv, command.argv[1:], strict=False)
-        folders |= {value for option, value in pairs if option == "-h"}
-        folders |= {folder for argument in command.argv for folder in named.findall(argument)}
-    base = f"{run.base_dir}/"
-    return sorted(each.removeprefix(run.base_dir) for each in folders if each.startswith(base))
-
-
-def generators_of(runs: Sequence[RecordedRun]) -> tuple[RecordedGenerator, ...]:
-    """The machines of all runs, each name once."""
-    return tuple({each.name: each for run in runs for each in run.generators}.values())
-
-
-def sources_of(runs: Sequence[RecordedRun]) -> list[str]:
-    """The addresses that any pg_hba.conf lets in, each once."""
-    texts = (each.stdin for run in runs for each in run.commands if each.step == ADMIT)
-    return list(dict.fromkeys(address for text in texts for address in admitted(text)))
-
-
-def programs_of(runs: Iterable[RecordedRun]) -> list[tuple[str, str]]:
-    """(variable, folder) of each set of binaries: PG_16_14, and PG_16_14_2 for another of 16.14."""
-    named: dict[str, str] = {}
-    for version, folder in (program for run in runs for program in run.programs):
-        if folder in named.values():
-            continue
-        plain = name = f"PG_{re.sub(r'[^0-9A-Za-z]+', '_', version)}"
-        number = 1
-        while name in named:
-            number += 1
-            name = f"{plain}_{number}"
-        named[name] = folder
-    return list(named.items())
-
+from runs.reports.shell_words import Folders, comment
 
 SUDO = "sudo"
 # sockaddr_un of Linux holds 108 bytes, the last of which is a null; PostgreSQL's name of a socket.

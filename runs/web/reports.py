@@ -25,7 +25,8 @@ from django.views.decorators.http import require_safe
 from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
 from runs.reports import formats
-from runs.reports.shell_script import RecordedRun, shell_script
+from runs.reports.recorded_runs import RecordedRun
+from runs.reports.shell_script import shell_script
 from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.campaigns import campaigns, cells_export

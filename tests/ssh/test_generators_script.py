@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from runs.reports.load_machines import RecordedGenerator
-from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from runs.reports.recorded_runs import RecordedCommand, RecordedRun
+from runs.reports.shell_script import shell_script
 from tests.by_hand import run_by_hand
 from tests.ssh.directing import execute, left_running
 from tests.ssh.openssh import login_name, short_folder

@@ -12,7 +12,8 @@ from runs.execution.clusters import leftovers
 from runs.execution.errors import Cancelled, Detached, TargetProblem
 from runs.execution.machine import privileged, treating
 from runs.execution.ssh import ssh
-from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from runs.reports.recorded_runs import RecordedCommand, RecordedRun
+from runs.reports.shell_script import shell_script
 from runs.scenarios import registry
 from tests.by_hand import run_by_hand
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring

@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.models import Campaign, Command, Run
 from runs.reports.load_machines import RecordedGenerator
-from runs.reports.shell_script import RecordedCommand, RecordedRun
+from runs.reports.recorded_runs import RecordedCommand, RecordedRun
 
 MARK_PREPARED = "mark-prepared"
 # Version number and folder of the binaries, as in a frozen plan; the server's first.

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from runs.models import Annotation, Campaign, PrintedFigure, PublishedTable, Run
+from runs.reports.recorded_runs import RecordedRun
 from runs.reports.report import (
     Block,
     Bullets,
@@ -20,7 +21,7 @@ from runs.reports.report import (
     Section,
     Table,
 )
-from runs.reports.shell_script import RecordedRun, shell_script
+from runs.reports.shell_script import shell_script
 from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
 from runs.selectors.archive.words import citation, factors

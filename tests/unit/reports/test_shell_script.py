@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from benchlab.embedded.account import service_account
-from runs.reports.shell_script import RecordedCommand, RecordedRun, shell_script
+from runs.reports.recorded_runs import RecordedCommand, RecordedRun
+from runs.reports.shell_script import shell_script
 from runs.reports.shell_words import Folders
 from tests.by_hand import run_by_hand
 from tests.ssh.openssh import short_folder
