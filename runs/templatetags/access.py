@@ -1,22 +1,28 @@
-"""What the reader of a page may do: it offers nothing else."""
+"""What the reader of a page may do: a page asks by the address that it leads to."""
 
 from typing import Any
 
 from django import template
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Model
+from django.urls import reverse
 
-from runs.models import Campaign, Change, Configuration, Project, Run, Schedule, Workload
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
 
 register = template.Library()
 
 
 @register.filter
-def may(user: User | AnonymousUser, right: str) -> bool:
-    """`{% if user|may:"servers" %}`: what belongs to no project, or something new."""
-    return permissions.may(user, Right(right))
+def may(user: User | AnonymousUser, address: str) -> bool:
+    """`{% if user|may:"server-edit" %}`: what belongs to no project, or something new."""
+    return permissions.may(user, permissions.right_to_act(address))
+
+
+@register.simple_tag(takes_context=True)
+def offered(context: Any, address: str) -> str:
+    """`{% offered "server-new" as new %}`: its path; empty for who may not go there."""
+    user = context.get("user") or AnonymousUser()
+    return reverse(address) if permissions.is_offered(user, address) else ""
 
 
 @register.simple_tag
@@ -26,27 +32,14 @@ def is_new() -> bool:
 
 
 @register.simple_tag(takes_context=True)
-def may_here(context: Any, right: str, of: Model) -> bool:
-    """`{% may_here "queue" campaign as may_queue %}`: in the project of a campaign or run."""
+def may_here(context: Any, address: str, row: Model) -> bool:
+    """`{% may_here "run-retry" run as may_queue %}`: with a row, which has the project."""
     user = context.get("user") or AnonymousUser()
     if not user.is_authenticated:
         return False
-    project = _project(of)
+    project = permissions.project_of(row)
     return permissions.may(
-        user, Right(right), permissions.default_for(user) if project is None else project
+        user,
+        permissions.right_to_act(address),
+        permissions.default_for(user) if project is None else project,
     )
-
-
-def _project(of: Model) -> int | None:
-    if isinstance(of, Project):
-        return of.pk
-    if isinstance(of, Run):
-        return of.campaign.project_id
-    if isinstance(of, Change):
-        return of.cell.campaign.project_id
-    if isinstance(of, Schedule):
-        project: int | None = of.draft.get("project")
-        return project
-    if isinstance(of, Configuration | Workload):
-        return of.project_id if of.project_id is not None else permissions.INSTANCE
-    return of.project_id if isinstance(of, Campaign) else None

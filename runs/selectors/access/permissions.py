@@ -77,6 +77,17 @@ def right_of(address: str, method: str) -> Right | None:
     return rules.get("GET" if method in READING else method)
 
 
+def right_to_act(address: str) -> Right:
+    """The right that a form or a link to an address needs: to post there, else to read it."""
+    rules = ADDRESSES[address]
+    return rules.get("POST") or rules["GET"]
+
+
+def is_offered(user: User | AnonymousUser, address: str) -> bool:
+    """Whether a page leads somebody there: who may go, and who has to log in first."""
+    return not user.is_authenticated or may(user, right_to_act(address))
+
+
 class NotThereError(LookupError):
     """Nothing that the actor may know of has this address."""
 
@@ -114,9 +125,20 @@ def _project_of(model: type[Model], path: str, named: Mapping[str, Any]) -> int 
     if not rows:
         raise NotThereError
     project: int | None = rows[0]
-    if project is not None:
-        return project
-    return INSTANCE if model in projects.OF_INSTANCE else default_project()
+    return project or (INSTANCE if model in projects.OF_INSTANCE else default_project())
+
+
+def project_of(row: Model) -> int | None:
+    """The key of a row's project; None for the default one. `SUBJECTS` says where it is."""
+    *steps, last = SUBJECTS[str(row._meta.model_name)][1].split("__")
+    for step in steps:
+        row = getattr(row, step)
+    found: int | None = (
+        row.get(last)  # of a draft
+        if isinstance(row, dict)
+        else getattr(row, last if last == "pk" else f"{last}_id")
+    )
+    return found or (INSTANCE if type(row) in projects.OF_INSTANCE else None)
 
 
 def default_project() -> int | None:

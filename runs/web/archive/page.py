@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
+from runs.selectors.access import permissions
 from runs.selectors.archive import answers, archive, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
 from runs.selectors.archive.chart import (
@@ -96,7 +97,9 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "citation": citation(table, request.build_absolute_uri(request.path)),
         "data_query": f"?source={table.source.slug}&table={table.number}",
         "compare_query": _comparison(campaign, drawn),
-        "can_run": bool(table.reproduce) and scenario_of(campaign) is not None,
+        "can_run": bool(table.reproduce)
+        and scenario_of(campaign) is not None
+        and permissions.is_offered(request.user, "campaign-new"),
         "reproduce_url": f"{reverse('campaign-new')}?from={campaign.slug}",
     }
 

@@ -19,11 +19,14 @@ from runs.charts.figure import Figure
 from runs.models.campaigns import Origin
 from runs.models.servers import TopologyKind
 from runs.selectors import caching
+from runs.selectors.access import permissions
 from runs.selectors.archive import provenance, version_pairs, versions
 from runs.selectors.archive import version_line as lines
 from runs.selectors.archive.version_line import Line, Undocumented, Used
 from runs.selectors.archive.version_pairs import Pair
 
+# Addresses to which the page leads those who may measure.
+OFFERED = ("campaign-new", "observation-new")
 THEMES = (lines.READ, lines.UPDATE)
 FACETS = {
     "machine": gettext_lazy("by machine"),
@@ -76,9 +79,11 @@ def version_page(request: HttpRequest) -> HttpResponse:
     def make() -> SafeString:
         found = context(used, clients=clients, base=base, by=by)
         pairs = list(rows("versions/index.html#pair", found["steps"]))
-        return render_to_string("versions/index.html#line", found | {"told": pairs})
+        found |= {"told": pairs, "user": request.user}
+        return render_to_string("versions/index.html#line", found)
 
-    shown = caching.html(("versions", used, clients, base, by), version, make)
+    offers = [permissions.is_offered(request.user, each) for each in OFFERED]
+    shown = caching.html(("versions", used, clients, base, by, *offers), version, make)
     return render(request, "versions/index.html", {"section": "versions", "shown": shown})
 
 

@@ -18,7 +18,6 @@ from runs.charts.scaling import Words, scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.selectors.archive.chart import as_printed
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
@@ -97,7 +96,7 @@ def stamp(
     is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
     told = [
         (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
-        (reader.pk, may_here({"user": reader}, Right.QUEUE, campaign)),
+        (reader.pk, may_here({"user": reader}, "campaign-rounds", campaign)),
         sorted(standing.counts.items()),
         [_told_of(each) for each in standing.hindrances],
         list(standing.silences),

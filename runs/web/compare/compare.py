@@ -20,7 +20,6 @@ from runs.models.campaigns import Origin
 from runs.selectors import caching
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.selectors.archive import provenance
 from runs.selectors.archive.words import Factors
 from runs.selectors.compare import candidates, series_cells, series_labels
@@ -241,7 +240,7 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
     if not state.series:
         return Shown(SafeString(), state, (), "")
-    may_queue = permissions.may(reader, Right.QUEUE)
+    may_queue = permissions.may(reader, permissions.right_to_act("bisection-new"))
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
 

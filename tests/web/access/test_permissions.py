@@ -1,6 +1,8 @@
 """Every address, method and role: what the table of permissions says is what happens."""
 
+import html
 import io
+import re
 from functools import cache
 from itertools import product
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
-from django.urls import URLResolver, get_resolver, reverse
+from django.urls import URLResolver, get_resolver, resolve, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 
@@ -115,6 +117,8 @@ def observation(of, server):
     return made
 
 
+# Forms that a test of what pages offer must have met.
+POSTED = {"annotation-add", "bisection-cancel", "change-decide", "run-withdraw", "server-maintain"}
 AS_CAMPAIGN = frozenset({"annotation-add", "schedule-new"})
 # Of django-allauth, whose pages know the providers that there are.
 PATTERNS = {
@@ -249,6 +253,48 @@ def test_pages_and_api_let_in_whom_the_table_names_and_nobody_else(public, peopl
             wrong.append((name, method, role.name, answer.status_code))
 
     assert not wrong
+
+
+def offered(page):
+    """The method and path of each form and link of a page."""
+    forms = re.findall(r"<form\b[^>]*>", page)
+    yield from (("POST", _value(each, "action")) for each in forms if 'method="post"' in each)
+    yield from (("POST", each) for each in re.findall(r'(?:formaction|hx-post)="([^"]*)"', page))
+    yield from (("GET", each) for each in re.findall(r'<a\b[^>]*href="([^"]*)"', page))
+
+
+def _value(tag, name):
+    found = re.search(rf'{name}="([^"]*)"', tag)
+    return found[1] if found else ""
+
+
+def test_a_page_offers_nothing_that_its_reader_may_not_do(public, people, settings):
+    """Where nobody has logged in, links may lead to the login, but no form does."""
+    settings.RATE_ANONYMOUS = 0
+    wrong, seen = set(), set()
+    reading = [name for name, rules in ADDRESSES.items() if "GET" in rules and not _is_theirs(name)]
+    for role, name in product(people, [each for each in reading if not each.startswith("api:")]):
+        here = address_of(name, public)
+        page = asked(people[role], "GET", here)
+        if page.status_code != 200 or not page["Content-Type"].startswith("text/html"):
+            continue
+        for method, there in offered(page.content.decode()):
+            path = html.unescape(there).partition("#")[0] or here
+            if not path.startswith("/") or (role == Role.ANYBODY and method == "GET"):
+                continue
+            target = resolve(path.partition("?")[0]).view_name
+            if (
+                target not in ADDRESSES
+                or (role, method, target, path) in seen
+                or _is_theirs(target)
+            ):
+                continue
+            seen.add((role, method, target, path))
+            if is_denied(asked(people[role], method, path)):
+                wrong.add((role.name, name, method, target))
+
+    assert not wrong
+    assert {target for _, method, target, _ in seen if method == "POST"} > POSTED
 
 
 def test_no_address_knows_a_method_that_the_table_does_not(public, people):

@@ -106,8 +106,8 @@ def test_a_visitor_is_asked_to_log_in(client, path):
     assert response.url.startswith("/login/?next=")
 
 
-def test_without_a_server_the_form_says_to_register_one(member):
-    assert "Register a server" in member.get("/campaigns/new/").content.decode()
+def test_without_a_server_the_form_says_to_register_one(administrator):
+    assert "Register a server" in administrator.get("/campaigns/new/").content.decode()
 
 
 def test_the_form_comes_filled_and_estimated(member, ready_server):

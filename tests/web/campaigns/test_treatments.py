@@ -29,8 +29,8 @@ def permitting(ready_server):
     return ready_server
 
 
-def test_what_is_not_ticked_is_not_offered(member, ready_server):
-    page = member.get(PAGE).content.decode()
+def test_what_is_not_ticked_is_not_offered(administrator, ready_server):
+    page = administrator.get(PAGE).content.decode()
     assert 'name="cold_cache"' not in page
     assert 'name="governor"' not in page
     assert f"/servers/{ready_server.slug}/edit/" in page
