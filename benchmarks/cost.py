@@ -1,429 +1,109 @@
-"""Whether any request grows with the database: SQL statements and buffers read, at several sizes.
+"""Whether any request grows with the database, an axis at a time.
 
-    nice .venv/bin/python -m benchmarks.cost [--runs 20000 200000] [--write] [--folder F]
+    nice .venv/bin/python -m benchmarks.cost [--pairs 60] [--axes private cells]
+        [--readers anonymous member administrator]
 
-Each address that answers GET is asked with each of its documented filters (`cost_addresses`), in a
-database that grows from one size to the next (`cost_database`). Each statement is then explained
-with its buffers, which are the same on a busy machine. Answers that a process keeps are made again
-for each address. A small form runs with the tests (`tests/domain/test_constraints.py`), where an
-address without an entry fails.
-
-Who asks is anonymous; for what only people may see, it is an administrator.
+The gate that runs with the tests (`tests/domain/cost`), in a larger database: each axis grows
+tenfold in a copy of it, and every address is asked as each reader. Prints a table of axes, and what
+costs more than it may.
 """
 
 import argparse
-import json
-import re
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-from benchmarks.cost_addresses import (
-    BEHIND,
-    COUNTS,
-    JUDGED_BY_CONTROL,
-    NOWHERE,
-    WHOLE,
-    WHOLE_ON,
-    WHOLE_STATEMENTS,
-    addresses,
-)
+from benchmarks import pages
 
-MOST_GROWTH = 1.2
-READERS = ("anonymous", "member", "administrator")
-ADMINISTRATOR = READERS[-1]
-# Of a table with so few pages (half a megabyte) PostgreSQL reads all, because that is cheaper than
-# to search in an index. One that grows beyond is not read whole any more, or counts.
-SMALL_TABLE = 64
-# Rows that a list shows may begin in one page and end in the next, in each of its tables, and an
-# index has a page for where all rows of a table page are visible.
-SLACK = 10
-SLACK_BYTES = 3_000
-# The rows of a page, whose campaigns, cells and servers may be looked up where all were read.
-ROWS_SEARCHED = 40
-TENFOLD, MOST_FURTHER = 10, 3
-
-_DECLARED = re.compile(r'^DECLARE "[^"]*"[A-Z ]* CURSOR [A-Z ]*FOR ')
-# Texts, numbers and lists of them, which are others in another database.
-_VALUE = re.compile(r"'(?:[^']|'')*'|\b\d+(?:\.\d+)?\b")
-_VALUES = re.compile(r"\?(?:, \?)+|\(\?\)(?:, \(\?\))+")
-# What is read at most, here less: where there are fewer runs than this, it is never reached.
-FULL = 20_000
-MOST: Mapping[str, int] = {
-    "runs.selectors.archive.archive.MOST_LOOKED_AT": 4,
-    "runs.selectors.archive.version_line.MOST_LOOKED_AT": 20,
-    "runs.api.pagination.KeysetPagination.page_size": 10,
-    "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
-    "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
-    "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
-    "runs.selectors.compare.candidates.MOST_CELLS": 100,
-    "runs.selectors.compare.candidates.MOST_LOOKED_AT": 16,
-    "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
-    "runs.selectors.histories.causes.MOST_CHANGES": 10,
-    "runs.selectors.histories.histories.WINDOW": 10,
-    "runs.selectors.operations.prometheus.MOST_ROWS": 100,
-    "runs.selectors.servers.hardware.MOST_COUNTED": 20,
-    # Between a campaign of 40 cells and one of 400.
-    "runs.services.campaigns.wide.MOST_RUNS": 500,
-    "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
-    "runs.web.changes.ROWS": 10,
-    "runs.web.servers.servers.PAGE_SIZE": 10,
-}
-
-# What docs/performance.md has of it.
-BEGIN, END = "<!-- written by benchmarks.cost -->", "<!-- end -->"
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a request asked of PostgreSQL.
-
-    `searches`: how often it went down an index; `found`: the rows of these. `small`: how many of
-    the buffers are those of small tables that were read whole. `rows`: those of the answers.
-    `verdicts`: how many pairs of cells the application judged. `each`: of a request, the same by
-    the text of its statements without their values.
-    """
-
-    statements: int
-    buffers: int
-    searches: int = 0
-    found: int = 0
-    small: int = 0
-    rows: int = 0
-    bytes: int = 0
-    verdicts: int = 0
-    each: Mapping[str, "Cost"] = field(default_factory=dict, repr=False)
-
-    def __add__(self, other: "Cost") -> "Cost":
-        """What two statements read."""
-        counts = ("statements", "buffers", "searches", "found", "small", "rows")
-        return Cost(*(getattr(self, count) + getattr(other, count) for count in counts))
-
-    def allows(self, larger: "Cost", *, times: float = 1) -> bool:
-        """Whether the same request may cost so much in a larger database. See `grown`."""
-        return not self.grown(larger, times=times)
-
-    def grown(self, larger: "Cost", *, times: float = 1) -> list[str]:
-        """What costs more than it may, where `times` as much of what the request answers is there.
-
-        One statement may not read what the others leave over: each is compared by itself, and those
-        that are not asked in both databases together.
-        """
-        both = self.each.keys() & larger.each.keys()
-        others = (
-            sum((of[text] for text in of.keys() - both), start=Cost(0, 0))
-            for of in (self.each, larger.each)
-        )
-        pairs = [("others", *others)]
-        pairs += [(text, self.each[text], larger.each[text]) for text in sorted(both)]
-        faults = [
-            f"{' '.join(text.split())[:300]}: {before} -> {found}"
-            for text, before, found in pairs
-            if found.buffers > before._most(found, _times_of(text, times))
-        ]
-        most = MOST_GROWTH * times * self.verdicts + SLACK
-        if larger.statements > self.statements or larger.verdicts > most:
-            faults.append(f"{self} -> {larger}")
-        return faults
-
-    def _most(self, larger: "Cost", times: float) -> float:
-        """How many buffers the same statements may read.
-
-        An index of ten times as many rows has at most one more level, so each search may read one
-        more buffer, and where it finds another row first, that one as well. Where small tables were
-        read whole, the larger ones may be searched for each row, as may what belongs to each row of
-        the answer, which may lie in a page of its own. What finds no more rows has another plan.
-        What searches many times as often grows.
-        """
-        number = max(self.statements, larger.statements)
-        rows = times * self.rows
-        searched = 3 * larger.found
-        if larger.found > MOST_GROWTH * times * self.found:
-            searched = (3 if self.small or not self.statements else 2) * min(
-                larger.found if self.small else larger.searches,
-                2 * times * self.searches + 4 * self.small + rows + ROWS_SEARCHED * number,
-            )
-        most = MOST_GROWTH * times * self.buffers + rows + SLACK * number
-        return most + searched + larger.small
-
-
-def _times_of(text: str, times: float) -> float:
-    """How many times as much a statement may read."""
-    return max(times, TENFOLD if any(part in text for part in WHOLE_STATEMENTS) else 1)
-
-
-def measure(
-    known: Mapping[str, object], only: Sequence[str] = (), reader: str = ""
-) -> dict[str, Cost]:
-    """The cost of each address, or of a few; `known` says what they name.
-
-    As one of READERS, without what that one may not see; or as anybody, and as an administrator
-    where somebody has to be logged in.
-    """
-    clients, plans = _clients(), dict[str, dict[str, Any]]()
-    found = {}
-    with _keeping_nothing():
-        for address in only or addresses():
-            asked = address.format(**known)
-            is_open = not _needs_login(asked)
-            name = reader or (READERS[0] if is_open else ADMINISTRATOR)
-            if name == READERS[0] and not is_open:
-                continue
-            cost = _cost(clients[name], asked, plans)
-            if cost is not None:
-                found[address] = cost
-    return found
-
-
-@contextmanager
-def _keeping_nothing() -> Iterator[None]:
-    """Every answer is made anew, and its versions are looked at as if it could be kept."""
-    from runs.selectors import caching  # noqa: PLC0415
-
-    with mock.patch.object(caching, "answer", lambda _key, _version, make: make()):
-        yield
-
-
-@contextmanager
-def short_lists() -> Iterator[None]:
-    """As MOST says, so that the lists of a small database are full."""
-    with ExitStack() as stack:
-        for name, most in MOST.items():
-            stack.enter_context(mock.patch(name, most))
-        yield
-
-
-@contextmanager
-def _verdicts() -> Iterator[list[object]]:
-    """The pairs of cells that are judged meanwhile."""
-    from runs.selectors.compare.judging import Judge  # noqa: PLC0415
-
-    judged: list[object] = []
-    judge = Judge.judge
-
-    def recorded(self: Judge, pairs: Sequence[Any], *given: Any, **named: Any) -> Any:
-        judged.extend(pairs)
-        return judge(self, pairs, *given, **named)
-
-    with mock.patch.object(Judge, "judge", recorded):
-        yield judged
-
-
-def _clients() -> dict[str, Any]:
-    """A browser of each reader."""
-    from django.contrib.auth.models import User  # noqa: PLC0415
-    from django.test import Client  # noqa: PLC0415
-
-    clients = {name: Client() for name in READERS}
-    for name, username in (("member", "member"), (ADMINISTRATOR, "cost")):
-        if user := User.objects.filter(username=username).first():
-            clients[name].force_login(user)
-    return clients
-
-
-def _needs_login(address: str) -> bool:
-    from django.urls import resolve  # noqa: PLC0415
-
-    from runs.selectors.access.rights import ADDRESSES, GRANTS, Role  # noqa: PLC0415
-
-    rules = ADDRESSES[resolve(address.partition("?")[0]).view_name]
-    return GRANTS[rules["GET"]].role > Role.ANYBODY
-
-
-def _cost(client: Any, address: str, plans: dict[str, dict[str, Any]]) -> Cost | None:
-    """What it costs, or nothing where the reader may not see it. `plans` are those made before."""
-    from django.db import connection  # noqa: PLC0415
-    from django.test.utils import CaptureQueriesContext  # noqa: PLC0415
-
-    connection.queries_log.clear()
-    with CaptureQueriesContext(connection) as captured, _verdicts() as judged:
-        response = client.get(address)
-        size = 0 if response.streaming else len(response.content)
-        if response.streaming:
-            for _chunk in response.streaming_content:
-                pass
-    if response.status_code in {401, 403}:
-        return None
-    if response.status_code not in {200, 302} and address != NOWHERE:
-        raise SystemExit(f"{address}: {response.status_code} {response.content[:300]!r}")
-    asked = [query["sql"] for query in captured.captured_queries]
-    reads = [sql for sql in map(_read, asked) if sql.lstrip("( \n").startswith(("SELECT", "WITH"))]
-    each: dict[str, Cost] = defaultdict(lambda: Cost(0, 0))
-    for sql in reads:
-        if sql not in plans:
-            plans[sql] = _plan(sql)
-        plan = plans[sql]
-        counts = (count(plan) for count in (_buffers, _searches, _found, _small))
-        # A statement without its values.
-        each[_VALUES.sub("?", _VALUE.sub("?", sql))] += Cost(1, *counts, round(plan["Actual Rows"]))
-    total = sum(each.values(), start=Cost(0, 0))
-    return replace(total, statements=len(asked), bytes=size, verdicts=len(judged), each=dict(each))
-
-
-def _read(sql: str) -> str:
-    """What a statement reads: that of a cursor, where it declares one."""
-    return _DECLARED.sub("", sql)
-
-
-def buffers(sql: str) -> int:
-    """How many buffers a statement reads, from the cache or not. Executes it."""
-    return _buffers(_plan(sql))
-
-
-def rows(sql: str) -> int:
-    """How many rows a statement reads of its tables. Executes it."""
-    return _rows(_plan(sql))
-
-
-def _rows(plan: Mapping[str, Any]) -> int:
-    own = plan["Actual Rows"] * plan["Actual Loops"] if "Relation Name" in plan else 0
-    return round(own) + sum(map(_rows, plan.get("Plans", ())))
-
-
-def _plan(sql: str) -> dict[str, Any]:
-    from django.db import connection  # noqa: PLC0415
-
-    with connection.cursor() as cursor:
-        told = f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}"
-        cursor.execute(told.replace("%", "%%"), ())
-        (found,) = cursor.fetchone()
-    plan: dict[str, Any] = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
-    return plan
-
-
-def _buffers(plan: Mapping[str, Any]) -> int:
-    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
-
-
-def _searches(plan: Mapping[str, Any]) -> int:
-    """By PostgreSQL's own count, which it gives since version 18."""
-    return int(plan.get("Index Searches", 0)) + sum(map(_searches, plan.get("Plans", ())))
-
-
-def _found(plan: Mapping[str, Any]) -> int:
-    """The rows of its index scans, shown or not, or how often they searched."""
-    rows = 0.0
-    if "Index Name" in plan:
-        rows = plan["Actual Loops"] * (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0))
-    own = max(round(rows), plan.get("Index Searches", 0))
-    return int(own) + sum(map(_found, plan.get("Plans", ())))
-
-
-def _small(plan: Mapping[str, Any]) -> int:
-    below = plan.get("Plans", ())
-    own = _buffers(plan) - sum(map(_buffers, below))
-    is_small = plan["Node Type"] == "Seq Scan" and own <= SMALL_TABLE * plan["Actual Loops"]
-    return (own if is_small else 0) + sum(map(_small, below))
-
-
-def grown(small: Mapping[str, Cost], large: Mapping[str, Cost], *, times: float) -> list[str]:
-    """What costs more than it may in a database that has so many times as many runs."""
-    found = {
-        address: cost.grown(large[address], times=_times(address, times))
-        for address, cost in small.items()
-    }
-    return [f"{address}: {'; '.join(faults)}" for address, faults in found.items() if faults]
-
-
-def _times(address: str, times: float) -> float:
-    """How many times as much it may read."""
-    return times if address in (*WHOLE, *COUNTS, *BEHIND) else 1
-
-
-def grown_by(
-    axis: str,
-    small: Mapping[str, Cost],
-    large: Mapping[str, Cost],
-    declared: Sequence[str] = (),
-) -> list[str]:
-    """What costs more than it may, or says more, where one axis has ten times as much.
-
-    But for those declared.
-    """
-    faults = []
-    for address, cost in small.items():
-        if address in declared:
-            continue
-        found, is_whole = large[address], address in WHOLE_ON.get(axis, ())
-        times = TENFOLD if is_whole else _times(address, TENFOLD)
-        is_longer = found.bytes > MOST_GROWTH * times * cost.bytes + SLACK_BYTES
-        # What a page shows only of what is large it asks for once more.
-        further = MOST_FURTHER if is_whole else 0
-        more = replace(cost, statements=cost.statements + further).grown(found, times=times)
-        if address in JUDGED_BY_CONTROL and found.verdicts > cost.verdicts:
-            more.append(f"{found.verdicts} verdicts")
-        if is_longer or more:
-            faults.append(f"{address}: {found.bytes} bytes of {cost.bytes}; {'; '.join(more)}")
-    return faults
-
-
-_VERDICTS = (
-    dict.fromkeys(WHOLE, "whole")
-    | dict.fromkeys(COUNTS, "counts")
-    | dict.fromkeys(BEHIND, "behind private rows")
-)
-
-
-def table(sizes: Mapping[int, Mapping[str, Cost]]) -> str:
-    """All sizes in runs, the smallest first, for docs/performance.md."""
-    (least, small), *larger = sizes.items()
-    heads = " | ".join(f"{size:,} runs" for size in sizes)
-    lines = [
-        f"| address | statements | {heads} | searches | |",
-        f"|---|--:|{'--:|' * len(sizes)}--:|---|",
-    ]
-    for address, cost in small.items():
-        is_good = all(
-            cost.allows(each[address], times=_times(address, size / least)) for size, each in larger
-        )
-        verdict = _VERDICTS.get(address, "ok") if is_good else "grows"
-        buffers_read = " | ".join(f"{each[address].buffers:,}" for each in sizes.values())
-        searches = list(sizes.values())[-1][address].searches
-        told = f"{cost.statements} | {buffers_read} | {searches:,} | {verdict}"
-        lines.append(f"| `{address}` | {told} |")
-    return "\n".join(lines)
+BASE, COPY = "base", "shape"
 
 
 def main() -> None:
-    """Measure all sizes in a PostgreSQL of its own, and print the table."""
-    from benchmarks import pages  # noqa: PLC0415
-
+    """Measure all axes in a PostgreSQL of its own, and print what grew."""
     options = _options()
-    with pages.instance(options.folder):
+    # It would keep connections to the database that was used first.
+    os.environ["BENCHLAB_DATABASE_POOL"] = "0"
+    with tempfile.TemporaryDirectory(prefix="bl-") as folder, pages.instance(Path(folder)):
         pages.migrate()
-        from benchmarks import cost_database  # noqa: PLC0415 -- needs Django set up
+        from tests.domain.cost import axes, database  # noqa: PLC0415 -- needs Django set up
 
-        sizes = {}
-        for size in options.runs:
-            cost_database.grow(max(1, size // cost_database.RUNS_OF_TWO))
-            if not sizes:
-                cost_database.files()
-            with short_lists() if options.runs[0] < FULL else nullcontext():
-                sizes[size] = measure(cost_database.known())
-    told = table(sizes)
-    print(told)
-    if options.write:
-        path = Path(__file__).parents[1] / "docs" / "performance.md"
-        before, _old, after = path.read_text().partition(BEGIN)
-        _old, _end, after = after.partition(END)
-        path.write_text(f"{before}{BEGIN}\n{told}\n\n{END}{after}")
-    (least, small), *larger = sizes.items()
-    faults = [fault for size, each in larger for fault in grown(small, each, times=size / least)]
-    if faults:
-        raise SystemExit("\n".join(faults))
+        _copy("benchlab", BASE)
+        with _database(BASE):
+            database.grow(options.pairs)
+            database.files()
+            axes.base()
+            _execute("VACUUM (ANALYZE)")
+        faults = list(_axes(options))
+    print("\n".join(faults))
+    raise SystemExit(bool(faults))
+
+
+def _axes(options: argparse.Namespace) -> Iterator[str]:
+    from tests.domain.cost import addresses, axes, database, gate  # noqa: PLC0415
+
+    asked = list(dict.fromkeys([*addresses.addresses(), *addresses.OF_SHAPES]))
+    readers = options.readers or gate.READERS
+    with gate.short_lists():
+        with _database(BASE):
+            known = database.known()
+            small = {each: gate.measure(known, asked, each) for each in readers}
+        print(f"| axis | {' | '.join(readers)} | s |\n|---|{'--:|' * len(readers)}--:|")
+        for axis in options.axes or axes.AXES:
+            began, counts = time.monotonic(), []
+            _copy(BASE, COPY)
+            with _database(COPY):
+                axes.grow(axis)
+                _execute("VACUUM (ANALYZE)")
+            with _database(COPY):
+                for reader in readers:
+                    large = gate.measure(known, asked, reader)
+                    found = gate.grown_by(axis, small[reader], large)
+                    counts.append(f"{len(found)} of {len(large)}")
+                    yield from (f"{axis}, {reader}: {each}" for each in found)
+            told = " | ".join(counts)
+            print(f"| {axis} | {told} | {time.monotonic() - began:.0f} |", flush=True)
+
+
+@contextmanager
+def _database(name: str) -> Iterator[None]:
+    """Use another database of the same server."""
+    from django.db import connection  # noqa: PLC0415
+
+    connection.close()
+    before = connection.settings_dict["NAME"]
+    connection.settings_dict["NAME"] = name
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before
+
+
+def _copy(source: str, name: str) -> None:
+    with _database("postgres"):
+        _execute(
+            f"DROP DATABASE IF EXISTS {name} WITH (FORCE)",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{source}'",
+            f"CREATE DATABASE {name} TEMPLATE {source}",
+        )
+
+
+def _execute(*statements: str) -> None:
+    from django.db import connection  # noqa: PLC0415
+
+    with connection.cursor() as cursor:
+        for each in statements:
+            cursor.execute(each)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument(
-        "--runs", type=int, nargs="+", default=[20_000, 200_000], help="sizes, the smallest first"
-    )
-    parser.add_argument("--write", action="store_true", help="put it into docs/performance.md")
-    parser.add_argument("--folder", type=Path, help="keep the database here")
+    parser.add_argument("--pairs", type=int, default=60, help="campaigns of the database")
+    parser.add_argument("--axes", nargs="+", default=(), help="only these")
+    parser.add_argument("--readers", nargs="+", default=(), help="anonymous, member, administrator")
     return parser.parse_args()
 
 

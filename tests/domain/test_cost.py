@@ -1,4 +1,4 @@
-"""No request costs more in a database of ten times the size: a small form of `benchmarks.cost`."""
+"""No request costs more in a database of ten times the size: see `cost/gate.py`."""
 
 import re
 
@@ -10,7 +10,6 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
-from benchmarks import cost, cost_addresses, cost_database, cost_shapes
 from runs.models import (
     Campaign,
     Cell,
@@ -33,6 +32,7 @@ from runs.services.operations import partitions
 from runs.services.runs import leases
 from tests import factories
 from tests.api import upload_bodies
+from tests.domain.cost import addresses, axes, database, gate
 from tests.each import check_each
 
 pytestmark = pytest.mark.django_db
@@ -93,30 +93,30 @@ def read(monkeypatch):
     return found
 
 
-@cost.short_lists()
+@gate.short_lists()
 def test_no_request_reads_more_in_a_database_of_ten_times_the_size(settings, read):
     settings.RATE_ANONYMOUS = 0
     _forget_other_tests()
     scenarios.sync()
     archive.load(files=[each for each in reading.files() if each.stem == PUBLICATION])
-    cost_database.grow(FEW)
-    cost_database.files()
-    cost_shapes.base()
+    database.grow(FEW)
+    database.files()
+    axes.base()
     _analyse()
-    known = cost_database.known()
-    assert cost_addresses.missing(known) == []
+    known = database.known()
+    assert addresses.missing(known) == []
 
-    small = cost.measure(known)
-    assert cost_addresses.unasked(known, read) == []
-    of_member = cost.measure(known, OF_MEMBERS, "member")
-    cost_database.grow(MANY)
-    for axis in cost_shapes.AXES:
-        if axis != cost_shapes.WITHOUT_FIGURES:
-            cost_shapes.grow(axis)
+    small = gate.measure(known)
+    assert addresses.unasked(known, read) == []
+    of_member = gate.measure(known, OF_MEMBERS, "member")
+    database.grow(MANY)
+    for axis in axes.AXES:
+        if axis != axes.WITHOUT_FIGURES:
+            axes.grow(axis)
     _analyse()
-    grown = cost.grown(small, cost.measure(known), times=MANY / FEW)
-    larger = cost.measure(known, OF_MEMBERS, "member")
-    grown += [f"member: {each}" for each in cost.grown(of_member, larger, times=MANY / FEW)]
+    grown = gate.grown(small, gate.measure(known), times=MANY / FEW)
+    larger = gate.measure(known, OF_MEMBERS, "member")
+    grown += [f"member: {each}" for each in gate.grown(of_member, larger, times=MANY / FEW)]
     assert grown == [], "\n".join(grown)
 
     _a_claim_reads_a_small_index()
@@ -142,16 +142,16 @@ def _a_claim_reads_a_small_index():
     connection.cursor().execute("ANALYZE runs_run, runs_runevent")
     with CaptureQueriesContext(connection) as captured:
         assert leases.standing(loaded=set()) == []
-    assert sum(cost.buffers(each["sql"]) for each in captured.captured_queries) < 50
+    assert sum(gate.buffers(each["sql"]) for each in captured.captured_queries) < 50
 
 
 def _misses_its_indexes(asked, small, known):
     address = f"/api/v1/{asked}"
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX {', '.join(NEEDED[asked])}")
-        found = cost.measure(known, [address])
+        found = gate.measure(known, [address])
         transaction.set_rollback(True)
-    return bool(cost.grown({address: small[address]}, found, times=1))
+    return bool(gate.grown({address: small[address]}, found, times=1))
 
 
 def test_an_upload_reads_the_same_however_often_its_cell_was_measured(client):
@@ -177,8 +177,8 @@ def test_an_upload_reads_the_same_however_often_its_cell_was_measured(client):
         assert answer.status_code == 201
         asked = [each["sql"] for each in captured.captured_queries if "runs_run" in each["sql"]]
         plain = [each for each in asked if not each.startswith("COPY")]
-        read.append(sum(map(cost.rows, plain)))
-    assert read[1] <= cost.MOST_GROWTH * read[0] + cost.SLACK, read
+        read.append(sum(map(gate.rows, plain)))
+    assert read[1] <= gate.MOST_GROWTH * read[0] + gate.SLACK, read
 
 
 def _plan(statement: str) -> str:
@@ -232,7 +232,7 @@ def read_of(client, address: str, *tables: str) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     asked = [each["sql"] for each in captured.captured_queries]
-    return sum(cost.buffers(sql) for sql in asked if any(name in sql for name in tables))
+    return sum(gate.buffers(sql) for sql in asked if any(name in sql for name in tables))
 
 
 def analyse(*tables: str) -> None:

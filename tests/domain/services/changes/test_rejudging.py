@@ -4,9 +4,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from benchmarks.cost import buffers
 from runs.analysis import inference, monitoring
 from runs.services.changes import changes
+from tests.domain.cost.gate import buffers
 
 pytestmark = pytest.mark.django_db
 

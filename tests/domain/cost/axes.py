@@ -1,23 +1,21 @@
-"""The axes along which a results database grows, each of which `benchmarks.cost` tries by itself.
+"""The axes along which a results database grows, each of which can be tried by itself.
 
 A lab measures for longer, has more private projects, more and smaller campaigns, more repeats of
 one cell. What is flat on one axis need not be so on another. A database has one part of each from
 the beginning, to which an axis adds nine.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from unittest import mock
+from collections.abc import Callable, Mapping, Sequence
 
 from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from benchmarks import cost_database
 from runs.models import Campaign, HardwareProfile, Membership, Project, Run, Scenario, Token
 from runs.models.campaigns import Origin
 from runs.services.access import projects
 from runs.services.campaigns.summaries import SUMMARISE
+from tests.domain.cost import database
 
 # One part of each.
 PRIVATE, PROJECTS, SMALL, CELLS, REPEATS, COMMITS, SERIES = 8, 4, 40, 40, 25, 40, 6
@@ -88,7 +86,7 @@ def _fill(
 ) -> None:
     """Cells with runs; those of a history go on by series, or by commits where these are given."""
     project = campaigns[0].project
-    values = cost_database.around(projects.default()) | {
+    values = database.around(projects.default()) | {
         "project": project.pk if project else None,
         "campaigns": [each.pk for each in campaigns],
         "first": cells.start,
@@ -99,7 +97,7 @@ def _fill(
         "repeats": repeats.stop,
         "state": "finished",
         "message": "",
-        "after_run": cost_database.last(Run),
+        "after_run": database.last(Run),
         **given,
     }
     with connection.cursor() as cursor:
@@ -134,7 +132,7 @@ def _campaigns(
 
 
 def _private(had: int, end: int) -> None:
-    closed = cost_database.private_project()
+    closed = database.private_project()
     found = _campaigns("private", PRIVATE * had, PRIVATE * end, closed)
     _fill(found, cells=range(16), series=2)
 
@@ -199,7 +197,7 @@ def _machines(had: int, end: int) -> None:
 
 def _users(had: int, end: int) -> None:
     """People, who belong to projects and have tokens."""
-    default, closed = projects.default(), cost_database.private_project()
+    default, closed = projects.default(), database.private_project()
     people = User.objects.bulk_create(
         User(username=f"person-{each}") for each in range(USERS * had, USERS * end)
     )
@@ -237,18 +235,8 @@ AXES: Mapping[str, Callable[[int, int], None]] = {
 }
 
 
-@contextmanager
-def parts_of(size: int) -> Iterator[None]:
-    """Parts that are so many times as large, but no longer messages."""
-    names = (*("PRIVATE", "PROJECTS", "SMALL", "CELLS", "REPEATS", "COMMITS", "MACHINES", "EMPTY"),)
-    with ExitStack() as stack:
-        for name in names:
-            stack.enter_context(mock.patch.dict(globals(), {name: size * globals()[name]}))
-        yield
-
-
 def base() -> None:
-    """One part of each axis. After `cost_database.grow`."""
+    """One part of each axis. After `database.grow`."""
     for axis, add in AXES.items():
         if axis != WITHOUT_FIGURES:
             add(0, 1)

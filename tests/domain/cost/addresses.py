@@ -1,12 +1,17 @@
-"""What `benchmarks.cost` asks for: every address that answers GET, each with its filters.
+"""What the gate asks for: every address that answers GET, each with its filters.
 
 What is asked for lies where it is dearest to find: in the oldest rows, in few of them, or nowhere.
-Words in braces are those of `cost_database.known()`.
+Words in braces are those of `database.known()`.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
+
+from django.urls import resolve
+from drf_spectacular.generators import SchemaGenerator
+
+from runs.selectors.access.rights import ADDRESSES
 
 Values = Mapping[str, Sequence[str]]
 
@@ -230,7 +235,7 @@ VERDICTS = (
     "/api/v1/compare/?campaign=ci-long&head=revision:{long_sha}&base=revision:{long_sha_before}",
 )
 
-# What is asked for of what `cost_shapes` makes, besides.
+# What is asked for of what `axes` make, besides.
 OF_SHAPES = (
     *("/campaigns/cells-00000/", "/campaigns/cells-00000/?cells=2"),
     *("/campaigns/cells-00000/report/", "/api/v1/campaigns/cells-00000/"),
@@ -264,22 +269,6 @@ WHOLE_ON: Mapping[str, Sequence[str]] = {
 # Of any request: a change says in how many series of its commit a metric was measured, and a
 # campaign is offered with each of its series.
 WHOLE_STATEMENTS = ('COUNT(DISTINCT "runs_cell"."series_key")', "WITH RECURSIVE series AS")
-
-# By axis what reads more while PostgreSQL plans by the statistics of a tenth, as it does for the
-# minutes until autovacuum has been there: newer commits are looked through for those of a campaign,
-# campaigns for a word, and of a history all summaries are read before the newest are taken.
-STALE: Mapping[str, Sequence[str]] = {
-    "private": (
-        "/campaigns/ci-00000/badge.svg",
-        "/campaigns/ci-00000/badge.svg?base=revision:{sha_before}&metric=tps",
-        "/search/?q={run}",
-    ),
-    "commits": (
-        "/campaigns/commits-00000/history/",
-        "/campaigns/commits-00000/history/?level=clients=1",
-        "/api/v1/history/?campaign=commits-00000&level=clients=1",
-    ),
-}
 
 # Of wide campaigns these show the verdicts that control has made.
 JUDGED_BY_CONTROL = (
@@ -381,8 +370,6 @@ def unasked(known: Mapping[str, object], read: Mapping[str, Set[str]]) -> list[s
 
 def _asked(known: Mapping[str, object]) -> dict[str, set[str]]:
     """The parameters that each address is asked with, by its name."""
-    from django.urls import resolve  # noqa: PLC0415
-
     asked: dict[str, set[str]] = {}
     for each in addresses():
         path, _mark, query = each.format(**known).partition("?")
@@ -392,8 +379,6 @@ def _asked(known: Mapping[str, object]) -> dict[str, set[str]]:
 
 
 def _missing_names(asked: Set[str]) -> Iterator[str]:
-    from runs.selectors.access.rights import ADDRESSES  # noqa: PLC0415
-
     for name, rules in ADDRESSES.items():
         is_excepted = name in EXCEPTIONS or name.startswith(_ACCOUNTS)
         if "GET" in rules and (name in asked) == is_excepted:
@@ -402,9 +387,6 @@ def _missing_names(asked: Set[str]) -> Iterator[str]:
 
 
 def _missing_filters(asked: Mapping[str, Set[str]]) -> Iterator[str]:
-    from django.urls import resolve  # noqa: PLC0415
-    from drf_spectacular.generators import SchemaGenerator  # noqa: PLC0415
-
     schema: Any = SchemaGenerator().get_schema(request=None, public=True)
     for path, operations in schema["paths"].items():
         given = operations.get("get", {}).get("parameters", ())
