@@ -5,32 +5,34 @@ two fifths of all runs are those of private projects, of which `member` is in th
 PostgreSQL itself: through the application it would take hours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from runs import tasks
 from runs.models import (
     Campaign,
-    CellSummary,
-    Environment,
-    HardwareProfile,
     Metric,
     Project,
-    Run,
     Scenario,
 )
 from runs.models.campaigns import Origin
 from runs.services.access import projects
 from runs.services.campaigns.summaries import SUMMARISE
+from tests import factories
 
 VERSIONS = ("9.6.24", "10.23", "11.22", "12.22", "13.22", "14.20", "15.15", "16.11", "17.7", "18.1")
 OLDER = ("9.4.26", "9.5.25")
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
 MEASUREMENTS = 10  # of each run
-OF_UPLOAD = {"clients": CLIENTS[:5]}
+OF_UPLOAD = CLIENTS[:5]
+COMMON = {
+    "state": Campaign.State.FINISHED,
+    "parameters": {"scale": 100, "duration": 300},
+    "created_at": timezone.now(),
+}
 REVISIONS, REPEATS_OF_UPLOAD = 200, 5
 CELLS_AT_ONCE = 2000
 PRIVATE_PROJECTS, PRIVATE_PART = 40, 0.4
@@ -114,7 +116,7 @@ def build(runs: int) -> None:
     """
     project = projects.default()
     executed = _executed(project, campaigns=max(1, runs // 2000), scales=max(1, runs // 5000))
-    of_one = len(OF_UPLOAD["clients"]) * REVISIONS * REPEATS_OF_UPLOAD
+    of_one = len(OF_UPLOAD) * REVISIONS * REPEATS_OF_UPLOAD
     private = int(runs * PRIVATE_PART) // of_one
     _uploaded(project, range(max(1, (runs - executed) // of_one - private)))
     owners = _private_projects(private)
@@ -127,7 +129,7 @@ def build(runs: int) -> None:
             cursor.execute(REVISION_ROWS, [each.pk, REVISIONS, REVISIONS])
         cursor.execute(CELLS)
         cursor.execute(UPLOADED_CELLS)
-        cursor.execute(RUNS, [_hardware().pk, _environment().pk])
+        cursor.execute(RUNS, [factories.hardware().pk, factories.environment().pk])
         cursor.execute(MEASUREMENT_ROWS, [_metrics()])
         _summarise()
         # The triggers that store numbers of runs were off as well.
@@ -139,31 +141,6 @@ def build(runs: int) -> None:
 def judge_wide() -> None:
     """Keep the verdicts of the widest campaign, as control does."""
     tasks.judge_campaign(Campaign.objects.get(slug="huge").pk, "")
-
-
-def at_work(slug: str) -> Callable[[], None]:
-    """Let a campaign be at work, with a third of its runs ahead; a call finishes one of them."""
-    Campaign.objects.filter(slug=slug).update(state=Campaign.State.RUNNING)
-    last = Run.objects.filter(campaign__slug=slug, repeat=3).order_by("position")
-    waiting: list[Run] = []
-
-    def finish() -> None:
-        if not waiting:
-            waiting.extend(last)
-            last.update(state=Run.State.QUEUED)
-            _summarise_cells([run.cell_id for run in waiting])
-        run = waiting.pop()
-        with transaction.atomic():
-            Run.objects.filter(pk=run.pk).update(state=Run.State.FINISHED)
-            _summarise_cells([run.cell_id])
-
-    return finish
-
-
-def _summarise_cells(cells: Sequence[int]) -> None:
-    CellSummary.objects.filter(cell__in=cells).delete()
-    with connection.cursor() as cursor:
-        cursor.execute(SUMMARISE, [list(cells), "finished"])
 
 
 def size() -> tuple[int, int]:
@@ -185,16 +162,14 @@ def _executed(project: Project, *, campaigns: int, scales: int) -> int:
     shapes.append(("huge", VERSIONS, CLIENTS, tuple(range(100, 100 * (scales + 1), 100))))
     shapes.append(("versus", OLDER + VERSIONS, CLIENTS, (100,)))
     Campaign.objects.bulk_create(
-        _campaign(
-            project,
-            slug,
-            Origin.EXECUTED,
-            themes[place % 2],
-            3,
-            {"version": list(versions), "clients": list(clients), "scale": list(scales)},
+        Campaign(
+            slug=slug, title=f"Campaign {slug}", project=project, origin=Origin.EXECUTED, repeats=3,
+            scenario=themes[place % 2],
+            factors={"version": list(versions), "clients": list(clients), "scale": list(scales)},
+            **COMMON,
         )
         for place, (slug, versions, clients, scales) in enumerate(shapes)
-    )
+    )  # fmt: skip
     return sum(3 * len(v) * len(c) * len(s) for _slug, v, c, s in shapes)
 
 
@@ -213,35 +188,14 @@ def _private_projects(campaigns: int) -> list[Project]:
 
 def _uploaded(project: Project, numbers: range, *, name: str = "ci") -> None:
     scenario, _created = Scenario.objects.get_or_create(slug="ci", defaults={"title": "CI"})
-    factors = {name: list(levels) for name, levels in OF_UPLOAD.items()}
     Campaign.objects.bulk_create(
-        _campaign(
-            project, f"{name}-{number:04}", Origin.UPLOADED, scenario, REPEATS_OF_UPLOAD, factors
+        Campaign(
+            slug=f"{name}-{number:04}", title=f"Campaign {name}-{number:04}", project=project,
+            origin=Origin.UPLOADED, repeats=REPEATS_OF_UPLOAD, scenario=scenario,
+            factors={"clients": list(OF_UPLOAD)}, **COMMON,
         )
         for number in numbers
-    )
-
-
-def _campaign(
-    project: Project,
-    slug: str,
-    origin: str,
-    scenario: Scenario,
-    repeats: int,
-    factors: dict[str, object],
-) -> Campaign:
-    return Campaign(
-        slug=slug,
-        title=f"Campaign {slug}",
-        project=project,
-        origin=origin,
-        state=Campaign.State.FINISHED,
-        scenario=scenario,
-        factors=factors,
-        parameters={"scale": 100, "duration": 300},
-        repeats=repeats,
-        created_at=timezone.now(),
-    )
+    )  # fmt: skip
 
 
 def _metrics() -> list[int]:
@@ -253,14 +207,6 @@ def _metrics() -> list[int]:
     others = Metric.objects.filter(name__startswith="metric-").order_by("pk")
     found = [Metric.objects.get(name="tps"), *others]
     return [each.pk for each in found[:MEASUREMENTS]]
-
-
-def _hardware() -> HardwareProfile:
-    return HardwareProfile.objects.create(fingerprint="big", name="two-core", cores=2)
-
-
-def _environment() -> Environment:
-    return Environment.objects.create(fingerprint="big", os_name="Debian 13", kernel="6.12")
 
 
 def _summarise() -> None:

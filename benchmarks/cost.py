@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks import pages
+from benchmarks import services
 
 BASE, COPY = "base", "shape"
 
@@ -26,8 +26,8 @@ def main() -> None:
     options = _options()
     # It would keep connections to the database that was used first.
     os.environ["BENCHLAB_DATABASE_POOL"] = "0"
-    with tempfile.TemporaryDirectory(prefix="bl-") as folder, pages.instance(Path(folder)):
-        pages.migrate()
+    with tempfile.TemporaryDirectory(prefix="bl-") as folder, services.instance(Path(folder)):
+        services.migrate()
         from tests.domain.cost import axes, database  # noqa: PLC0415 -- needs Django set up
 
         _copy("benchlab", BASE)

@@ -1,6 +1,6 @@
 """What is told of histories: of suites that jobs move, of single steps, and of recorded series.
 
-Called by `benchmarks.verdicts`, which prints the tables and puts them into docs/statistics.md.
+Called by `benchmarks.verdicts`, which prints the tables.
 Points arrive one by one, and what is told is reconciled as the product does it.
 """
 
@@ -104,7 +104,7 @@ def told_of_suite(logs: Floats) -> tuple[set[int], set[int], list[int]]:
 
 
 def of_suites(random: Random, repetitions: int) -> Iterator[str]:
-    """The table of Show 2: suites of 20 series x 60 commits, told as they arrive."""
+    """A table: suites of 20 series x 60 commits, told as they arrive."""
     even, slow = np.zeros(COMMITS), np.zeros(COMMITS)
     slow[30:33] = math.log(0.8)
     for_good = np.zeros(COMMITS)
@@ -134,32 +134,6 @@ def of_suites(random: Random, repetitions: int) -> Iterator[str]:
     yield ""
 
 
-# Single steps
-
-
-def of_steps(random: Random, repetitions: int) -> Iterator[str]:
-    """How often a single step is told as several, and whether its size is that of its sides."""
-    several = off = found = 0
-    for _ in range(repetitions):
-        sd = random.uniform(0.005, 0.01)
-        logs = random.normal(0, sd, 100)
-        logs[50:] += math.log(0.9)
-        steps = change_points.find(np.exp(logs).tolist())
-        several += len(steps) > 1
-        bounds = [0, *(each.position for each in steps), len(logs)]
-        for number, each in enumerate(steps):
-            sides = [
-                float(np.median(logs[bounds[number + side] : bounds[number + side + 1]]))
-                for side in (0, 1)
-            ]
-            found += 1
-            off += abs(math.log(each.ratio) - (sides[1] - sides[0])) > 0.01
-    yield f"A single step of -10 % in {repetitions:,} histories of 100 points at 0.5 to 1 %: told"
-    yield f"as several in {several / repetitions:.1%}; {off} of {found:,} sizes are 1 % off their"
-    yield "sides."
-    yield ""
-
-
 # Recorded series
 
 
@@ -182,7 +156,7 @@ def without_regimes(values: Sequence[float], width: int) -> Floats:
 
 
 def of_recorded(series: Sequence[Sequence[float]], width: int) -> str:
-    """Cells of the table of Show 3: recorded series and their reverses, steps put into them.
+    """Cells of a table: recorded series and their reverses, steps put into them.
 
     Nearer to an end than half the width the running median does not follow a true step, so steps
     told there count as neither right nor wrong.
@@ -225,7 +199,7 @@ def _points(logs: Floats) -> list[list[float]]:
 
 
 def of_folder(folder: Path) -> Iterator[str]:
-    """The tables of Show 3."""
+    """Tables of recorded series."""
     known = recorded(folder)
     yield f"**Recorded series** ({len(known)} public histories of single runs, in stretches of 281"
     yield "points, each also reversed): their running median taken out, so that little changes;"
@@ -242,12 +216,8 @@ def of_folder(folder: Path) -> Iterator[str]:
         for width in MEDIANS:
             yield f"| {kind} (s {scatter:.1f} %) | {of_recorded(group, width)} |"
     yield ""
-    raised = [told for values in known.values() for told in [arrived(_as_points(values))]]
+    raised = [told for values in known.values() for told in [arrived([[each] for each in values])]]
     alarms = [each for told in raised for each in told.known if each.kind == "alarm"]
     stand = sum(not each.refuted for each in alarms)
     yield f"Alarms in the series as they are: {len(alarms)}, of which {stand} stand at the end."
     yield ""
-
-
-def _as_points(values: Sequence[float]) -> list[list[float]]:
-    return [[value] for value in values]

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchlab.embedded.descendants import descendants
 from benchmarks import processes
-from benchmarks.cut_line import CutLine
 from benchmarks.target import Target
 from benchmarks.whole_instance import WholeInstance
 
 SECONDS_FOR_A_VICTIM = 60.0
-SECONDS_BETWEEN_QUESTIONS = 1.0
-SSHD_STOPS_SECONDS = 30.0
+SSHD_STOPS_SECONDS = 8.0
+SECONDS_OF_WRITING = 2.0
 # Longer than the silence after which a run is given up, which `faults` sets to 6 s.
 FROZEN_SECONDS = 12.0
 CLOCK_JUMPS_SECONDS = (-86_400, -3_600, -30, 30, 3_600, 86_400)
@@ -29,8 +29,6 @@ FILLER = "filler"
 SHELLS = ("/usr/bin/zsh", "/bin/bash")
 MANY, SSHD_IS_SCARCE_SECONDS = "100", 6.0
 BIT_BYTES, LITTLE_BYTES, MOST_BITS = 64_000_000, 1_000_000, 500
-# Within them the campaign that writes loads its data and begins with its second run.
-SECONDS_OF_WRITING = 16.0
 # From the begin of the first load to shortly before the end of the second one.
 SECONDS_OF_TWO_LOADS = 4.5
 
@@ -41,24 +39,20 @@ class Broken:
 
     instance: WholeInstance
     target: Target
-    line: CutLine
     server_id: int
-    frozen_s: float = SSHD_STOPS_SECONDS
-    writing_s: float = SECONDS_OF_WRITING
+
+    def harm(self) -> list[str]:
+        """What was left on the target, or changed there."""
+        target, found = self.target, []
+        if left := target.leftovers():
+            found.append(f"left on {target.base}: {left}")
+        if not target.canary.is_as_it_was():
+            found.append(f"the canary or the files of others at {target.base} have changed")
+        return found
 
 
 # Whether it hit.
 Inject = Callable[[Broken, random.Random], bool]
-
-
-@dataclass(frozen=True)
-class Campaign:
-    """What a fault hits: runs of `duration` seconds, at `rate` transactions a second (0: full)."""
-
-    scenario: str = "fixed-point-read"
-    scale: int = 1
-    duration: int = 2
-    rate: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,6 @@ class Fault:
     inject: Inject
     codes: frozenset[str] = frozenset()
     waits_itself: bool = False
-    campaign: Campaign = Campaign()
     mend: Callable[[Broken], None] = lambda broken: None
     missing: Callable[[Broken], str] = lambda broken: ""
 
@@ -127,12 +120,12 @@ def restart_target(broken: Broken, chance: random.Random) -> bool:
 
 def cut_connection(broken: Broken, chance: random.Random) -> bool:
     """Reset every connection, and let none in for some seconds."""
-    before = broken.line.broken
-    broken.line.cut()
+    before = broken.target.line.broken
+    broken.target.line.cut()
     time.sleep(chance.uniform(0, 6))
     # Between two runs there may be none to cut for a moment.
-    hit = _await(lambda: broken.line.broken > before)
-    broken.line.mend()
+    hit = _await(lambda: broken.target.line.broken > before)
+    broken.target.line.mend()
     return hit
 
 
@@ -152,14 +145,14 @@ def restart_database(broken: Broken, chance: random.Random) -> bool:
 
 def freeze_sshd(broken: Broken, _chance: random.Random) -> bool:
     """Neither connections nor new ones answer for a while; what runs on the target goes on."""
-    return broken.target.stop_sshd_for(broken.frozen_s)
+    return broken.target.stop_sshd_for(SSHD_STOPS_SECONDS)
 
 
 def fill_disk(broken: Broken, chance: random.Random) -> bool:
     """Fill the disk, completely or up to 60 MB, while a run is in progress."""
     folders = broken.target.base / "runs"
     if _await(lambda: list(folders.glob("*"))):
-        time.sleep(chance.uniform(0, broken.writing_s))
+        time.sleep(chance.uniform(0, SECONDS_OF_WRITING))
     is_in_progress = _await(lambda: list(folders.glob("*")))
     return _fill(broken.target.disk, chance.choice((0, 60)) * 1_000_000) and is_in_progress
 
@@ -237,7 +230,7 @@ def set_shell_back(broken: Broken) -> None:
 def _with_sshd(broken: Broken, *, shell: str, startups: str) -> bool:
     """Start sshd with them; whoever is connected must connect again. Whether somebody was."""
     sshd = broken.target.sshd
-    was_used = sshd.process is not None and len(processes.with_children(sshd.process.pid)) > 1
+    was_used = sshd.process is not None and bool(descendants(sshd.process.pid))
     configuration = sshd.folder / "sshd_config"
     text = configuration.read_text()
     configuration.write_text(re.sub(r"(?m)^MaxStartups .*$", f"MaxStartups {startups}", text))
@@ -265,13 +258,9 @@ def _await(victim: Callable[[], object]) -> bool:
     from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
 
     until = time.monotonic() + SECONDS_FOR_A_VICTIM
-    ask_at = time.monotonic() + SECONDS_BETWEEN_QUESTIONS
     while not victim():
-        now = time.monotonic()
-        if now > until or (now > ask_at and own_queue.is_over()):
+        if time.monotonic() > until or own_queue.is_over():
             return False
-        if now > ask_at:
-            ask_at = now + SECONDS_BETWEEN_QUESTIONS
         time.sleep(0.1)
     return True
 
@@ -311,7 +300,6 @@ FAULTS = (
         fill_disk,
         codes=frozenset(("disk_full", "disk_almost_full", "disk_too_small")),
         waits_itself=True,
-        campaign=Campaign("fixed-point-update", scale=2, duration=7),
         mend=empty_disk,
         missing=_needs_disk,
     ),

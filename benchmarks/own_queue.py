@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
-from django.db.models import QuerySet
 
 from runs.models import Campaign, Command, Lease, Measurement, PreparedCluster, Run, Server
 from runs.scenarios import registry
@@ -18,12 +17,12 @@ from runs.services.servers import host_keys, servers
 
 T = TypeVar("T")
 
-SECONDS_BETWEEN_LOOKS = 0.3
+SECONDS_BETWEEN_LOOKS, PATIENCE_SECONDS = 0.3, 120
 
 
-def asked(question: Callable[[], T], *, seconds: float = 120) -> T:
+def asked(question: Callable[[], T]) -> T:
     """Ask the results database, again while it is away."""
-    until = time.monotonic() + seconds
+    until = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             return question()
@@ -44,53 +43,46 @@ def register(name: str, **fields: Any) -> int:
     return server.pk
 
 
-def queue(
-    title: str,
-    server_id: int,
-    *,
-    repeats: int,
-    duration: int,
-    scenario: str = "fixed-point-read",
-    scale: int = 1,
-    clusters: int = 1,
-    rate: int = 0,
-) -> int:
-    """Queue short runs of PostgreSQL 18; the campaign's id.
+def queue(title: str, server_id: int, *, repeats: int, duration: int = 2, rate: int = 0) -> int:
+    """Queue short runs of one client; the campaign's id.
 
-    With several clusters they are a primary, a synchronous standby and asynchronous ones. With a
-    rate (transactions a second) the load reads so gently that it leaves the processors to others.
+    With a rate (transactions a second) the load leaves the processors to others.
     """
+    scenario, levels = "fixed-point-read", {"clients": (1,)}
+    parameters = {"duration": duration}
     if rate:
-        scenario = "pgbench"
+        scenario, parameters = "pgbench", parameters | {"rate": rate}
+        defaults = {each.name: each.default for each in registry.get(scenario).factors}
+        levels = {**defaults, **levels, "script": ("select-only",), "scale": (1,)}
+    else:
+        parameters |= {"scale": 1}
+    return asked(lambda: _create(title, scenario, server_id, levels, parameters, repeats)).pk
 
-    def create() -> Campaign:
-        server = Server.objects.get(pk=server_id)
-        present = server.installations.filter(removed_at=None)
-        levels: dict[str, Any] = {"clients": (1,)}
-        definition = registry.get("replication" if clusters > 1 else scenario)
-        parameters = {each.name: each.default for each in definition.parameters}
-        parameters |= {"scale": scale, "duration": duration}
-        if rate:
-            levels = {each.name: each.default for each in definition.factors}
-            levels |= {"script": ("select-only",), "scale": (scale,), "clients": (1,)}
-            parameters = {**parameters, "rate": rate}
-            del parameters["scale"]
-        if clusters > 1:
-            levels = {"sync_standbys": (1,), "async_standbys": (clusters - 2,)}
-            levels |= {"synchronous_commit": ("on",), "synchronous_by": ("all",)}
-            parameters |= {"clients": 1, "standbys": 0}
-        draft = drafts.Draft(
-            title=title,
-            scenario=definition.slug,
-            server=server,
-            installations=[each for each in present if each.major == "18"][:1],
-            levels=levels,
-            parameters=parameters,
-            repeats=repeats,
-        )
-        return campaigns.create(draft=draft)
 
-    return asked(create).pk
+def _create(
+    title: str,
+    scenario: str,
+    server_id: int,
+    levels: dict[str, Any],
+    parameters: dict[str, Any],
+    repeats: int,
+    **further: Any,
+) -> Campaign:
+    """A campaign of PostgreSQL 18 on one server."""
+    server = Server.objects.select_related("hardware").get(pk=server_id)
+    present = server.installations.filter(removed_at=None)
+    definition = registry.get(scenario)
+    draft = drafts.Draft(
+        title=title,
+        scenario=scenario,
+        server=server,
+        installations=[each for each in present if each.major == "18"][:1],
+        levels=levels,
+        parameters={each.name: each.default for each in definition.parameters} | parameters,
+        repeats=repeats,
+        **further,
+    )
+    return campaigns.create(draft=draft)
 
 
 def holder(server_id: int) -> str:
@@ -101,21 +93,28 @@ def holder(server_id: int) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The states of a campaign's runs. `codes` are of those that did not finish.
+    """The states of runs. `codes` are of those that did not finish, `wrong` must never be."""
 
-    `wrong` lists what must never be.
-    """
-
-    states: dict[str, int]
-    codes: dict[str, int]
+    states: Counter[str]
+    codes: Counter[str]
     attempts: int
-    is_over: bool
     wrong: list[str]
 
 
-def outcome(campaign_id: int, *, planned: int) -> Outcome:
-    """Look at a campaign's runs, their measurements and their commands."""
-    return asked(lambda: _outcome(campaign_id, planned))
+def outcome(**of: object) -> Outcome:
+    """Look at runs, such as those of a campaign, their measurements and their commands."""
+
+    def found() -> Outcome:
+        # The archive has others, which were not executed here.
+        runs = list(Run.objects.filter(origin="executed", **of).defer("plan"))
+        return Outcome(
+            states=Counter(run.state for run in runs),
+            codes=Counter(run.code for run in runs if run.state != Run.State.FINISHED),
+            attempts=sum(run.attempt for run in runs),
+            wrong=[said for run in runs for said in _wrong(run)],
+        )
+
+    return asked(found)
 
 
 def is_idle(server_id: int) -> bool:
@@ -125,20 +124,6 @@ def is_idle(server_id: int) -> bool:
     # A clean-up that a fault has cut off is tried again after some time.
     unclean = Server.objects.filter(pk=server_id, needs_sweep=True)
     return asked(lambda: not (held.exists() or kept.exists() or unclean.exists()))
-
-
-def _outcome(campaign_id: int, planned: int) -> Outcome:
-    runs = list(Run.objects.filter(campaign_id=campaign_id).defer("plan"))
-    return Outcome(
-        states=dict(Counter(run.state for run in runs)),
-        codes=dict(Counter(run.code for run in runs if run.state != Run.State.FINISHED)),
-        attempts=sum(run.attempt for run in runs),
-        is_over=all(run.state in Run.ENDED for run in runs),
-        wrong=[
-            *([] if len(runs) == planned else [f"{len(runs)} runs instead of {planned}"]),
-            *(said for run in runs for said in _wrong(run)),
-        ],
-    )
 
 
 def _wrong(run: Run) -> list[str]:
@@ -193,34 +178,18 @@ TOGETHER: Sequence[tuple[str, dict[str, Any], str]] = (
 def queue_together(servers: Sequence[int], number: int) -> None:
     """Queue the next of TOGETHER on the next of these servers; four runs or more."""
     scenario, levels, further = TOGETHER[number % len(TOGETHER)]
-    ids = [servers[(number + place) % len(servers)] for place in range(2)]
+    first, other = (servers[(number + place) % len(servers)] for place in range(2))
 
     def create() -> None:
-        first, other = (Server.objects.select_related("hardware").get(pk=each) for each in ids)
-        if {first.state, other.state} != {Server.State.READY}:
-            return  # it waits until it is mended
-        present = first.installations.filter(removed_at=None)
-        definition = registry.get(scenario)
-        parameters = {each.name: each.default for each in definition.parameters}
-        draft = drafts.Draft(
-            title=f"Storm {number}",
-            scenario=scenario,
-            server=first,
-            installations=[each for each in present if each.major == "18"][:1],
-            levels=levels,
-            parameters=parameters | {"scale": 1, "duration": 3},
-            repeats=4,
-            remeasures=0,
-            **({further: [other]} if further else {}),
-        )
-        campaigns.create(draft=draft)
+        both = Server.objects.select_related("hardware").filter(pk__in=(first, other))
+        # One that is not ready waits until it is mended.
+        if {each.state for each in both} == {Server.State.READY}:
+            others = {further: [each for each in both if each.pk == other]} if further else {}
+            parameters = {"scale": 1, "duration": 3}
+            title = f"Storm {number}"
+            _create(title, scenario, first, levels, parameters, 4, remeasures=0, **others)
 
     asked(create)
-
-
-def _own() -> QuerySet[Run]:
-    """The runs that were executed here: the archive has others."""
-    return Run.objects.filter(origin="executed")
 
 
 def waiting() -> int:
@@ -228,46 +197,13 @@ def waiting() -> int:
     return asked(Run.objects.exclude(state__in=Run.ENDED).count)
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A run that failed: when its last attempt was measured, on which servers, and why."""
+def failed() -> list[tuple[Run, Sequence[int]]]:
+    """Those that ended without a result, each with the servers on which it was measured."""
 
-    pk: int
-    code: str
-    message: str
-    machines: Sequence[int]
-    began: datetime
-    ended: datetime
-
-
-def failed() -> list[Failed]:
-    """Those that ended without a result."""
-
-    def found() -> list[Failed]:
-        runs = _own().filter(state__in=(Run.State.FAILED, Run.State.ERRORED))
-        return [
-            Failed(
-                run.pk, run.code, run.message, machines_of(run), run.started_at or run.queued_at,
-                run.finished_at or run.queued_at,
-            )
-            for run in runs
-        ]  # fmt: skip
-
-    return asked(found)
-
-
-def contradictions() -> list[str]:
-    """What must never be, of all runs of this instance; see `_wrong`."""
-    return asked(lambda: [said for run in _own().defer("plan") for said in _wrong(run)])
-
-
-def counted() -> tuple[dict[str, int], dict[str, int]]:
-    """How many runs there are by state, and of those that failed by code."""
-
-    def found() -> tuple[dict[str, int], dict[str, int]]:
-        runs = list(_own().values_list("state", "code"))
-        codes = Counter(code for state, code in runs if state == Run.State.FAILED)
-        return dict(Counter(state for state, _code in runs)), dict(codes)
+    def found() -> list[tuple[Run, Sequence[int]]]:
+        ended = (Run.State.FAILED, Run.State.ERRORED)
+        runs = Run.objects.filter(origin="executed", state__in=ended)
+        return [(run, machines_of(run)) for run in runs]
 
     return asked(found)
 

@@ -45,16 +45,6 @@ def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> bool:
     return False
 
 
-def with_children(pid: int) -> list[int]:
-    """A process and all its descendants."""
-    tasks = Path(f"/proc/{pid}/task/{pid}/children")
-    try:
-        children = [int(word) for word in tasks.read_text().split()]
-    except OSError:
-        return []
-    return [pid, *(each for child in children for each in with_children(child))]
-
-
 def has_mapped(pid: int, path: str) -> bool:
     """Whether a process has a file in its memory, such as a library."""
     with contextlib.suppress(OSError):

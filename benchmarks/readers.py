@@ -12,19 +12,16 @@ where p95 of all is over 500 ms.
 
 import argparse
 import http.client
-import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchlab.embedded.places import REPOSITORY
-from benchmarks import ingest, pages
+from benchmarks import pages, services
 
 MOST_MS = 500.0
 # What a reader asks for in a row, and nobody by hand: exports, and what polls.
@@ -34,7 +31,7 @@ LEFT_OUT = ("export", "poll")
 def main() -> int:
     """Measure and print; 1 where it takes too long."""
     options = _options()
-    with pages.instance(options.folder):
+    with services.instance(options.folder):
         pages._fill(options.runs)
         from benchmarks import big_database  # noqa: PLC0415 -- needs Django set up
 
@@ -46,12 +43,9 @@ def main() -> int:
             if not any(word in page.name for word in LEFT_OUT)
         ]
         cookies = ["", *(_cookie(name) for name in ("member", "administrator"))]
-        environment = {**os.environ, "ALLOWED_HOSTS": "127.0.0.1", "BENCHLAB_RATE_TOKEN": "1000000"}
-        collect = [sys.executable, str(REPOSITORY / "manage.py"), "collectstatic", "--noinput"]
-        subprocess.run(collect, env=environment, check=True, stdout=subprocess.DEVNULL)
         with (
             tempfile.TemporaryDirectory() as logs,
-            ingest._gunicorn(environment, Path(logs)) as (port, pid),
+            services.gunicorn(Path(logs)) as (port, pid),
         ):
             return _measure(port, pid, listed, cookies, options)
 
@@ -85,15 +79,10 @@ def _measure(
             time.sleep(options.pause)
 
     def all_read(seconds: float) -> float:
-        until, began = time.monotonic() + seconds, sum(ingest._cpu([pid]))
-        threads = [
-            threading.Thread(target=read, args=(number, until)) for number in range(options.readers)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return sum(ingest._cpu([pid])) - began
+        until, began = time.monotonic() + seconds, sum(services.cpu([pid]))
+        with ThreadPoolExecutor(options.readers) as people:
+            list(people.map(lambda number: read(number, until), range(options.readers)))
+        return sum(services.cpu([pid])) - began
 
     all_read(10)  # templates are read, and answers kept
     taken.clear()

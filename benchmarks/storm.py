@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from benchmarks import processes
+from benchmarks import own_queue, processes
 from benchmarks.injections import OF_STORMS, Broken, Fault
 
 HANDS = 5
@@ -68,25 +68,20 @@ class Storm:
 
     def rage(self, number: int, seconds: float) -> None:
         """Inject until that many have hit, or the time is over, while runs always wait."""
-        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
-
         until = time.monotonic() + seconds
         pause = HANDS * seconds / number
         hands = [
             threading.Thread(target=self._hand, args=(random.Random(f"{self.seed}/{hand}"), pause))
             for hand in range(HANDS)
         ]
-        with ExitStack() as counting:
-            counted = [
-                counting.enter_context(processes.counted(each.target.base))
-                for each in self.machines
-            ]
+        with ExitStack() as stack:
+            bases = [each.target.base for each in self.machines]
+            counted = [stack.enter_context(processes.counted(base)) for base in bases]
             for hand in hands:
                 hand.start()
             servers = [each.server_id for each in self.machines]
             campaigns = 0
             while time.monotonic() < until and len(self.hits) < number:
-                self.machines[0].instance.keep_second_worker()
                 if own_queue.waiting() < LEAST_WAITING:
                     own_queue.queue_together(servers, campaigns)
                     campaigns += 1
@@ -130,37 +125,28 @@ class Storm:
 
     def _settle(self) -> None:
         """Wait until every run has ended, and every server is clean."""
-        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
-
         until = time.monotonic() + PATIENCE_SECONDS
         servers = [each.server_id for each in self.machines]
         while time.monotonic() < until:
-            self.machines[0].instance.keep_second_worker()
             if own_queue.is_over() and all(map(own_queue.is_idle, servers)):
                 return
             time.sleep(SECONDS_BETWEEN_LOOKS)
         self.wrong.append(f"not over after {PATIENCE_SECONDS:.0f} s")
 
     def _harm(self) -> list[str]:
-        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+        return [
+            *own_queue.outcome().wrong,
+            *(said for each in own_queue.failed() for said in self._unexplained(*each)),
+            *(said for each in self.machines for said in each.harm()),
+        ]
 
-        found = list(own_queue.contradictions())
-        for run in own_queue.failed():
-            found += self._unexplained(run)
-        for each in self.machines:
-            if left := each.target.leftovers():
-                found.append(f"left on {each.target.base}: {left}")
-            if not each.target.canary.is_as_it_was():
-                found.append(f"the canary of {each.target.base} has changed")
-        return found
-
-    def _unexplained(self, run: Any) -> list[str]:
+    def _unexplained(self, run: Any, machines: Sequence[int]) -> list[str]:
         """A failed run whose code is of none of the faults that met it, or not on its page."""
+        began, ended = run.started_at or run.queued_at, run.finished_at or run.queued_at
         felt = [
             each
             for each in self.hits
-            if each.server_id in {None, *run.machines}
-            and run.began - FELT < each.at < run.ended + FELT
+            if each.server_id in {None, *machines} and began - FELT < each.at < ended + FELT
         ]
         codes = frozenset[str]().union(*(each.fault.codes for each in felt))
         if any(each.server_id for each in felt):
@@ -175,18 +161,11 @@ class Storm:
 
     def table(self) -> str:
         """What was injected and what came of it, as Markdown."""
-        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
-
-        number = Counter(each.fault.name for each in self.hits)
+        hits = Counter(each.fault.name for each in self.hits)
         lines = ["| fault | hit | missed |", "|---|--:|--:|"]
-        names = [each.name for each in OF_STORMS if number[each.name] or self.missed[each.name]]
-        lines += [f"| {name} | {number[name]} | {self.missed[name]} |" for name in names]
-        states, codes = own_queue.counted()
-        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-        said = ", ".join(f"`{code}` {count}" for code, count in sorted(codes.items()))
+        names = [each.name for each in OF_STORMS if each.name in hits | self.missed]
+        lines += [f"| {name} | {hits[name]} | {self.missed[name]} |" for name in names]
+        seen = own_queue.outcome()
+        told = ", ".join(f"{count} {state}" for state, count in sorted(seen.states.items()))
+        said = ", ".join(f"`{code}` {count}" for code, count in sorted(seen.codes.items()))
         return "\n".join([*lines, "", f"{len(self.hits)} faults; runs: {told}; failed: {said}"])
-
-
-def possible(broken: Broken) -> list[Fault]:
-    """The faults that can be injected here."""
-    return [each for each in OF_STORMS if not each.missing(broken)]

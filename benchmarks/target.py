@@ -7,13 +7,18 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
+
+import psycopg
 
 from benchlab.embedded.account import Account
+from benchlab.embedded.descendants import descendants
+from benchlab.embedded.postgresql import EmbeddedPostgreSQL
 from benchmarks import processes
 from benchmarks.cut_line import CutLine
 from tests.ssh.openssh import OpenSSH, login_name
 
-FILL = "CREATE TABLE canary AS SELECT g, md5(g::text) FROM generate_series(1, 10000) g; CHECKPOINT"
+FILL = "CREATE TABLE canary AS SELECT g, md5(g::text) FROM generate_series(1, 10000) g"
 LOOK = "SELECT pg_postmaster_start_time(), md5(string_agg(c::text, ',' ORDER BY g)) FROM canary c"
 FOREIGN_BYTES = 100_000
 
@@ -22,29 +27,26 @@ class Canary:
     """A running cluster, and files, of the very account that BenchLab logs in as."""
 
     def __init__(self, folder: Path, bindir: Path, account: Account) -> None:
-        self._folder, self._bindir, self._account = folder, bindir, account
-        self._data = folder / "data"
-        for each in (folder, folder / "files"):
-            each.mkdir(mode=0o700)
+        self._files = folder / "files"
+        for each in (folder, self._files):
+            each.mkdir(mode=0o755)
             account.own(each)
         for number in range(20):
-            file = folder / "files" / f"{number}"
+            file = self._files / f"{number}"
             file.write_bytes(hashlib.sha256(bytes([number])).digest() * (FOREIGN_BYTES // 32))
             account.own(file)
-        self._run("initdb", "-D", self._data, "-U", "canary", "-N", "--no-instructions")
-        options = f"-k {folder} -c listen_addresses='' -c shared_buffers=16MB"
-        control = ("pg_ctl", "-w", "-D", self._data)
-        self._run(*control, "-l", folder / "log", "-o", options, "start")
-        self._sql(FILL)
+        self._cluster = EmbeddedPostgreSQL(bindir, folder / "postgresql", account=account)
+        self._cluster.start()
+        self._ask(FILL)
         self._first = self.look()
 
     def look(self) -> tuple[str, dict[str, str]]:
         """What it answers, with the time since when it runs, and its files' sums."""
-        files = sorted((self._folder / "files").iterdir())
+        files = sorted(self._files.iterdir())
         sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
         try:
-            return self._sql(LOOK), sums
-        except subprocess.CalledProcessError as error:
+            return str(self._ask(LOOK)), sums
+        except psycopg.Error as error:
             return f"does not answer: {error}", sums
 
     def is_as_it_was(self) -> bool:
@@ -53,25 +55,12 @@ class Canary:
 
     def stop(self) -> None:
         """Stop the cluster."""
-        self._run("pg_ctl", "-D", self._data, "-m", "immediate", "stop")
+        self._cluster.stop()
 
-    def _sql(self, statement: str) -> str:
-        at = ("-h", self._folder, "-U", "canary", "-d", "postgres")
-        return self._run("psql", "-X", "-A", "-t", *at, "-c", statement)
-
-    def _run(self, program: str, *arguments: str | Path) -> str:
-        argv = [self._bindir / program, *arguments]
-        environment = self._account.environment(self._folder)
-        out = self._folder.with_name("canary.out")
-        with out.open("w+b") as stream:
-            process = self._account.spawn(
-                argv, env=environment, cwd=self._folder, stdout=stream, stderr=stream
-            )
-            status = process.wait(120)
-        said = out.read_text()
-        if status != 0:
-            raise subprocess.CalledProcessError(status, argv, said)
-        return said
+    def _ask(self, statement: str) -> Any:
+        with psycopg.connect(self._cluster.url) as connection:
+            found = connection.execute(statement)
+            return found.fetchone() if found.description else None
 
 
 # A cluster of the smallest scale with its WAL, and the reserve that preflight requires.
@@ -86,18 +75,12 @@ PATIENCE_FOR_LEFTOVERS = 30.0
 class Target:
     """base/ is BenchLab's, canary/ is not; as root both are on a small separate disk.
 
-    Its clock can be set where libfaketime is found: each process there costs more then. None for
-    `faketime` leaves the clock alone.
+    As a `victim` it is behind `line`, and its clock can be set where libfaketime is found: each
+    process there costs more then.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        account: Account,
-        bindir: Path,
-        faketime: str | None = "",
-        *,
-        clusters: int = 1,
+        self, folder: Path, account: Account, bindir: Path, *, clusters: int, is_victim: bool
     ) -> None:
         self.account = account
         self.disk = folder / "disk"
@@ -108,28 +91,25 @@ class Target:
         self.canary = Canary(self.disk / "canary", bindir, account)
         self.sshd = OpenSSH(_sshd(), folder / "ssh", account)
         self.clock = folder / "clock"
-        places = () if faketime is None else (faketime, *FAKETIME)
+        places = FAKETIME if is_victim else ()
         self.faketime = next((each for each in places if Path(each).is_file()), "")
-        self.line: CutLine | None = None
 
     @property
     def login(self) -> str:
         """The name to log in with."""
         return login_name(self.account)
 
-    def start(self, public_key: str) -> CutLine:
+    def start(self, public_key: str) -> None:
         """Serve, and let that key in."""
         self.sshd.prepare(public_key)
         if self.faketime:
             self._follow_a_clock()
         self.sshd.start()
         self.line = CutLine(self.sshd.port)
-        return self.line
 
     def stop(self) -> None:
         """End all of it, the processes of its sessions too."""
-        if self.line is not None:
-            self.line.close()
+        self.line.close()
         self.sshd.stop()
         self.canary.stop()
         for process in processes.concerning(str(self.base)):
@@ -176,9 +156,10 @@ class Target:
         """
         if self.sshd.process is None:
             return False
+        server = self.sshd.process.pid
         frozen = [
             pid
-            for pid in processes.with_children(self.sshd.process.pid)
+            for pid in (server, *(each.pid for each in descendants(server)))
             if _name(pid).startswith("sshd")
         ]
         for pid in frozen:
@@ -195,7 +176,7 @@ class Target:
         Tells whether anything of BenchLab's was there, if only a connection.
         """
         sshd = self.sshd.process
-        connections = len(processes.with_children(sshd.pid)) - 1 if sshd else 0
+        connections = len(descendants(sshd.pid)) if sshd else 0
         self.sshd.stop()
         gone = [each.pid for each in processes.concerning(f"{self.base}/")]
         for number in (signal.SIGSTOP, signal.SIGKILL):

@@ -4,9 +4,9 @@
 
 Cells are measured in rounds whose order is random, as campaigns are. Noise is normal, normal with
 spikes, autocorrelated in time, and that of recorded pgbench runs in their time order
-(benchmarks/data/). Prints the tables of docs/statistics.md; --write puts them there, and the rates
-that pages name into runs/analysis/inference/error_rates.json. Ten minutes of a processor with 2,000
-repetitions. --histories has recorded series, a CSV file each (see benchmarks.histories).
+(benchmarks/data/). Prints tables; --write puts the greatest rates into docs/statistics.md, and into
+runs/analysis/inference/error_rates.json for pages, which name them. Ten minutes of a processor with
+2,000 repetitions. --histories has recorded series, a CSV file each (see benchmarks.histories).
 """
 
 import argparse
@@ -16,7 +16,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import histories
-from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, critical, judge
+from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, judge
 from runs.analysis.inference.jobs import BASELINE, Point, begins_of, judge_jobs, learn
-from runs.analysis.inference.version_indices import Reading, indices
-from runs.analysis.noise import needs_more
-from runs.analysis.summary import summarise
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"
 RATES = Path(__file__).parents[1] / "runs" / "analysis" / "inference" / "error_rates.json"
+BEGIN, END = "<!-- begin: benchmarks.verdicts -->\n", "<!-- end: benchmarks.verdicts -->"
 ROWS, ROUNDS = (1, 8, 20, 165), (3, 5, 10)
 SD = 0.02
 # Recorded runs are drawn in stretches of this many consecutive ones.
@@ -50,72 +47,54 @@ Random = np.random.Generator
 Source = Callable[[Random, int], Floats]
 
 
-@dataclass(frozen=True)
-class Table:
-    """What was measured: logs of cells x rounds, and the pairs of its rows."""
-
-    logs: Floats
-    pairs: list[Pair]
-
-    def judged(self, *, noise: Noise | None = None, significance: float = 0.05) -> list[Inference]:
-        """The answers of all rows."""
-        model = Model(cells(self.logs), noise)
-        return judge(model, self.pairs, direction="higher", significance=significance)
-
-
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--write", action="store_true", help="put the tables into the docs")
+    parser.add_argument("--write", action="store_true", help="the rates, for pages and docs")
     parser.add_argument("--histories", type=Path, help="only the tables of this folder of series")
     options = parser.parse_args()
-    if options.histories:
-        _put("histories", histories.of_folder(options.histories), options.write)
-        return
     rates: Rates = {}
-    _put("verdicts", report(random_of(options.seed), options.repetitions, rates), options.write)
-    if options.write:
-        RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
-
-
-def random_of(seed: int) -> Random:
-    """Random numbers of their own, so that the other tables stay as they are."""
-    return np.random.default_rng(seed)
-
-
-def _put(name: str, lines: Iterator[str], write: bool) -> None:
-    """Print lines, and put them into their place in the docs."""
-    begin, end = (f"<!-- {word}: benchmarks.{name} -->" for word in ("begin", "end"))
-    made = []
-    for line in lines:
+    random = np.random.default_rng(options.seed)
+    of_folder = options.histories and histories.of_folder(options.histories)
+    for line in of_folder or report(random, options.repetitions, rates):
         print(line, flush=True)
-        made.append(line)
-    if write:
-        text = "\n".join([begin, "", *made, end])
+    if options.write and rates:
+        RATES.write_text(json.dumps(rates, indent=1, sort_keys=True) + "\n")
+        text = "\n".join([BEGIN, *greatest(rates), END])
         docs = DOCS.read_text()
-        DOCS.write_text(re.sub(f"{begin}.*{end}", lambda _match: text, docs, flags=re.DOTALL))
+        DOCS.write_text(re.sub(f"{BEGIN}.*{END}", lambda _: text, docs, flags=re.DOTALL))
+
+
+def greatest(rates: Rates) -> Iterator[str]:
+    """The greatest rates as docs/statistics.md has them, a line for each number of runs."""
+    yield f"| any wrong word, at most | {' | '.join(f'{rows} rows' for rows in ROWS)} |"
+    yield "|---" * (len(ROWS) + 1) + "|"
+    for name, listed in sorted(rates.items()):
+        found = {(each["n"], each.get("points"), each["rows"]): each["rate"] for each in listed}
+        for n, points in dict.fromkeys(place[:2] for place in found):
+            cells = (found.get((n, points, rows)) for rows in ROWS)
+            told = " | ".join("" if rate is None else f"{rate:.1%}" for rate in cells)
+            yield f"| {name}, n = {n}{f', {points} points' if points else ''} | {told} |"
 
 
 def report(random: Random, repetitions: int, rates: Rates) -> Iterator[str]:
     """The tables as Markdown; `rates` takes those that pages name."""
+    # They are looked through for changes first.
+    of_history = max(repetitions * 2 // 5, 50)
     yield (
         f"{repetitions:,} simulated tables in each cell of the first table "
-        f"({_fewer(repetitions, 165):,} of 165 rows), {_of_history(repetitions):,} histories of "
-        f"jobs, {_of_look(repetitions):,} tables of looks, {repetitions:,} in the others; "
-        f"{_of_line(repetitions):,} lines in the last."
+        f"({_fewer(repetitions, 165):,} of 165 rows), {of_history:,} histories of "
+        f"jobs, {repetitions:,} tables in the others."
     )
     yield ""
     yield from _of_tables(random, repetitions, rates)
-    yield from _of_jobs(random_of(2), _of_history(repetitions), rates)
-    yield from _of_pairs(random_of(4), repetitions, rates)
-    yield from _of_unlike(random_of(3), repetitions, rates)
-    yield from histories.of_suites(random_of(5), max(repetitions // 75, 2))
-    yield from histories.of_steps(random_of(6), repetitions)
-    yield from _of_looks(random, repetitions)
+    yield from _of_jobs(np.random.default_rng(2), of_history, rates)
+    yield from _of_pairs(np.random.default_rng(4), repetitions, rates)
+    yield from _of_unlike(np.random.default_rng(3), repetitions, rates)
+    yield from histories.of_suites(np.random.default_rng(5), max(repetitions // 75, 2))
     yield from _of_power(random, repetitions)
-    yield from _of_lines(random, repetitions)
     tables = max(repetitions * 5, 100)
     wrong = contradictions(random, tables)
     told = f"Contradictions between interval and verdict in {tables:,} tables of 8 rows"
@@ -209,31 +188,14 @@ def _of_unlike(random: Random, repetitions: int, kept: Rates) -> Iterator[str]:
     yield ""
 
 
-def _of_looks(random: Random, repetitions: int) -> Iterator[str]:
-    yield "**A wrong word, or a peak whose interval misses the truth**, where somebody chooses or"
-    yield "looks several times (8 rows; the line has 12 versions)."
-    yield ""
-    yield "| noise | adaptive, 3 to 8 rounds | at the peak of 8 levels | along the version line |"
-    yield "|---|---|---|---|"
-    fewer = _of_look(repetitions)
-    for name, source in sources().items():
-        rates = (
-            adaptive(random, source, fewer),
-            at_peaks(random, source, fewer),
-            along_line(random, source, fewer),
-        )
-        yield f"| {name} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
-    yield ""
-
-
 def _of_power(random: Random, repetitions: int) -> Iterator[str]:
     yield "**Right answers** at 2 % normal noise, for the row that differs, without and with a"
     yield "server whose noise is known (20 degrees of freedom)."
     yield ""
     yield "| truth | rows | n | found | with known noise |"
     yield "|---|---|---|---|---|"
-    cases = [(gain, rows, n) for gain, n in ((1.1, 3), (1.05, 5), (0.95, 5)) for rows in (1, 8, 20)]
-    for gain, rows, n in cases:
+    gains = [(gain, rows, n) for gain, n in ((1.1, 3), (1.05, 5), (0.95, 5)) for rows in (1, 8, 20)]
+    for gain, rows, n in gains:
         found = [
             power(random, rows, n, math.log(gain), repetitions, noise=noise)
             for noise in (None, Noise(SD**2, 20))
@@ -241,25 +203,10 @@ def _of_power(random: Random, repetitions: int) -> Iterator[str]:
         yield f"| {gain - 1:+.0%} | {rows} | {n} | {found[0]:.1%} | {found[1]:.1%} |"
     drifting = power(random, 8, 3, math.log(1.1), repetitions, drift=0.05)
     yield f"| +10 %, each round 5 % faster than the one before | 8 | 3 | {drifting:.1%} | |"
-    for rows in (1, 8):
-        quiet = same(random, rows, 5, 0.0, repetitions)
-        yield f"| no difference, noise 1 %: told *the same* | {rows} | 5 | {quiet:.1%} | |"
-    for rows in (1, 8):
-        wrong = same(random, rows, 5, math.log(1.05), repetitions)
-        yield f"| +5 %, noise 1 %: told *the same* (wrong) | {rows} | 5 | {wrong:.1%} | |"
-    yield ""
-
-
-def _of_lines(random: Random, repetitions: int) -> Iterator[str]:
-    yield "**Version line: the interval of the last version has the truth in it** (2 % noise,"
-    yield "n = 3; machines deviate from each other by 3 %)."
-    yield ""
-    yield "| machines | 2 links | 5 links | 10 links |"
-    yield "|---|---|---|---|"
-    for machines in (1, 2, 3, 6):
-        lines = _of_line(repetitions)
-        rates = [covered(random, links, machines, lines) for links in (2, 5, 10)]
-        yield f"| {machines} | {' | '.join(f'{rate:.1%}' for rate in rates)} |"
+    cases = (("no difference", 0.0, ""), ("+5 %", math.log(1.05), " (wrong)"))
+    for (truth, effect, word), rows in itertools.product(cases, (1, 8)):
+        told = same(random, rows, 5, effect, repetitions)
+        yield f"| {truth}, noise 1 %: told *the same*{word} | {rows} | 5 | {told:.1%} | |"
     yield ""
 
 
@@ -268,28 +215,13 @@ def _fewer(repetitions: int, rows: int) -> int:
     return repetitions if rows <= 20 else max(repetitions // 5, min(repetitions, 100))
 
 
-def _of_look(repetitions: int) -> int:
-    """Tables that somebody looks at several times are several tables."""
-    return max(repetitions // 4, 50)
-
-
-def _of_history(repetitions: int) -> int:
-    """Histories of jobs are looked through for changes first."""
-    return max(repetitions * 2 // 5, 50)
-
-
-def _of_line(repetitions: int) -> int:
-    """Lines: 94 and 95 % are to be told apart, and a line takes no time."""
-    return repetitions * 3
-
-
 # The measurements
 
 
-def cells(logs: Floats, rounds: Sequence[int] | None = None) -> list[Cell]:
+def cells(logs: Floats) -> list[Cell]:
     """Cells as the kernel takes them, each run with its round."""
     n = logs.shape[1]
-    blocks = tuple(range(n) if rounds is None else rounds)
+    blocks = tuple(range(n))
     means, variances = logs.mean(axis=1), logs.var(axis=1, ddof=1)
     return [
         Cell(n, float(mean), float(variance), None, tuple(own), blocks)
@@ -307,18 +239,21 @@ def measured(random: Random, source: Source, count: int, n: int, drift: float = 
     return logs
 
 
-def pairs(rows: int) -> list[Pair]:
-    """Rows of two cells each, as versions 16 and 18 under many numbers of clients."""
-    return [Pair(2 * row, 2 * row + 1) for row in range(rows)]
-
-
 def table(
     random: Random, source: Source, rows: int, n: int, effect: float = 0.0, drift: float = 0.0
-) -> Table:
-    """A table whose first row has an effect (on logs)."""
+) -> Floats:
+    """Logs of a table whose first row has an effect."""
     logs = measured(random, source, 2 * rows, n, drift)
     logs[1] += effect
-    return Table(logs, pairs(rows))
+    return logs
+
+
+def judged(
+    logs: Floats, *, noise: Noise | None = None, significance: float = 0.05
+) -> list[Inference]:
+    """The answers of rows of two cells each, as two versions under many numbers of clients."""
+    pairs = [Pair(cell, cell + 1) for cell in range(0, len(logs), 2)]
+    return judge(Model(cells(logs), noise), pairs, direction="higher", significance=significance)
 
 
 # What is counted
@@ -326,7 +261,7 @@ def table(
 
 def any_false(random: Random, source: Source, rows: int, n: int, repetitions: int) -> float:
     """The share of tables without any difference in which a row reports one."""
-    found = (table(random, source, rows, n).judged() for _ in range(repetitions))
+    found = (judged(table(random, source, rows, n)) for _ in range(repetitions))
     return sum(map(is_false, found)) / repetitions
 
 
@@ -413,63 +348,6 @@ def is_false(answers: Sequence[Inference]) -> bool:
     return any(answer.verdict in FALSE for answer in answers)
 
 
-def adaptive(random: Random, source: Source, repetitions: int, *, rows: int = 8) -> float:
-    """The same if rounds are added until all cells are known to 1.5 %, at most 8."""
-    least, most, wanted = 3, 8, 0.015
-    significance = critical.level_of_look(range(least, most + 1), 0.05)
-    wrong = 0
-    for _ in range(repetitions):
-        logs = measured(random, source, 2 * rows, most)
-        n = least
-        while n < most and any(_is_wide(own[:n], wanted) for own in logs):
-            n += 1
-        wrong += is_false(Table(logs[:, :n], pairs(rows)).judged(significance=significance))
-    return wrong / repetitions
-
-
-def _is_wide(logs: Floats, wanted: float) -> bool:
-    return needs_more(summarise(np.exp(logs).tolist()), wanted)
-
-
-def at_peaks(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
-    """The share of wrong answers at the level where both do best; one is flat, one is sharp.
-
-    Both have the same peak, at the middle level, and the complete table is the campaign's.
-    """
-    levels = 8
-    flat, sharp = np.zeros(levels), -0.04 * np.abs(np.arange(levels) - levels // 2)
-    wrong = 0
-    for _ in range(repetitions):
-        logs = measured(random, source, 2 * levels, n)
-        logs[0::2] += flat[:, None]
-        logs[1::2] += sharp[:, None]
-        means = logs.mean(axis=1)
-        best = int(np.argmax(means[0::2] + means[1::2]))
-        answer = Table(logs, pairs(levels)).judged()[best]
-        truth = sharp[best] - flat[best]
-        wrong += not (math.log(answer.low or 0) <= truth <= math.log(answer.high or math.inf))
-    return wrong / repetitions
-
-
-def along_line(random: Random, source: Source, repetitions: int, *, n: int = 3) -> float:
-    """The share of lines of 12 versions with any wrong link, chosen among 5 levels."""
-    versions, levels = 12, 5
-    wrong = 0
-    for _ in range(repetitions):
-        logs = measured(random, source, versions * levels, n)
-        best = int(np.argmax(logs.mean(axis=1).reshape(levels, versions).mean(axis=1)))
-        first = best * versions
-        links = [Pair(first + place, first + place + 1) for place in range(versions - 1)]
-        family = [
-            Pair(level * versions, level * versions + head)
-            for level in range(levels)
-            for head in range(1, versions)
-        ]
-        answers = judge(Model(cells(logs)), links, direction="higher", family=family)
-        wrong += is_false(answers)
-    return wrong / repetitions
-
-
 def power(
     random: Random,
     rows: int,
@@ -484,8 +362,8 @@ def power(
     wanted = "faster" if effect > 0 else "slower"
     hits = 0
     for _ in range(repetitions):
-        answers = table(random, normal, rows, n, effect, drift).judged(noise=noise)
-        hits += answers[0].verdict == wanted
+        logs = table(random, normal, rows, n, effect, drift)
+        hits += judged(logs, noise=noise)[0].verdict == wanted
     return hits / repetitions
 
 
@@ -493,8 +371,7 @@ def same(random: Random, rows: int, n: int, effect: float, repetitions: int) -> 
     """The share of first rows that are reported as the same, at a noise of 1 %."""
     hits = 0
     for _ in range(repetitions):
-        answers = table(random, quiet, rows, n, effect).judged()
-        hits += answers[0].verdict == "same"
+        hits += judged(table(random, quiet, rows, n, effect))[0].verdict == "same"
     return hits / repetitions
 
 
@@ -502,7 +379,7 @@ def contradictions(random: Random, tables: int) -> int:
     """Rows whose word is not that of their interval, or not that of their p-value."""
     wrong = 0
     for _ in range(tables):
-        for answer in table(random, normal, 8, 3, random.normal(0, 0.05)).judged():
+        for answer in judged(table(random, normal, 8, 3, random.normal(0, 0.05))):
             low, high = answer.low or 0.0, answer.high or math.inf
             excludes = low > 1 or high < 1
             inside = low >= 1 / 1.03 and high <= 1.03
@@ -511,26 +388,6 @@ def contradictions(random: Random, tables: int) -> int:
             p_value = answer.adjusted_p_value or 0.0
             wrong += told != expected or excludes != (p_value < 0.05)
     return wrong
-
-
-def covered(random: Random, links: int, machines: int, repetitions: int) -> float:
-    """The share of lines whose last index has the truth (1.0) in its interval."""
-    hits = 0
-    for _ in range(repetitions):
-        found = indices(list(_readings(random, links, machines)), "0", significance=0.05)
-        last = found[str(links)]
-        hits += last.low <= 1 <= last.high
-    return hits / repetitions
-
-
-def _readings(random: Random, links: int, machines: int, n: int = 3) -> Iterator[Reading]:
-    for machine in range(machines):
-        deviations = random.normal(0, 0.03 / math.sqrt(2), links + 1) if machines > 1 else 0.0
-        logs = random.normal(0, SD, (links + 1, n)) + np.reshape(deviations, (-1, 1))
-        variance = float(logs.var(axis=1, ddof=1).mean()) / n
-        freedom = (links + 1) * (n - 1)
-        for version, mean in enumerate(logs.mean(axis=1)):
-            yield Reading(machine, machine, str(version), float(mean), variance, freedom)
 
 
 # The noises

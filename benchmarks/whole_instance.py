@@ -2,18 +2,25 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import django
 
+from benchlab.embedded.account import service_account
+from benchlab.embedded.binaries import postgresql_binaries
+from benchlab.embedded.descendants import descendants
 from benchlab.embedded.embedded_server import free_port
 from benchlab.embedded.places import REPOSITORY
 from benchmarks import processes
+from benchmarks.target import Target
 
 START_SECONDS = 600
 # Signs of life come as often as is possible, so that many faults fit into little time.
@@ -28,17 +35,16 @@ OURS = ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "BENCHLAB_ENCRYPTION_KEY")
 
 
 class WholeInstance:
-    """`python -m benchlab.embedded` in a separate folder, and one additional worker.
+    """`python -m benchlab.embedded` in a separate folder, with two workers.
 
     It queues no first campaign: that is not what is measured.
     """
 
-    def __init__(self, folder: Path, pace: Mapping[str, str] = PACE) -> None:
+    def __init__(self, folder: Path, pace: Mapping[str, str]) -> None:
         self._pace = dict(pace)
         self.var = folder / "var"
         self._log = folder / "instance.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._second: subprocess.Popen[bytes] | None = None
         self.port = free_port(0)
 
     def start(self) -> None:
@@ -50,22 +56,18 @@ class WholeInstance:
 
     def restart_host(self) -> None:
         """Kill every process of it at once, as a restart of its machine does, and start it."""
-        mine = [self._process, self._second]
-        roots = [process.pid for process in mine if process is not None]
-        every = {pid for root in roots for pid in processes.with_children(root)}
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in every:
-                processes.kill(pid, number)
-        for process in mine:
-            if process is not None:
-                process.wait()
-        self._second = None
+        if self._process is not None:
+            below = descendants(self._process.pid)
+            for number in (signal.SIGSTOP, signal.SIGKILL):
+                for pid in (self._process.pid, *(each.pid for each in below)):
+                    processes.kill(pid, number)
+            self._process.wait()
         self._launch()
 
     def _launch(self) -> None:
         others = {name: value for name, value in os.environ.items() if name not in OURS}
         own = {"BENCHLAB_VAR": str(self.var), "BENCHLAB_PORT": str(self.port)}
-        own |= {"BENCHLAB_FIRST_RUN_SECONDS": "0", "BENCHLAB_WORKERS": "1"}
+        own |= {"BENCHLAB_FIRST_RUN_SECONDS": "0", "BENCHLAB_WORKERS": "2"}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "benchlab.embedded"],
@@ -84,9 +86,6 @@ class WholeInstance:
 
     def stop(self) -> None:
         """End all of it."""
-        if self._second is not None:
-            self._second.kill()
-            self._second.wait()
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(60)
@@ -111,37 +110,47 @@ class WholeInstance:
 
     def workers(self) -> list[int]:
         """The workers that run, both of them usually."""
-        found = [self.pids().get("worker", 0), self._second.pid if self._second else 0]
-        return [pid for pid in found if pid and Path(f"/proc/{pid}").exists()]
-
-    def keep_second_worker(self) -> None:
-        """Start the second worker, again if it was killed."""
-        if self._second is not None and self._second.poll() is None:
-            return
-        argv = ["-m", "celery", "-A", "benchlab", "worker", "--queues", "runs"]
-        argv += ["--pool", "threads", "--concurrency", "8", "--loglevel", "info"]
-        argv += ["--without-gossip", "--without-mingle"]
-        with (self.var / "logs" / "worker-2.log").open("ab") as log:
-            self._second = subprocess.Popen(
-                [sys.executable, *argv, "--hostname", f"second-{self.port}@%h"],
-                cwd=REPOSITORY,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        found = [pid for name, pid in self.pids().items() if name.startswith("worker")]
+        return [pid for pid in found if Path(f"/proc/{pid}").exists()]
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> bool:
         """Send a signal to one of its processes, if it is there; its supervisor starts it again."""
         pid = self.pids().get(name)
         return bool(pid) and processes.kill(pid or 0, number)
 
-    def hold(self) -> None:
-        """Let its supervisor start nothing again, until `go_on`."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
-        """Let its supervisor look after its processes again."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGCONT)
+@contextmanager
+def with_targets(
+    kept: Path | None, number: int, *, clusters: int = 1, is_victim: bool = True
+) -> Iterator[tuple[WholeInstance, list[tuple[Target, int]]]]:
+    """An instance and its targets, each with the id of its server; all are removed afterwards.
+
+    What is no victim is reached directly, and is as fast as it can be.
+    """
+    folder = kept or Path(tempfile.mkdtemp(prefix="bl-"))
+    folder.chmod(0o755)
+    instance, made = WholeInstance(folder, PACE if is_victim else {}), []
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stack.callback(instance.stop)
+        instance.start()
+        from benchmarks import own_queue  # noqa: PLC0415 - Django is set up by the instance
+        from runs.services.servers import servers  # noqa: PLC0415
+
+        account = service_account()
+        bindir = postgresql_binaries((instance.var / "services").resolve(), account).postgresql18
+        for place in range(number):
+            own = folder / f"m{place}"
+            own.mkdir(mode=0o755)
+            target = Target(own, account, bindir, clusters=clusters, is_victim=is_victim)
+            target.start(servers.public_key())
+            stack.callback(target.stop)
+            server_id = own_queue.register(
+                f"Target {place + 1}",
+                port=target.line.port if is_victim else target.sshd.port,
+                username=target.login,
+                base_dir=str(target.base),
+                bindirs=[str(bindir)],
+            )
+            made.append((target, server_id))
+        yield instance, made

@@ -22,7 +22,7 @@ def rows(tmp_path_factory, sshd_binary, test_folder) -> list[dict[str, Any]]:
     counted = tmp_path_factory.mktemp("faults") / "rows.json"
     folder = short_folder()
     prepare(folder / "var", test_folder, is_migrated=True)
-    options = ["--together", "--folder", str(folder), "--json", str(counted)]
+    options = ["--folder", str(folder), "--json", str(counted)]
     subprocess.run(
         [sys.executable, "-m", "benchmarks.faults", *options],
         cwd=REPOSITORY,
