@@ -59,7 +59,7 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
     secret = secrets.token_urlsafe(SECRET_BYTES)
     made = Invitation.objects.create(
         project=project,
-        role=_known_invitation(role),
+        role=_known_role(role),
         note=note,
         secret_hash=_hash(secret),
         invited_by=by,
@@ -126,7 +126,7 @@ def take_back(*, invitation: Invitation) -> None:
 @transaction.atomic
 def change_role(*, membership: Membership, role: str) -> Membership:
     """Change a member's role. Raises `role_unknown`."""
-    before, membership.role = membership.role, _known_invitation(role)
+    before, membership.role = membership.role, _known_role(role)
     membership.save(update_fields=["role"])
     _record("role_changed", membership, before)
     return membership
@@ -150,7 +150,7 @@ def _record(action: str, membership: Membership, before: str | None) -> None:
     )
 
 
-def _known_invitation(role: str) -> str:
+def _known_role(role: str) -> str:
     if role not in Membership.Role.values:
         raise ServiceError("role_unknown", _("This role does not exist."), field="role")
     return role
