@@ -1,14 +1,24 @@
 """Components with a body of their own; those without are plain includes of `components/`."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from django import template
 from django.core.serializers.json import DjangoJSONEncoder
+from django.template.base import (
+    FilterExpression,
+    NodeList,
+    Parser,
+    Token,
+    render_value_in_context,
+    token_kwargs,
+)
+from django.template.context import Context
 from django.template.loader import render_to_string
 from django.templatetags.static import static
-from django.utils.html import format_html, json_script
+from django.utils.html import conditional_escape, format_html, json_script
 from django.utils.safestring import SafeString, mark_safe
 
 from runs.charts import looks, svg
@@ -82,6 +92,119 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
         "components.html#confirm",
         {"content": content, "label": label, "action": action, **arguments},
     )
+
+
+IS_HEAD, TITLES = "listing_is_head", "listing_titles"
+FLAGS = frozenset({"header", "labelled", "number"})
+
+
+class ListingNode(template.Node):
+    """A table: what is between its tags is rendered once as its head, and for each row."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        rows: FilterExpression,
+        options: dict[str, FilterExpression],
+        nodelist: NodeList,
+    ) -> None:
+        self.names, self.rows, self.nodelist = names, rows, nodelist
+        self.look, self.options = options.pop("row_class", None), options
+
+    def render(self, context: Context) -> SafeString:
+        """The table within a frame that scrolls."""
+        arguments: dict[str, Any] = {
+            name: each.resolve(context) for name, each in self.options.items()
+        }
+        with context.push(**{IS_HEAD: True, TITLES: {}}):
+            arguments["head"] = self.nodelist.render(context)
+            rows = [self._row(context, row) for row in self.rows.resolve(context)]
+        arguments["body"] = SafeString("".join(rows))
+        return render_to_string("components.html#listing", arguments)
+
+    def _row(self, context: Context, row: Any) -> str:
+        values = [row] if len(self.names) == 1 else row
+        with context.push(**dict(zip(self.names, values, strict=True)), **{IS_HEAD: False}):
+            classes = _classes(self.look.resolve(context)) if self.look else ""
+            return f"<tr{classes}>{self.nodelist.render(context)}</tr>\n"
+
+
+class ColumnNode(template.Node):
+    """The head of a column, or its cell in a row."""
+
+    def __init__(
+        self,
+        title: FilterExpression,
+        flags: set[str],
+        look: FilterExpression | None,
+        nodelist: NodeList,
+    ) -> None:
+        self.title, self.look, self.nodelist = title, look, nodelist
+        self.number = "is-number" if "number" in flags else ""
+        self.classes = _classes(self.number)
+        self.is_labelled = "labelled" in flags
+        self.start, self.end = ('th scope="row"', "th") if "header" in flags else ("td", "td")
+
+    def render(self, context: Context) -> SafeString:
+        """Either, as the listing asks for."""
+        titles = context[TITLES]
+        if context[IS_HEAD]:
+            # As `translate` does: what `_("...")` looks up has its percent signs twice.
+            title = render_value_in_context(self.title.resolve(context), context)
+            titles[self] = title.replace("%%", "%")
+            return SafeString(f'<th scope="col"{self.classes}>{titles[self]}</th>')
+        content, label, absent = self.nodelist.render(context).strip(), "", ""
+        if self.is_labelled and content:
+            label = f' data-label="{titles[self]}"'
+        elif self.is_labelled:
+            content, absent = "–", "is-none"
+        look = self.look.resolve(context) if self.look else ""
+        classes = _classes(self.number, look, absent) if look or absent else self.classes
+        return SafeString(f"<{self.start}{classes}{label}>{content}</{self.end}>")
+
+
+def _classes(*names: str) -> str:
+    found = " ".join(filter(None, names))
+    return f' class="{conditional_escape(found)}"' if found else ""
+
+
+@register.tag
+def listing(parser: Parser, token: Token) -> ListingNode:
+    """`{% listing row in rows label=_("Servers") %}{% column %}...{% endcolumn %}{% endlisting %}`.
+
+    A row may be unpacked: `name, value in rows`. Arguments: class, row_class (may ask the row),
+    id, caption, tall. The columns may be within `if` and `with`.
+    """
+    names, _in, rest = token.contents.partition(" ")[2].partition(" in ")
+    rows, *bits = Token(token.token_type, rest).split_contents()
+    nodelist = parser.parse(["endlisting"])
+    parser.delete_first_token()
+    variables = [name.strip() for name in names.split(",")]
+    options = _options(bits, parser)
+    return ListingNode(variables, parser.compile_filter(rows), options, nodelist)
+
+
+@register.tag
+def column(parser: Parser, token: Token) -> ColumnNode:
+    """`{% column _("Name") %}the cell{% endcolumn %}`. Argument: class (may ask the row).
+
+    Flags: `number` is set to the right; `header` names the row; `labelled` has the title before it
+    on a phone, and takes no line there if it is empty.
+    """
+    _name, title, *bits = token.split_contents()
+    flags = {bit for bit in bits if bit in FLAGS}
+    options = _options([bit for bit in bits if bit not in FLAGS], parser)
+    nodelist = parser.parse(["endcolumn"])
+    parser.delete_first_token()
+    return ColumnNode(parser.compile_filter(title), flags, options.pop("class", None), nodelist)
+
+
+def _options(bits: list[str], parser: Parser) -> dict[str, FilterExpression]:
+    """Arguments by name. Raises TemplateSyntaxError for anything else."""
+    options = token_kwargs(bits, parser)
+    if bits:
+        raise template.TemplateSyntaxError(f"This is no argument: {bits[0]}")
+    return options
 
 
 @register.simple_tag

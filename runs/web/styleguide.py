@@ -38,6 +38,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "verdicts": VERDICTS.items(),
         "surfaces": SURFACES,
         "chart_colours": range(1, 9),
+        "rows": [("PostgreSQL 16", "12,345"), ("PostgreSQL 18", "987.6")],
         "page": Page([], "before=20", "after=11"),
         "form": SampleForm(initial={"several": ["18"]}, auto_id="sample_%s"),
         "invalid_form": SampleForm({"number": "1.5"}, auto_id="invalid_%s"),

@@ -11,6 +11,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.cache import cache
+from django.template import Context, Template
 from django.template.loader import get_template
 from django.utils import translation
 from template_partials.templatetags.partials import TemplateProxy
@@ -114,6 +115,23 @@ def test_the_style_guide_shows_every_component(client, monkeypatch):
     client.get("/styleguide/")
     assert len(components) > 10
     assert {name for name, part in components.items() if part not in shown} == set()
+
+
+def test_a_column_of_a_table_is_written_once():
+    table = Template(
+        "{% load components %}{% listing name, tries in rows label='Webhooks' %}"
+        "{% column 'Name' header class=tries|yesno:'tried,' %}{{ name }}{% endcolumn %}"
+        "{% if shows %}{% column title number labelled %}{{ tries }}{% endcolumn %}{% endif %}"
+        "{% endlisting %}"
+    )
+    context = {"rows": [("a<b", 2), ("c", "")], "title": '"Tries"', "shows": True}
+    shown = re.sub(r"\n\s*", "", table.render(Context(context)))
+    title = "&quot;Tries&quot;"
+    assert f'<th scope="col">Name</th><th scope="col" class="is-number">{title}</th>' in shown
+    cell = f'<td class="is-number" data-label="{title}">2</td>'
+    assert f'<tr><th scope="row" class="tried">a&lt;b</th>{cell}</tr>' in shown
+    assert '<tr><th scope="row">c</th><td class="is-number is-none">–</td></tr>' in shown
+    assert "Tries" not in table.render(Context(context | {"shows": False}))
 
 
 # A report is one file that opens offline; it is no page of the site.
