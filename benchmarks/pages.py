@@ -47,7 +47,7 @@ PAGES = (
     Page("campaign, 30,000 cells", "/campaigns/huge/", None, PAGE_BYTES),
     Page("campaign of uploads", "/campaigns/ci-0000/", None, PAGE_BYTES),
     Page("poll of the first page", "/", is_poll=True),
-    Page("poll of 80 cells", "/campaigns/lab-0498/", is_poll=True),
+    Page("poll of 80 cells", "/campaigns/lab-0000/", is_poll=True),
     Page("poll of 2,000 cells", "/campaigns/wide/", is_poll=True),
     Page("history, five series", "/campaigns/ci-0000/history/", None, HISTORY_BYTES),
     Page("history, one series", "/campaigns/ci-0000/history/?level=clients=8", HISTORY),
@@ -184,7 +184,7 @@ def _newest_executed() -> int:
 
 def _line(page: Page, cost: Cost) -> str:
     cpu = cost.application + cost.postgresql
-    limits = {f"{page.cpu} ms": (cpu, page.cpu), f"{page.bytes} B": (cost.bytes, page.bytes)}
+    limits = {f"{page.cpu} ms": (cpu, page.cpu), f"{page.bytes} bytes": (cost.bytes, page.bytes)}
     budgets = {text: found <= most for text, (found, most) in limits.items() if most}
     verdict = ("ok" if all(budgets.values()) else "over") if budgets else ""
     return (
