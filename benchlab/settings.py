@@ -343,6 +343,7 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "runs.api.errors.problem_json",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
+FILTERS_EMPTY_CHOICE_LABEL = _("all")
 SPECTACULAR_SETTINGS = {
     "TITLE": "BenchLab API",
     "DESCRIPTION": "The lab and the archive of record for PostgreSQL performance.",

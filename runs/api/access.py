@@ -1,27 +1,11 @@
 """Access: the audit trail over the API."""
 
-import django_filters
-from django.db.models import QuerySet
 from rest_framework import serializers
 
 from runs.api.doors import ReadOnlyDoor
+from runs.filters import AuditFilters
 from runs.models import AuditEntry
 from runs.selectors.access import permissions
-
-
-class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which entries."""
-
-    actor = django_filters.CharFilter("actor", label="Name of who acted.")
-    action = django_filters.CharFilter("action", label="What was done, such as run_withdrawn.")
-    subject = django_filters.CharFilter("subject", label="What it was done to: run 12, server db1.")
-    project = django_filters.CharFilter(method="of_project", label="Slug of the project.")
-
-    def of_project(
-        self, rows: QuerySet[AuditEntry], _name: str, value: str
-    ) -> QuerySet[AuditEntry]:
-        """Those of a project."""
-        return permissions.audit_of_project(rows, value)
 
 
 class AuditSerializer(serializers.Serializer[AuditEntry]):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import django_filters
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
@@ -12,9 +11,9 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import NamedFilter
 from runs.api.parsing import refuse_others
-from runs.models import Campaign, Change, Metric, Token, Webhook, WebhookDelivery
+from runs.filters import ChangeFilters
+from runs.models import Change, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -23,15 +22,6 @@ from runs.services.access import projects
 from runs.services.changes import changes, webhooks
 
 DECISIONS = (Change.Decision.OPEN, Change.Decision.CONFIRMED, Change.Decision.DISMISSED)
-
-
-class ChangeFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which changes."""
-
-    campaign = NamedFilter(Campaign, "campaign")
-    metric = NamedFilter(Metric, "metric", "Name of the metric.")
-    kind = django_filters.ChoiceFilter(choices=Change.Kind.choices)
-    decision = django_filters.ChoiceFilter(choices=Change.Decision.choices)
 
 
 class ChangeRevisionSerializer(serializers.Serializer[Any]):

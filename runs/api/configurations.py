@@ -2,7 +2,6 @@
 
 from typing import Any, cast
 
-import django_filters
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
@@ -15,6 +14,7 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person
 from runs.api.doors import ReadOnlyDoor, Schema
+from runs.filters import ConfigurationFilters
 from runs.models import Configuration, Project, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -149,15 +149,6 @@ class ConfigurationSerializer(serializers.Serializer[Configuration]):
     settings = serializers.DictField(child=serializers.CharField())
     initdb_options = serializers.ListField(child=serializers.CharField())
     created_at = serializers.DateTimeField()
-
-
-class ConfigurationFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which configurations."""
-
-    origin = django_filters.ChoiceFilter(choices=Configuration.Origin.choices)
-    setting = django_filters.CharFilter(
-        "settings", lookup_expr="has_key", label="Name of a setting that they contain."
-    )
 
 
 class ConfigurationSchema(Schema):

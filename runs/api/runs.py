@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import django_filters
 from django.db.models import QuerySet
 from django.urls import reverse as page_of
 from django.utils.functional import cached_property
@@ -21,10 +20,9 @@ from runs.api import doors
 from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import NamedFilter, VersionFilter
+from runs.filters import RunFilters
 from runs.models import (
     Artifact,
-    Campaign,
     Command,
     Measurement,
     Revision,
@@ -32,7 +30,6 @@ from runs.models import (
     RunEvent,
     Seal,
     Series,
-    Server,
 )
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
@@ -41,32 +38,6 @@ from runs.selectors import seals as seal_selectors
 from runs.selectors.servers import builds
 from runs.services.runs import attempts, withdrawals
 from runs.wording import of_stored
-
-
-class RunFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which runs."""
-
-    campaign = NamedFilter(Campaign, "campaign")
-    state = django_filters.ChoiceFilter(choices=Run.State.choices)
-    validity = django_filters.ChoiceFilter(
-        method="judged", choices=[(each, each) for each in JUDGEMENTS]
-    )
-    version = VersionFilter()
-    server = NamedFilter(Server, "server")
-    hardware = django_filters.CharFilter(
-        method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
-    )
-    origin = django_filters.ChoiceFilter(choices=Origin.choices)
-
-    def judged(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Those of one judgement; unknown are all results that nobody could judge."""
-        if value != "unknown":
-            return rows.filter(validity=value)
-        return rows.filter(validity="", state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
-
-    def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The runs made on it."""
-        return runs.on_hardware(rows, fingerprint=value)
 
 
 class Translated(serializers.CharField):

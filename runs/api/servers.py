@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import django_filters
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -19,9 +18,9 @@ from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import ReadOnlyDoor, Schema
-from runs.api.filters import NamedFilter
 from runs.api.parsing import StrictSerializer
-from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck, Source
+from runs.filters import HardwareFilters, ServerFilters
+from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
 from runs.selectors.servers import hardware, servers
 from runs.selectors.servers.hardware import MOST_COUNTED, HardwareRow
 from runs.services.access import audit
@@ -29,24 +28,6 @@ from runs.services.servers import maintenance, server_checks
 from runs.services.servers.machines import Finding
 from runs.services.servers.servers import fingerprint
 from runs.wording import of_stored
-
-
-class HardwareFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which hardware profiles."""
-
-    cpu_model = django_filters.CharFilter(
-        lookup_expr="icontains", label="Part of the CPU model, such as EPYC."
-    )
-    virtualization = django_filters.CharFilter(
-        lookup_expr="iexact", label="What it runs on, such as kvm or AWS m4.2xlarge."
-    )
-    server = NamedFilter(Server, "server", "Slug of a server that has it now.")
-    source = NamedFilter(
-        Source,
-        "publishednode__table__source",
-        "Slug of a publication that measured on it, such as wg1-2017.",
-        distinct=True,
-    )
 
 
 class HardwareSerializer(serializers.Serializer[HardwareProfile]):
@@ -191,15 +172,6 @@ class ServerSerializer(serializers.Serializer[Server]):
     def get_host_key_fingerprint(self, server: Server) -> str | None:
         """SHA256 of the pinned host key, as ssh-keygen prints it; null before it is pinned."""
         return fingerprint(server.host_key) if server.host_key else None
-
-
-class ServerFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which servers."""
-
-    state = django_filters.ChoiceFilter(choices=Server.State.choices)
-    hardware = django_filters.CharFilter(
-        "hardware__fingerprint", label="Fingerprint of the hardware profile that it has now."
-    )
 
 
 class ServerDoor(ReadOnlyDoor[Server]):

@@ -35,11 +35,13 @@ from runs.templatetags.formats import named, translated
 MOST_WORDS = 8
 
 
-def listed(*, to: Reader, words: str = "", origin: str = "") -> QuerySet[Configuration]:
-    """Those that the reader may see by name; of one origin, if given, that have all words."""
-    found = projects.visible(Configuration.objects.order_by("name", "pk"), to=to)
-    if origin:
-        found = found.filter(origin=origin)
+def listed(*, to: Reader) -> QuerySet[Configuration]:
+    """Those that the reader may see by name."""
+    return projects.visible(Configuration.objects.order_by("name", "pk"), to=to)
+
+
+def with_words(found: QuerySet[Configuration], words: str) -> QuerySet[Configuration]:
+    """Those that have all of the words."""
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_mentions(word))
     return found

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from runs.filters import ChangeFilters
 from runs.models import Change, Project, Webhook
 from runs.selectors import changes as webhook_selectors
 from runs.selectors import runs
@@ -39,10 +40,12 @@ DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "re
 @require_safe
 def change_list(request: HttpRequest) -> HttpResponse:
     """Changes of all campaigns by cause, the newest first, by what was decided about them."""
+    filters = ChangeFilters(request.GET, Change.objects.all(), request=request)
     names = {name: decisions for name, _title, decisions in WHICH}
-    which = request.GET.get("which", "new")
-    which = which if which in names else "new"
-    decided = Change.objects.filter(decision__in=names[which])
+    usual = "all" if filters.fields else "new"
+    which = request.GET.get("which", usual)
+    which = which if which in names else usual
+    decided = filters.qs.filter(decision__in=names[which])
     given = request.GET.get("before", "")
     is_later = given.isascii() and given.isdigit()
     before = min(int(given[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
@@ -50,6 +53,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "campaigns",
         "which": which,
+        "filters": filters,
         "choices": [(name, title) for name, title, _decisions in WHICH],
         "rows": _rows(found),
         "older": found.older,

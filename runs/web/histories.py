@@ -30,7 +30,7 @@ from runs.selectors.servers.hardware import shown
 from runs.services.changes import changes, webhooks
 from runs.services.changes import missing_uploads as watchdog
 from runs.templatetags.factors import level
-from runs.web.pages import Page, run_addresses
+from runs.web.pages import Page, beside, run_addresses
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 LONGEST_LABEL = 40
@@ -296,18 +296,13 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     skip = histories.skipped(request.GET.get("skip", "0")) or 0
     context = shown_histories(campaign, request.GET.get("metric", ""), levels, skip)
     hours = campaign.expected_every.total_seconds() / 3600 if campaign.expected_every else None
-    query = request.GET.copy()
-    query.pop("skip", None)
-    page = Page([], _skipping(context["found"].newer), _skipping(context["found"].older))
-    context |= {"page": page, "query": f"{query.urlencode()}&" if query else ""}
+    places = (context["found"].newer, context["found"].older)
+    ways = ("" if each is None else beside(request.GET, skip=each) for each in places)
+    context["page"] = Page([], *ways)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
     return render(
         request, "campaigns/history.html", {"section": "campaigns", "form": form, **context}
     )
-
-
-def _skipping(number: int | None) -> str:
-    return "" if number is None else f"skip={number}"
 
 
 @require_POST

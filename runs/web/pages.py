@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
@@ -70,11 +71,12 @@ class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
 
 
 LONGEST = 18
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
 class Page:
-    """Some rows, and how the addresses of the pages around it end; empty if there is none."""
+    """Some rows, and the queries of the pages around it; empty if there is none."""
 
     rows: list[Any]
     before: str = ""
@@ -82,13 +84,19 @@ class Page:
 
 
 def page(
-    rows: QuerySet[Any], given: QueryDict, *, size: int, by: str = "-pk", to: Reader | None = None
+    rows: QuerySet[Any],
+    given: QueryDict,
+    *,
+    size: int | None = None,
+    by: str = "-pk",
+    to: Reader | None = None,
 ) -> Page:
     """The page that the address names, else the first. `by` is the list's order, ties by key.
 
     At most three queries. A row that has vanished since, or is not in the list, leads to the first
     page; so does a page before which there is none, since it may have become shorter or longer.
     """
+    size = size or PAGE_SIZE
     order = ("-pk",) if by == "-pk" else (by, "pk")
     is_back = "before" in given
     key = given.get("before") or given.get("after") or ""
@@ -97,13 +105,13 @@ def page(
         turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
         found = _first(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned), size, to)
         if len(found) > size:
-            return _page(found[:size][::-1], has_before=True, has_after=True)
+            return _page(given, found[:size][::-1], has_before=True, has_after=True)
     elif end is not None:
         found = _first(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order), size, to)
         if found:
-            return _page(found[:size], has_before=True, has_after=len(found) > size)
+            return _page(given, found[:size], has_before=True, has_after=len(found) > size)
     found = _first(rows.order_by(*order), size, to)
-    return _page(found[:size], has_before=False, has_after=len(found) > size)
+    return _page(given, found[:size], has_before=False, has_after=len(found) > size)
 
 
 def _first(rows: QuerySet[Any], size: int, to: Reader | None) -> list[Any]:
@@ -130,12 +138,20 @@ def _beyond(end: tuple[int, Any], by: str, *, is_forward: bool) -> Q:
     return Q(**{f"{by}__{side}": value}) | Q(**{by: value, f"pk__{side}": key})
 
 
-def _page(shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
+def _page(given: QueryDict, shown: list[Any], *, has_before: bool, has_after: bool) -> Page:
     return Page(
         shown,
-        f"before={shown[0].pk}" if shown and has_before else "",
-        f"after={shown[-1].pk}" if shown and has_after else "",
+        beside(given, before=shown[0].pk) if shown and has_before else "",
+        beside(given, after=shown[-1].pk) if shown and has_after else "",
     )
+
+
+def beside(given: QueryDict, **place: int) -> str:
+    """The query with the same filters at another place of the list."""
+    query = given.copy()
+    for name in ("after", "before", *place):
+        query.pop(name, None)
+    return f"{query.urlencode()}&{urlencode(place)}".lstrip("&")
 
 
 STAMP = "X-Stamp"

@@ -7,7 +7,8 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from runs.charts.scaling import Line, Point, scaling
-from runs.models import Campaign, Run, Server
+from runs.filters import TopologyFilters
+from runs.models import Campaign, Run, Server, Topology
 from runs.selectors.compare.verdict_words import VERDICTS
 from runs.web.pages import Page
 
@@ -39,6 +40,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
         "surfaces": SURFACES,
         "chart_colours": range(1, 9),
         "rows": [("PostgreSQL 16", "12,345"), ("PostgreSQL 18", "987.6")],
+        "filters": TopologyFilters({"kind": "?"}, Topology.objects.none()),
         "page": Page([], "before=20", "after=11"),
         "form": SampleForm(initial={"several": ["18"]}, auto_id="sample_%s"),
         "invalid_form": SampleForm({"number": "1.5"}, auto_id="invalid_%s"),

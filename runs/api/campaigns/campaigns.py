@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-import django_filters
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
@@ -18,10 +17,10 @@ from runs.api.authentication import asker, person, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import NamedFilter
 from runs.api.histories import ExpectedSerializer, expect
 from runs.api.judgements import JudgedSerializer
-from runs.models import Campaign, Cell, CellSummary, Project, Scenario, Token
+from runs.filters import CampaignFilters
+from runs.models import Campaign, Cell, CellSummary, Project, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
@@ -32,14 +31,6 @@ from runs.services.campaigns import campaigns as campaign_service
 from runs.services.campaigns import repeats, wide
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
 from runs.services.campaigns.wide import Verdicts
-
-
-class CampaignFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which campaigns."""
-
-    origin = django_filters.ChoiceFilter(choices=Origin.choices)
-    state = django_filters.ChoiceFilter(choices=Campaign.State.choices)
-    scenario = NamedFilter(Scenario, "scenario")
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):

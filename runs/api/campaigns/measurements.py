@@ -3,16 +3,15 @@
 from dataclasses import asdict
 from typing import Any
 
-import django_filters
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.filters import NamedFilter, VersionFilter, keys_of
 from runs.api.pagination import PagesByRun
-from runs.models import Campaign, Discrepancy, Measurement, Metric, Source
+from runs.filters import MeasurementFilters
+from runs.models import Discrepancy, Measurement
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.models.runs import SUMMARY_REPEAT, Run
@@ -23,39 +22,6 @@ from runs.selectors.campaigns import grids, metrics
 
 REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
 SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nullable": True}
-
-
-class MeasurementFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which measurements."""
-
-    campaign = NamedFilter(Campaign, "run__campaign")
-    run = django_filters.NumberFilter("run_id", label="Id of the run.")
-    metric = django_filters.CharFilter(method="of_metric", label="Name of the metric, such as tps.")
-    version = VersionFilter("run__")
-    origin = django_filters.ChoiceFilter(field_name="run__origin", choices=Origin.choices)
-    source = django_filters.CharFilter(
-        method="of_source", label="Slug of the publication, such as wg1-2013."
-    )
-    table = django_filters.CharFilter(
-        method="of_table", label="Number of the published table as printed, such as 2.2."
-    )
-
-    def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Those of a metric, by its key: an index of measurements begins with it."""
-        keys = keys_of(self, "metric", Metric, value)
-        is_listed = metrics.are_many if self.data.get("campaign") else metrics.are_frequent
-        if is_listed(keys):
-            return metrics.among_others(rows, keys)
-        return rows.filter(metric__in=keys)
-
-    def of_source(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The figures of a publication."""
-        keys_of(self, "source", Source, value)
-        return metrics.of_source(rows, value)
-
-    def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The figures of the tables with this number, of every publication that has one."""
-        return metrics.of_tables(rows, number=value)
 
 
 class PlaceSerializer(serializers.Serializer[Any]):

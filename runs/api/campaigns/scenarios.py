@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import django_filters
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
+from runs.filters import ScenarioFilters
 from runs.models import Scenario
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Quick
 from runs.selectors.campaigns import scenarios
@@ -17,12 +17,6 @@ from runs.selectors.campaigns.scenarios import ScenarioRow
 
 Shape = serializers.Serializer[Any]
 LEVELS = {"type": "array", "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]}}
-
-
-class ScenarioFilters(django_filters.FilterSet):  # type: ignore[misc]
-    """Which scenarios."""
-
-    runnable = django_filters.BooleanFilter(label="Whether BenchLab can run it: true or false.")
 
 
 class ScenarioSerializer(serializers.Serializer[ScenarioRow]):

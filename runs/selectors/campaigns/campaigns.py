@@ -147,18 +147,16 @@ def cells_in_full(campaign: Campaign) -> list[dict[str, Any]]:
     ]
 
 
-def of_origin(origin: str | None = None) -> QuerySet[Campaign]:
-    """Campaigns of one origin; without one, all except published ones."""
-    if origin is None:
-        return listed().exclude(origin=Origin.PUBLISHED)
-    return listed().filter(origin=origin)
+def unpublished() -> QuerySet[Campaign]:
+    """Campaigns that were executed here or uploaded, the newest first."""
+    return listed().exclude(origin=Origin.PUBLISHED)
 
 
 def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], int]:
     """The newest campaigns, without published ones, and how many runs of all that were executed
     here have finished: for the first page. Two queries.
     """
-    found = projects.newest(of_origin(), to=to, number=limit)
+    found = projects.newest(unpublished(), to=to, number=limit)
     newest = found.values_list(*_SHOWN)
     counts = run_counts([*(key for key, *_rest in newest), EXECUTED_HERE])
     finished = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)

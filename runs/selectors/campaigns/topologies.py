@@ -41,8 +41,8 @@ class TopologyRow:
     campaigns: int
 
 
-def listed(*, to: Reader, kind: str = "") -> QuerySet[Topology]:
-    """Topologies by name, of one kind if given, that the reader may know of.
+def listed(*, to: Reader) -> QuerySet[Topology]:
+    """Topologies by name that the reader may know of.
 
     These are each registered server by itself, those of campaigns that the reader may see, and
     those that no campaign uses.
@@ -51,10 +51,9 @@ def listed(*, to: Reader, kind: str = "") -> QuerySet[Topology]:
     by_itself = TopologyNode.objects.filter(
         topology=OuterRef("pk"), topology__slug=Concat(Value("single-"), F("server__slug"))
     )
-    found = Topology.objects.filter(
+    return Topology.objects.filter(
         Exists(by_itself.order_by()) | Exists(projects.visible(using, to=to)) | ~Exists(using)
     ).order_by("name", "pk")
-    return found.filter(kind=kind) if kind else found
 
 
 def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:

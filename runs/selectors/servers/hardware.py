@@ -148,8 +148,8 @@ class HardwareRow:
         return self.runs >= MOST_COUNTED
 
 
-def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
-    """Profiles by name that have all of the words and that the reader may know of.
+def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
+    """Profiles by name that the reader may know of.
 
     These are the profiles of a server or a publication, and those with a run that the reader may
     see: a profile that only a private project has uploaded stays private.
@@ -163,7 +163,11 @@ def listed(*, to: Reader, words: str = "") -> QuerySet[HardwareProfile]:
         | Exists(PublishedNode.objects.filter(hardware=OuterRef("pk")))
         | Q(seen__isnull=False)
     )
-    found = found.order_by("name", "pk")
+    return found.order_by("name", "pk")
+
+
+def with_words(found: QuerySet[HardwareProfile], words: str) -> QuerySet[HardwareProfile]:
+    """Those that have all of the words."""
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_mentions(word))
     return found

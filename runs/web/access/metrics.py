@@ -13,8 +13,6 @@ from runs.selectors.access import projects
 from runs.services.campaigns import metric_corrections
 from runs.web import pages
 
-PAGE_SIZE = 50
-
 
 class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at run time
     """What a project says of a metric."""
@@ -33,7 +31,7 @@ class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
 def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     """The metrics that belong to a project."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)
-    page = pages.page(project.metrics.all(), request.GET, size=PAGE_SIZE, by="name")
+    page = pages.page(project.metrics.all(), request.GET, by="name")
     context = {"section": "projects", "project": project, "page": page, "rows": page.rows}
     return render(request, "projects/metrics.html", context)
 

@@ -16,6 +16,7 @@ from django_htmx.http import trigger_client_event
 
 from runs.charts.arrangement import Drawing, Part, drawing
 from runs.execution.plan import MAIN
+from runs.filters import CampaignFilters
 from runs.models import Campaign, Cell, Server
 from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
@@ -122,15 +123,17 @@ KEPT = (
 
 @require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
-    """Campaigns made here, the newest first; or those of one origin."""
+    """Campaigns that are not published, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
     chosen = origin if origin in Origin.values else None
-    listed = campaign_selectors.of_origin(chosen)
-    page = pages.page(listed, request.GET, size=PAGE_SIZE, to=request.user)
+    listed = campaign_selectors.listed() if chosen else campaign_selectors.unpublished()
+    filters = CampaignFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, size=PAGE_SIZE, to=request.user)
     context = {
         "section": "campaigns",
         "origin": chosen,
         "origins": Origin.choices,
+        "filters": filters,
         "page": page,
         "campaigns": campaign_selectors.in_lines(page.rows),
     }

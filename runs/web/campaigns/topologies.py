@@ -1,34 +1,28 @@
 """Topologies: which servers play which roles, and the campaigns that used them."""
 
-from urllib.parse import urlencode
-
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from runs.filters import TopologyFilters
 from runs.models import Topology
 from runs.selectors.campaigns import topologies as selectors
 from runs.web import pages
 from runs.web.pages import or_404
 
-PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
-Kind = Topology.Kind
 
 
 @require_safe
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
-    kind = request.GET.get("kind", "")
-    chosen = kind if kind in Kind.values else ""
-    found = selectors.listed(to=request.user, kind=chosen)
-    page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
+    listed = selectors.listed(to=request.user)
+    filters = TopologyFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "section": "servers",
-        "kind": chosen,
-        "kinds": Kind.choices,
+        "filters": filters,
         "page": page,
-        "query": f"{urlencode({'kind': chosen})}&" if chosen else "",
         "rows": selectors.rows(page.rows, to=request.user),
     }
     return render(request, "topologies/list.html", context)

@@ -165,14 +165,13 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
             form.add_error(place if place in form.fields else None, fault.message)
 
 
-PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
 
 
 @require_safe
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
-    page = pages.page(selectors.listed(to=request.user), request.GET, size=PAGE_SIZE, by="name")
+    page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
     context = {"section": "scenarios", "page": page, "rows": page.rows}
     return render(request, "workloads/list.html", context)
 

@@ -149,7 +149,6 @@ def _line(row: MetricRow) -> dict[str, Any]:
 LONGEST_SEARCH = 200
 FILTERS = ("version", "os", "topology", "hardware", "origin")
 NEWEST_SAVED = 5
-PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
-    page = pages.page(saved, request.GET, size=PAGE_SIZE)
+    page = pages.page(saved, request.GET)
     return render(request, "compare/saved.html", {"section": "compare", "page": page})
 
 

@@ -1,7 +1,6 @@
 """Configurations: list, page, editor with its check, and postgresql.conf for any version."""
 
 from typing import Any, cast
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -10,6 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from runs.filters import ConfigurationFilters
 from runs.models import Configuration
 from runs.postgresql_settings.completion import complete
 from runs.selectors import configurations as selectors
@@ -21,28 +21,22 @@ from runs.web import pages
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
 
-PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
-Origin = Configuration.Origin
 
 
 @require_safe
 def configuration_list(request: HttpRequest) -> HttpResponse:
-    """All configurations, or those with some words or of one origin."""
-    words, origin = request.GET.get("q", "")[:200], request.GET.get("origin", "")
-    chosen = origin if origin in Origin.values else ""
-    listed = selectors.listed(to=request.user, words=words, origin=chosen)
-    page = pages.page(listed, request.GET, size=PAGE_SIZE, by="name")
+    """All configurations, or those that the filters leave."""
+    listed = selectors.listed(to=request.user)
+    filters = ConfigurationFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, by="name")
     found = page.rows
     texts = selectors.descriptions(found)
     uses = selectors.uses([each.pk for each in found], to=request.user)
     context = {
         "section": "configurations",
-        "words": words,
-        "origin": chosen,
-        "origins": Origin.choices,
+        "filters": filters,
         "page": page,
-        "query": f"{urlencode({'q': words, 'origin': chosen})}&",
         "rows": [(each, uses[each.pk], texts[each.pk]) for each in found],
     }
     return render(request, "configurations/list.html", context)
@@ -64,7 +58,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "meanings": configuration_page.meanings(configuration),
         "campaigns": selectors.used_by(configuration, to=request.user, limit=MOST_CAMPAIGNS),
         "past": configuration_page.past(list(selectors.history(configuration))),
-        "is_own": configuration.origin == Origin.OWN,
+        "is_own": configuration.origin == Configuration.Origin.OWN,
         **configuration_page.translated(configuration, major),
     }
     return render(request, "configurations/detail.html", context)

@@ -1,7 +1,6 @@
 """Servers: the list, registration, host keys, checks by a worker, and hardware."""
 
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.conf import settings
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from runs.execution.machine import privileged
+from runs.filters import HardwareFilters, ServerFilters
 from runs.models import HardwareProfile, Server, ServerCheck, SSHKey
 from runs.scenarios import registry
 from runs.selectors import runs as run_selectors
@@ -83,10 +83,12 @@ NEWEST = 10
 
 @require_safe
 def server_list(request: HttpRequest) -> HttpResponse:
-    """All servers."""
+    """All servers, or those that the filters leave."""
+    filters = ServerFilters(request.GET, server_selectors.listed(), request=request)
     context = {
         "section": "servers",
-        "servers": server_selectors.overview(to=request.user),
+        "filters": filters,
+        "servers": server_selectors.overview(filters.qs, to=request.user),
         "shares_account": settings.SHARED_ACCOUNT and request.user.is_authenticated,
     }
     return render(request, "servers/list.html", context)
@@ -204,22 +206,19 @@ def _fingerprint(host_key: str) -> str:
     return servers.fingerprint(host_key) if host_key else ""
 
 
-PAGE_SIZE = 50
 MOST_CAMPAIGNS = 20
-LONGEST_SEARCH = 200
 
 
 @require_safe
 def hardware_list(request: HttpRequest) -> HttpResponse:
-    """All profiles, or those with some words."""
-    words = request.GET.get("q", "")[:LONGEST_SEARCH]
-    found = hardware_selectors.listed(to=request.user, words=words)
-    page = pages.page(found, request.GET, size=PAGE_SIZE, by="name")
+    """All profiles, or those that the filters leave."""
+    listed = hardware_selectors.listed(to=request.user)
+    filters = HardwareFilters(request.GET, listed, request=request)
+    page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "section": "servers",
-        "words": words,
+        "filters": filters,
         "page": page,
-        "query": f"{urlencode({'q': words})}&" if words else "",
         "rows": hardware_selectors.rows(page.rows, to=request.user),
     }
     return render(request, "hardware/list.html", context)

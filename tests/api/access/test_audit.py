@@ -181,9 +181,9 @@ def test_lists_take_the_same_queries_however_long(
     with django_assert_num_queries(3):
         page = client.get("/audit/?action=any").content.decode()
     assert "&lt;b&gt;thing" in page
-    assert ("Older entries" in page) == (number > 50)
+    assert ('rel="next"' in page) == (number > 50)
     if number > 50:
-        older = client.get(f"/audit/?action=any&before={AuditEntry.objects.all()[49].pk}")
+        older = client.get(f"/audit/?action=any&after={AuditEntry.objects.all()[49].pk}")
         assert older.content.decode().count('<span class="mono">any</span>') == number - 50
 
 

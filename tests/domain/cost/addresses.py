@@ -39,9 +39,14 @@ LISTS: Mapping[str, Values] = {
         "kind": ("step", "alarm"),
         "metric": ("tps", "rare"),
     },
-    "configurations": {"origin": ("own", "published"), "setting": ("work_mem", "nothing")},
+    "configurations": {
+        "origin": ("published", "own"),
+        "q": ("nothing", "own"),
+        "setting": ("work_mem", "nothing"),
+    },
     "hardware": {
         "cpu_model": ("EPYC", "nothing"),
+        "q": ("machine", "nothing"),
         "server": ("lab-1",),
         "source": ("{source}",),
         "virtualization": ("kvm", "nothing"),
@@ -71,6 +76,8 @@ LISTS: Mapping[str, Values] = {
     "sources": {},
     "webhooks": {},
 }
+# Their pages take the same filters.
+LISTS_WITH_PAGE = {"audit", "campaigns", "changes", "configurations", "hardware", "servers"}
 # Two filters together, of which neither alone finds few rows.
 TOGETHER = (
     "/api/v1/runs/?campaign=long&state=failed",
@@ -126,7 +133,7 @@ PAGES = (
     *("/archive/later/", "/archive/{source}/"),
     *("/archive/figures/{published}/{place}/", "/archive/figures/{published}/{place}/citation.bib"),
     *("/archive/tables/{published}/citation.bib", "/archive/{source}/citation.bib"),
-    *("/campaigns/", "/campaigns/?origin=uploaded", "/campaigns/?origin=published"),
+    *("/campaigns/", "/campaigns/?origin=uploaded"),
     *("/campaigns/?after={campaign}", "/campaigns/?before={campaign}"),
     *("/campaigns/new/?server=lab-1&scenario=pgbench", "/campaigns/lab-00000/"),
     *("/campaigns/ci-00000/", "/campaigns/{published}/", "/campaigns/ci-00000/history/"),
@@ -140,13 +147,13 @@ PAGES = (
     *("/runs/{run}/", "/runs/{uploaded}/", "/runs/{run}/series/", "/runs/{run}/profile/"),
     *("/runs/{run}/script/", "/runs/{run}/artifacts/out/", "/plans/?left={run}/plan-0.json"),
     *("/workloads/", "/workloads/new/", "/workloads/own-0/", "/workloads/own-0/edit/"),
-    *("/configurations/", "/configurations/?q=own", "/configurations/?origin=own"),
-    *("/configurations/new/", "/configurations/names/?prefix=work", "/configurations/own-0/"),
-    *("/configurations/own-0/edit/", "/configurations/own-0/postgresql.conf"),
+    *("/configurations/", "/configurations/new/", "/configurations/names/?prefix=work"),
+    *("/configurations/own-0/", "/configurations/own-0/edit/"),
+    "/configurations/own-0/postgresql.conf",
     "/configurations/diff/?a=run:{run}&b=configuration:own-0",
     *("/servers/", "/servers/new/", "/servers/keys/", "/servers/checks/{preflight}/"),
     *("/servers/lab-1/", "/servers/lab-1/edit/", "/hardware/", "/hardware/?q=machine"),
-    *("/hardware/?q=nothing", "/hardware/{hardware}/", "/topologies/", "/topologies/?kind=single"),
+    *("/hardware/{hardware}/", "/topologies/", "/topologies/?kind=single"),
     *("/topologies/{topology}/", "/compare/", "/compare/?q=lab-00000", "/compare/?q=nothing"),
     *("/search/", "/search/?q=lab-00000", "/search/?q=nothing", "/search/?q={run}"),
     *("/compare/?q=16.11", "/compare/?q=&in_version=9.4&in_os=Debian", "/compare/?s=lab-00000"),
@@ -161,8 +168,9 @@ PAGES = (
     "/observations/autumn/publication/?edition=2026",
     *("/scenarios/fixed-point-read/", "/projects/", "/projects/default/people/"),
     *("/projects/default/metrics/", "/projects/default/metrics/m1/"),
-    *("/audit/", "/audit/?actor=rare", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
-    *("/audit/?project=default&before={audit}", "/tokens/", "/healthz", "/metrics"),
+    *("/audit/", "/audit/?action=rare", "/audit/?subject=campaign+lab-00000"),
+    *("/audit/?project=default&after={audit}", "/audit/?before={audit}"),
+    *("/tokens/", "/healthz", "/metrics"),
     "/uploads/new/",
 )
 # What else pages read of their addresses.
@@ -290,7 +298,9 @@ COUNTS = (
     "/compare/?q=&in_hardware=rare&in_origin=uploaded",
     "/compare/?q=&in_hardware=rare&in_topology=single",
     *("/hardware/?q=machine", "/hardware/?q=nothing", "/api/v1/hardware/?cpu_model=nothing"),
-    "/api/v1/hardware/?virtualization=nothing",
+    *("/api/v1/hardware/?q=machine", "/api/v1/hardware/?q=nothing"),
+    *("/api/v1/hardware/?virtualization=nothing", "/hardware/?virtualization=nothing"),
+    "/hardware/?cpu_model=nothing",
     *(
         "/api/v1/scenarios/",
         "/api/v1/scenarios/?runnable=true",
@@ -341,6 +351,8 @@ def addresses() -> Iterator[str]:
         yield f"/api/v1/{name}/"
         for each, values in filters.items():
             yield from (f"/api/v1/{name}/?{each}={value}" for value in values)
+            if name in LISTS_WITH_PAGE:
+                yield f"/{name}/?{each}={values[-1]}"
     yield from TOGETHER
     yield from (f"/api/v1/{each}" for each in API)
     yield from PAGES

@@ -75,7 +75,7 @@ MOST: Mapping[str, int] = {
     "runs.services.campaigns.wide.MOST_RUNS": 500,
     "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
     "runs.web.changes.ROWS": 10,
-    "runs.web.servers.servers.PAGE_SIZE": 10,
+    "runs.web.pages.PAGE_SIZE": 10,
 }
 
 

@@ -25,7 +25,7 @@ def test_a_server_shows_what_it_runs_and_how_many_wait():
     Run.objects.filter(pk=second.pk).update(state=Run.State.LOST)
     Run.objects.filter(pk=third.pk).update(state=Run.State.FINISHED)
 
-    (row,) = servers.overview()
+    (row,) = servers.overview(servers.listed())
 
     assert row.active_run == first
     assert row.queued == 16
@@ -57,7 +57,7 @@ def test_the_overview_takes_two_queries_however_many_servers(number, django_asse
         hold(server, factories.campaign(on=server, repeats=1).runs.first())
 
     with django_assert_num_queries(2):
-        for row in servers.overview():
+        for row in servers.overview(servers.listed()):
             assert row.server.hardware.name
             assert row.server.environment.os_name
             assert row.active_run.campaign.slug
@@ -69,7 +69,7 @@ def test_a_load_generator_is_busy_with_the_run_that_it_serves():
     hold(database, run)
     hold(generator, run)
 
-    assert [row.active_run for row in servers.overview()] == [run, run]
+    assert [row.active_run for row in servers.overview(servers.listed())] == [run, run]
 
 
 def test_a_run_of_a_private_project_keeps_a_server_busy_and_is_not_open():
@@ -80,5 +80,7 @@ def test_a_run_of_a_private_project_keeps_a_server_busy_and_is_not_open():
     run = factories.campaign(on=server, repeats=1, project=project).runs.first()
     hold(server, run)
 
-    assert [(row.active_run, row.is_open) for row in servers.overview()] == [(run, False)]
-    assert [row.is_open for row in servers.overview(to=member)] == [True]
+    assert [(row.active_run, row.is_open) for row in servers.overview(servers.listed())] == [
+        (run, False)
+    ]
+    assert [row.is_open for row in servers.overview(servers.listed(), to=member)] == [True]
