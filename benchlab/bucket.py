@@ -95,7 +95,7 @@ def described() -> str:
 
 def exists(key: str) -> bool:
     """Whether there is such an object. One request, and a second one where there is none."""
-    with _told():
+    with _translated_errors():
         is_there = bool(_storage(_at()).exists(key))
     if not is_there:
         ask()  # without the bucket the first answer is the same
@@ -105,7 +105,7 @@ def exists(key: str) -> bool:
 def read(key: str) -> IO[bytes]:
     """The whole object, which has been received: large ones are in a temporary file."""
     try:
-        with _told():
+        with _translated_errors():
             return _received(_storage(_at()).open(key, "rb"))
     except FileNotFoundError:
         ask()
@@ -125,7 +125,7 @@ def size(key: str) -> int | None:
     """Bytes of an object; None where there is none. One request, and a second one where not."""
     at = _at()
     try:
-        with _told():
+        with _translated_errors():
             client = _storage(at).connection.meta.client
             head = client.head_object(Bucket=at.bucket, Key=f"{at.prefix}{key}")
     except FileNotFoundError:
@@ -139,20 +139,20 @@ def write(key: str, content: IO[bytes], *, seconds: int = PATIENT_SECONDS) -> No
 
     `seconds` is how long it waits for an answer.
     """
-    with _told():
+    with _translated_errors():
         _storage(_at(), seconds).save(key, File(content, name=key))
 
 
 def remove(key: str) -> None:
     """Remove an object, which need not be there."""
-    with _told():
+    with _translated_errors():
         _storage(_at(), PATIENT_SECONDS).delete(key)
 
 
 def stored(below: str = "") -> Iterator[Stored]:
     """All objects below the prefix whose keys begin so, 1,000 a request."""
     prefix = _at().prefix
-    with _told():
+    with _translated_errors():
         objects = _storage(_at(), PATIENT_SECONDS).bucket.objects
         for each in objects.filter(Prefix=f"{prefix}{below}"):
             key = each.key.removeprefix(prefix)
@@ -162,7 +162,7 @@ def stored(below: str = "") -> Iterator[Stored]:
 def ask() -> None:
     """Whether the bucket answers and shows what it has. One request."""
     at = _at()
-    with _told():
+    with _translated_errors():
         client = _storage(at).connection.meta.client
         client.list_objects_v2(Bucket=at.bucket, Prefix=at.prefix, MaxKeys=1)
 
@@ -206,7 +206,7 @@ def _storage(at: Address, seconds: int = QUICK_SECONDS) -> Any:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated_errors() -> Iterator[None]:
     """Its many errors as one of ours."""
     try:
         from boto3.exceptions import Boto3Error  # noqa: PLC0415 -- see above

@@ -55,14 +55,14 @@ def joined(parts: Sequence[Wording], further: str) -> Wording:
     return {"text": "".join(f"%({name})s" for name in values), "values": values}
 
 
-def is_wording(told: Any, depth: int = DEEPEST) -> bool:
+def is_wording(value: Any, depth: int = DEEPEST) -> bool:
     """Whether foreign data can be put: with a value for each place, which is there once.
 
     So a sentence is no longer than its parts together.
     """
-    if not isinstance(told, Mapping) or not depth:
+    if not isinstance(value, Mapping) or not depth:
         return False
-    text, values = told.get("text"), told.get("values", {})
+    text, values = value.get("text"), value.get("values", {})
     if not isinstance(text, str) or not isinstance(values, Mapping):
         return False
     places = [place for place in _PLACE.findall(text) if place]

@@ -217,7 +217,7 @@ class Instance:
         program = self._program("manage", str(self.software.root / "manage.py"), *arguments)
         program.name = f"manage.py {arguments[0]}"
         if wait_for_end(program, self._pause) != 0:
-            line = reason(program.said())
+            line = reason(program.output())
             raise StartError(line) if line else program.failed()
 
     def _restore(self) -> None:

@@ -46,7 +46,7 @@ class Program:
     pass_fds: Sequence[int] = ()
     process: Child | None = None
     _log_began: int = field(default=0, init=False)
-    _asked: bool = field(default=False, init=False)
+    _was_asked: bool = field(default=False, init=False)
 
     @property
     def pid(self) -> int | None:
@@ -60,7 +60,7 @@ class Program:
 
     def start(self) -> None:
         """Start it. Raises StartError when there is nothing to execute."""
-        self._asked = False
+        self._was_asked = False
         self.log.parent.mkdir(parents=True, exist_ok=True)
         if self.log.exists() and self.log.stat().st_size > LOG_KEPT_BYTES:
             self.log.replace(self.log.with_name(self.log.name + ".1"))
@@ -92,8 +92,8 @@ class Program:
 
     def ask_to_stop(self) -> None:
         """Send the first of the signals, once, and do not wait."""
-        if not self._asked:
-            self._asked = True
+        if not self._was_asked:
+            self._was_asked = True
             self._signal(self.stops[0][0])
 
     def stop(self) -> None:
@@ -138,7 +138,7 @@ class Program:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
 
-    def said(self) -> str:
+    def output(self) -> str:
         """What it has logged since its start."""
         with self.log.open("rb") as log:
             log.seek(self._log_began)
@@ -146,7 +146,7 @@ class Program:
 
     def last_words(self, lines: int = 15) -> str:
         """The end of what it has logged since its start, and where the rest is."""
-        words = self.said().splitlines()[-lines:]
+        words = self.output().splitlines()[-lines:]
         return "\n".join([*(f"  {line}" for line in words), f"  (all of it: {self.log})"])
 
     def failed(self) -> StartError:

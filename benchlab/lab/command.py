@@ -68,7 +68,7 @@ def say(line: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the versions that are asked for; the exit status."""
-    chosen = _asked(arguments)
+    chosen = _parsed(arguments)
     try:
         if chosen.list:
             _show()
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="script/lab",
         description="Makes PostgreSQL of many versions ready on this machine, and registers them "

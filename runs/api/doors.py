@@ -39,7 +39,7 @@ from runs.selectors.histories import histories
 # Rows that the database sends at a time.
 CHUNK = 2000
 
-Told = Callable[[Sequence[Any]], Sequence[Any]]
+Prepare = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class CSVRenderer(JSONRenderer):
@@ -66,27 +66,27 @@ def for_links(request: Request) -> HttpRequest:
 
 
 def stream(
-    rows: QuerySet[Any], serializer: Serializer[Any], *, name: str, told: Told
+    rows: QuerySet[Any], serializer: Serializer[Any], *, name: str, prepare: Prepare
 ) -> StreamingHttpResponse:
     """The rows as the serializer gives them, a header first; nested values are JSON in their field.
 
-    `told` prepares some rows at a time for the serializer. No text is a formula for a
+    `prepare` makes some rows at a time for the serializer. No text is a formula for a
     spreadsheet (`tables.csv_cell`).
 
     Takes as little memory for ten million rows as for ten: none is kept.
     """
     response = StreamingHttpResponse(
-        _lines(rows, serializer, told), content_type="text/csv; charset=utf-8"
+        _lines(rows, serializer, prepare), content_type="text/csv; charset=utf-8"
     )
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 
-def _lines(rows: QuerySet[Any], serializer: Serializer[Any], told: Told) -> Iterator[str]:
+def _lines(rows: QuerySet[Any], serializer: Serializer[Any], prepare: Prepare) -> Iterator[str]:
     writer = csv.writer(_Line(), lineterminator="\n")
     yield str(writer.writerow(serializer.fields))
     for chunk in _chunks(rows.iterator(chunk_size=CHUNK)):
-        for row in told(chunk):
+        for row in prepare(chunk):
             yield str(writer.writerow(map(_cell, serializer.to_representation(row).values())))
 
 
@@ -200,7 +200,7 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     # The selector of what the door shows `to` its reader; without one all of `queryset`.
     listed: Callable[..., QuerySet[Any]] | None = None
-    # A row may be more than the object; see `told`.
+    # A row may be more than the object; see `prepared`.
     serializer_class: Any = None
     detail_serializer_class: Any = None
 
@@ -226,15 +226,15 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     def shown(self, found: M | None = None, status: int = 200) -> Response:
         """All of an object; of that which the address names, as it is by now."""
-        (row,) = self.told([found or self.get_object()])
+        (row,) = self.prepared([found or self.get_object()])
         of_one = self.detail_serializer_class or self.serializer_class
         return Response(of_one(row, context=self.get_serializer_context()).data, status=status)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page's objects with everything that is shown of them."""
-        return self.told(super().paginate_queryset(queryset) or [])
+        return self.prepared(super().paginate_queryset(queryset) or [])
 
-    def told(self, found: Sequence[Any]) -> Sequence[Any]:
+    def prepared(self, found: Sequence[Any]) -> Sequence[Any]:
         """What the serializer takes of these objects; a door may count here for all at once."""
         return found
 
@@ -284,7 +284,7 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         context = {**self.get_serializer_context(), "request": for_links(request)}
         serializer = self.get_serializer_class()(context=context)
         return stream(
-            rows, cast(serializers.Serializer[Any], serializer), name=name, told=self.told
+            rows, cast(serializers.Serializer[Any], serializer), name=name, prepare=self.prepared
         )
 
 
@@ -317,13 +317,13 @@ def _fault_of(
 ) -> ErrorDetail | None:
     """What is wrong with a query parameter; of an unknown name the nearest known one is said."""
     if name not in known:
-        told = {"known": ", ".join(known)}
+        words = {"known": ", ".join(known)}
         if nearest := difflib.get_close_matches(name.lower()[:100], known, n=1):
             message = _("Unknown parameter; did you mean %(nearest)s? Known are: %(known)s.")
-            told |= {"nearest": nearest[0]}
+            words |= {"nearest": nearest[0]}
         else:
             message = _("Unknown parameter; known are: %(known)s.")
-        return ErrorDetail(message % told, "unknown_parameter")
+        return ErrorDetail(message % words, "unknown_parameter")
     if len(values) > 1 and name not in repeatable:
         return ErrorDetail(_("Given more than once."), "repeated_parameter")
     if not all(value.strip() for value in values):

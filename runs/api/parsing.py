@@ -84,7 +84,7 @@ def read_json(content: bytes, *, parse_float: Callable[[str], float] = float) ->
     except TooDeepError as error:
         raise ParseError(_("The body is nested too deeply."), "not_json") from error
     except ValueError as error:
-        message = _("The body is not JSON: %(error)s") % {"error": _said(error)}
+        message = _("The body is not JSON: %(error)s") % {"error": _reason(error)}
         raise ParseError(message, "not_json") from error
 
 
@@ -118,7 +118,7 @@ def _doubled(value: Any, at: str) -> Iterator[str]:
             yield from _doubled(inner, f"{at}/{index}")
 
 
-def _said(error: ValueError) -> str:
+def _reason(error: ValueError) -> str:
     """What is wrong, without advice that is for programmers in Python."""
     if "set_int_max_str_digits" in str(error):
         return _("a whole number has more than 4,300 digits")

@@ -88,7 +88,7 @@ class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
     lookup_value_converter = "int"
     filterset_class = HardwareFilters
 
-    def told(self, found: Sequence[Any]) -> Sequence[HardwareRow]:
+    def prepared(self, found: Sequence[Any]) -> Sequence[HardwareRow]:
         """Profiles with what was measured on them."""
         return hardware.rows(found, to=reader(self.request))
 
@@ -293,14 +293,14 @@ def own_check(check_id: UUID) -> ServerCheck | None:
     return servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
 
 
-def accepted(told: Mapping[str, Any]) -> Response:
+def accepted(content: Mapping[str, Any]) -> Response:
     """202 for a check that a worker makes."""
-    return _to_be_asked_again(Response(told, 202, headers={"Location": told["url"]}))
+    return _to_be_asked_again(Response(content, 202, headers={"Location": content["url"]}))
 
 
-def so_far(check: ServerCheck, told: Mapping[str, Any]) -> Response:
+def so_far(check: ServerCheck, content: Mapping[str, Any]) -> Response:
     """What is known of a check; it says when to ask again while it is open."""
-    return _to_be_asked_again(Response(told)) if check.is_open else Response(told)
+    return _to_be_asked_again(Response(content)) if check.is_open else Response(content)
 
 
 def _to_be_asked_again(answer: Response) -> Response:

@@ -92,7 +92,7 @@ def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[
         "text": [branch.label for branch in branches],
         "marker": {"size": 10, "symbol": symbol},
         "meta": {"slot": slot, "urls": [branch.url for branch in branches]},
-        "customdata": [[_told(branch, words)] for branch in branches],
+        "customdata": [[_interval_text(branch, words)] for branch in branches],
         "error_x": whiskers(
             [branch.ratio for branch in branches],
             [branch.low for branch in branches],
@@ -105,7 +105,7 @@ def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[
     }
 
 
-def _told(branch: Branch, words: Words) -> str:
+def _interval_text(branch: Branch, words: Words) -> str:
     if branch.low is None or branch.high is None:
         return ""
     return f"{words.interval}: {branch.low:.3f} – {branch.high:.3f}"

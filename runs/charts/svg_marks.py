@@ -157,7 +157,7 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
             own = colours[index] if isinstance(colours, list | tuple) else colour
             shape = symbol if isinstance(symbol, str) else symbol[index]
             drawn = marker(shape, *place, own, plane.look.ground, size, of=colour)
-            marks.append(_told(trace, index, drawn, plane))
+            marks.append(_with_words(trace, index, drawn, plane))
             if has_labels and (text := point_words.label(trace, index)):
                 is_right = trace.get("textposition") == "middle right"
                 shift = (8, 4, "start") if is_right else (0, -8, "middle")
@@ -165,7 +165,7 @@ def scatter(trace: Mapping[str, Any], colour: str, plane: Plane) -> list[str]:
     return [*parts, f"<g {_coloured(colour, colour)}>", *marks, "</g>", *labels]
 
 
-def _told(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
+def _with_words(trace: Mapping[str, Any], index: int, drawn: str, plane: Plane) -> str:
     """A mark with its words, and as a link if the trace has an address for it."""
     if not plane.look.has_points:
         return drawn
@@ -204,7 +204,7 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
                 continue
             box = _bar_box(plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies)
             drawn = _bar(box, plane.look.colour_of(trace, index), is_hollow=_is_hollow(trace, at))
-            parts.append(_told(trace, at, drawn, plane))
+            parts.append(_with_words(trace, at, drawn, plane))
             if not lies:
                 parts += _value_and_whisker(trace, at, value, middle + shift, box, plane)
     return parts

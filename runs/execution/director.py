@@ -295,7 +295,7 @@ class Director:
 
     async def _stop_and_set_back(self) -> None:
         """A server that does not stop costs no result: the clean-up is stricter."""
-        await self.cleaning.attempt(self._stop, told="stop_failed")
+        await self.cleaning.attempt(self._stop, event="stop_failed")
         await self.cleaning.attempt(partial(treating.set_back_now, self.bench))
 
     async def _read_records(self) -> None:

@@ -79,7 +79,7 @@ def read(source: Path | str) -> Imported:
     """Read the database. Raises NotTheirs."""
     text = str(source)
     is_address = text.startswith(("postgresql:", "postgres:"))
-    tables = _asked(text) if is_address else _dumped(Path(source))
+    tables = _database_tables(text) if is_address else _dumped(Path(source))
     if not tables.get("tests"):
         raise NotTheirs(
             _("There is no table tests with rows, or the dump is not plain (pg_dump -Fp).")
@@ -91,7 +91,7 @@ def read(source: Path | str) -> Imported:
     return found
 
 
-def _asked(address: str) -> Tables:
+def _database_tables(address: str) -> Tables:
     found: Tables = {}
     try:
         with psycopg.connect(address, client_encoding="utf8") as connection:

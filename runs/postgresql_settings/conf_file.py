@@ -227,8 +227,8 @@ def write(settings: Mapping[str, str], major: str, *, header: Sequence[str] = ()
     takes the settings: see `validation.check`.
     """
     # A line break in a title must not end the comment: what follows it would be a setting.
-    told = [line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()]
-    lines = [f"# {line}".rstrip() for line in told]
+    comments = [line for text in (*header, f"PostgreSQL {major}") for line in text.splitlines()]
+    lines = [f"# {line}".rstrip() for line in comments]
     chapters: dict[str, list[str]] = {}
     for name in sorted(settings, key=str.lower):
         chapters.setdefault(_chapter(name, major), []).append(name)

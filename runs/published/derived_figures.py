@@ -128,7 +128,7 @@ def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
         )
     faults += _not_measured(table)
     faults += _repeated_rows(table)
-    faults += [_told(table, entry) for entry in table.campaign.discrepancies]
+    faults += [_reported_fault(table, entry) for entry in table.campaign.discrepancies]
     return CheckedTable(table.campaign, tuple(checked), tuple(faults))
 
 
@@ -199,7 +199,7 @@ def _is_rounding(figure: Figure, found: Recomputed) -> bool:
     return abs(figure.number.value - found.value) <= 4 * figure.number.half_unit
 
 
-def _told(table: _Table, entry: DiscrepancyEntry) -> Fault:
+def _reported_fault(table: _Table, entry: DiscrepancyEntry) -> Fault:
     """What a reader found. Raises PublishedFileError if the table lacks one of its figures."""
     figures = tuple(each for each in table.figures if each.text in entry.figures)
     if missing := set(entry.figures) - {figure.text for figure in figures}:

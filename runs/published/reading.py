@@ -115,7 +115,7 @@ def _trace(value: Any) -> Trace:
     return made
 
 
-def _said(fields: Fields, name: str) -> Text:
+def _one_or_both(fields: Fields, name: str) -> Text:
     """A text in both languages, or one that is the same in both, such as a number."""
     value = fields.raw(name, "")
     return (
@@ -129,8 +129,8 @@ def _correction(value: Any) -> Correction:
         date=_day(fields, "date"),
         table=fields.text("table") or "all",
         figures=tuple(str(each) for each in fields.items("figures")),
-        was=_said(fields, "was"),
-        now=_said(fields, "now"),
+        was=_one_or_both(fields, "was"),
+        now=_one_or_both(fields, "now"),
         reason=fields.pair("reason", required=True),
     )
     fields.close()

@@ -291,7 +291,7 @@ def _is_there(run: RecordedRun, command: RecordedCommand) -> bool:
 
 
 def _headed(command: RecordedCommand, folders: Folders) -> str:
-    return "\n".join([comment(_told(command)), f"step {folders.word(command.step)}"])
+    return "\n".join([comment(_heading(command)), f"step {folders.word(command.step)}"])
 
 
 def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
@@ -308,7 +308,7 @@ def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
     return "\n".join([*lines, document])
 
 
-def _told(command: RecordedCommand) -> str:
+def _heading(command: RecordedCommand) -> str:
     """The step with its place and times."""
     parts = [command.step, command.host]
     if command.started_at:

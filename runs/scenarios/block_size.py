@@ -138,8 +138,8 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
 
 
 async def _note_sizes(bench: Bench) -> None:
-    said = (await bench.sql("read-sizes", SIZES)).split()
-    block_bytes, table, database = (float(each) for each in said)
+    sizes = (await bench.sql("read-sizes", SIZES)).split()
+    block_bytes, table, database = (float(each) for each in sizes)
     figures = bench.findings.measurements
     figures[quantities.BLOCK_SIZE.name] = block_bytes / 1024
     figures[quantities.TABLE_SIZE.name], figures[quantities.DATABASE_BYTES.name] = table, database
@@ -160,8 +160,8 @@ async def _note_cached(bench: Bench) -> None:
         message = _("What shared buffers held is unknown: pg_buffercache is not installed.")
         bench.note("no_buffercache", message, level="info")
         return
-    said = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
-    bench.findings.measurements[quantities.CACHED_BYTES.name] = float(said[0]) if said else 0.0
+    blocks = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
+    bench.findings.measurements[quantities.CACHED_BYTES.name] = float(blocks[0]) if blocks else 0.0
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:

@@ -47,13 +47,13 @@ def offered(scenario: Scenario) -> tuple[AnyFactor, ...]:
 
 def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenario:
     """The scenario with the common factors for which a campaign has levels."""
-    asked = [each for each in offered(scenario) if each.name in levels]
-    if not asked:
+    chosen = [each for each in offered(scenario) if each.name in levels]
+    if not chosen:
         return scenario
     wider = replace(
-        scenario, factors=(*scenario.factors, *asked), objection=_objection_to(scenario)
+        scenario, factors=(*scenario.factors, *chosen), objection=_objection_to(scenario)
     )
-    if arrangements.FACTOR in asked:
+    if arrangements.FACTOR in chosen:
         wider = _arranged(wider, levels[arrangements.NAME])
     return wider
 

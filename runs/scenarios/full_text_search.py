@@ -231,8 +231,8 @@ async def _check_letters(bench: Bench, extension: str) -> None:
     if extension != "pg_trgm":
         return
     statement = f"SELECT show_trgm('{videos.KEYWORD}') <> '{{}}';"
-    said = await bench.sql("show-trigrams", statement, at=searched(bench))
-    if said.strip() != "t":
+    trigrams = await bench.sql("show-trigrams", statement, at=searched(bench))
+    if trigrams.strip() != "t":
         raise TargetProblem(
             _("pg_trgm finds no trigram in Japanese text: the locale knows no such letters."),
             code="no_trigrams",

@@ -277,8 +277,8 @@ def _hold_snapshot(bench: Bench) -> Background | None:
 async def _vacuums(bench: Bench) -> list[float]:
     """The duration of each autovacuum in seconds, from the server's log."""
     argv = ["sh", "-c", VACUUMS, "vacuums", bench.cluster.log]
-    told = await bench.step("read-vacuums", argv)
-    return [float(each) for each in _ELAPSED.findall(told.stdout)]
+    done = await bench.step("read-vacuums", argv)
+    return [float(each) for each in _ELAPSED.findall(done.stdout)]
 
 
 def _note_samples(
@@ -345,8 +345,8 @@ def _note_dip(
             "Throughput fell to %(percent)s %% of its median in the %(length)s s from second "
             "%(begun)s on, without a vacuum."
         )
-    told = {"percent": f"{verdict.dip:.0f}", "length": verdict.interval_s, "begun": begun}
-    bench.note("throughput_dips", text, level="info", **told)
+    values = {"percent": f"{verdict.dip:.0f}", "length": verdict.interval_s, "begun": begun}
+    bench.note("throughput_dips", text, level="info", **values)
 
 
 SCENARIO = Scenario(

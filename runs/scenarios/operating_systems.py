@@ -72,11 +72,11 @@ class OperatingSystems(pgbench.PrewarmedTables):
         path = f"{bench.directory}/pg_test_fsync.out"
         program = f"{bench.plan.bindir}/pg_test_fsync"
         argv = ["env", "LC_ALL=C", program, "-s", str(seconds), "-f", path]
-        told = await bench.step("pg-test-fsync", argv, check=False)
-        text = told.stdout + told.stderr
+        done = await bench.step("pg-test-fsync", argv, check=False)
+        text = done.stdout + done.stderr
         bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
-        rate = adapter.one_write(told.stdout).get(method)
-        if told.exit_status in NOT_A_PROGRAM:
+        rate = adapter.one_write(done.stdout).get(method)
+        if done.exit_status in NOT_A_PROGRAM:
             message = _("pg_test_fsync is not installed beside this PostgreSQL.")
             bench.note("fsync_not_tested", message, level="info")
         elif rate is None:
@@ -100,13 +100,13 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
 
     `settings` is what the server reports. If a method is refused, the old one stays in place.
     """
-    said = settings.get("wal_sync_method", {}).get("setting", "")
-    if said != method:
+    used = settings.get("wal_sync_method", {}).get("setting", "")
+    if used != method:
         raise TargetProblem(
             _("The server says wal_sync_method = %(said)s, and %(method)s was asked for."),
             code="setting_not_taken",
             remedy=_("Leave the level out: this operating system does not have that method."),
-            said=said,
+            said=used,
             method=method,
         )
     off = [name for name in WAITING if settings.get(name, {}).get("setting") == "off"]

@@ -95,9 +95,9 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
         return None
     expected = logged.transactions * logged.log.share
     if step.exit_status != 0:
-        said = step.stderr.strip()[-300:]
+        output = step.stderr.strip()[-300:]
         text = _("%(name)s ended with exit status %(exit_status)s: %(said)s")
-        _missing(bench, text, name=name, exit_status=step.exit_status, said=said)
+        _missing(bench, text, name=name, exit_status=step.exit_status, said=output)
     elif counted.transactions < expected - _by_chance(logged.transactions, logged.log.share):
         _missing(
             bench,

@@ -23,14 +23,14 @@ WHERE n.nspname = 'public' AND c.relkind = 'r' ORDER BY 1;
 
 async def prewarm_all(bench: Bench, *, at: str = MAIN) -> None:
     """Read every table and index of the schema public of a cluster; the notes say how."""
-    of = "" if at == MAIN else f"-{at}"
+    suffix = "" if at == MAIN else f"-{at}"
     if EXTENSION in bench.extensions[at]:
-        await bench.sql(f"prewarm{of}", _by_extension(bench), at=at)
+        await bench.sql(f"prewarm{suffix}", _by_extension(bench), at=at)
         bench.note("prewarm_extension", _("Warmed up by pg_prewarm."), level="info")
         return
-    tables = (await bench.sql(f"look-for-tables{of}", TABLES, at=at)).split()
+    tables = (await bench.sql(f"look-for-tables{suffix}", TABLES, at=at)).split()
     counts = [f'SELECT count(*) FROM "{table}";' for table in tables]
-    await bench.sql(f"prewarm{of}", "\n".join(counts), at=at)
+    await bench.sql(f"prewarm{suffix}", "\n".join(counts), at=at)
     bench.note(
         "prewarm_sequential",
         _("Warmed up by a sequential read of the tables: pg_prewarm is not installed."),

@@ -60,8 +60,8 @@ async def through(bench: Bench, measure: Callable[[], Awaitable[None]]) -> None:
     finally:
         await pooler.let_go()
     await bench.reporter.command(place.node.address, result)
-    said = f"{result.stdout}{result.stderr}"
-    bench.findings.artifacts.append(ArtifactData("pgbouncer.log", said.encode()))
+    output = f"{result.stdout}{result.stderr}"
+    bench.findings.artifacts.append(ArtifactData("pgbouncer.log", output.encode()))
     if place.address:
         text = _(
             "The load went through PgBouncer on a machine of its own: transaction pooling, "
@@ -160,16 +160,16 @@ class _Place:
                 return
             await asyncio.sleep(0.2)
         folder = f"{self.node.steps_directory}/{STEP}"
-        said = await bench.run(
+        answer = await bench.run(
             "sh", "-c", 'tail -n 5 "$1"/out "$1"/err', "tail", folder, on=self.node
         )
-        raise self._does_not_start(said.stdout.decode(errors="replace"))
+        raise self._does_not_start(answer.stdout.decode(errors="replace"))
 
-    def _does_not_start(self, said: str) -> TargetProblem:
+    def _does_not_start(self, output: str) -> TargetProblem:
         return TargetProblem(
             _("PgBouncer does not answer on %(address)s: %(said)s"),
             code="pooler_does_not_start",
             remedy=_("Install pgbouncer there; its output is among the run's commands."),
             address=self.node.address,
-            said=said.strip()[-500:],
+            said=output.strip()[-500:],
         )

@@ -87,14 +87,14 @@ class Lag:
         if self._asking is None:
             return
         try:
-            told = await self._asking.finish()
+            done = await self._asking.finish()
         except (TargetProblem, TimeoutError) as problem:
             text = _("The lag of the standbys is not known: %(problem)s")
             self._bench.note("lag_missing", text, problem=problem)
             return
-        await self._bench.reporter.command(self._bench.database.address, told)
+        await self._bench.reporter.command(self._bench.database.address, done)
         span = self._bench.span_on(self._bench.database.name)
-        self._bench.findings.series += series(told.stdout, span[0] if span else 0.0)
+        self._bench.findings.series += series(done.stdout, span[0] if span else 0.0)
 
     async def let_go(self) -> None:
         """Stop waiting for it; it ends with the run's steps."""
@@ -186,9 +186,9 @@ class Replication(pgbench.PrewarmedTables):
         if not names:
             return
         synchronous = names[:number]
-        asked = number // 2 + 1 if _is_quorum(bench.levels) else number
+        quorum = number // 2 + 1 if _is_quorum(bench.levels) else number
         by = "ANY" if _is_quorum(bench.levels) else "FIRST"
-        value = standbys.names_setting(bench.plan.version_num, synchronous, asked, by=by)
+        value = standbys.names_setting(bench.plan.version_num, synchronous, quorum, by=by)
         await standbys.set_synchronous(bench, value)
         wanted = ",".join(states(bench.levels).values())
         await standbys.wait(bench, names, "wait-for-modes", states=wanted)

@@ -96,7 +96,7 @@ class StorageBandwidth:
                 address=bench.database.address,
             )
         try:
-            told = adapter.read_bandwidth(done.stdout)
+            bandwidth = adapter.read_bandwidth(done.stdout)
         except ValueError as problem:
             raise TargetProblem(
                 _("fio gave no result: %(problem)s %(stderr)s"),
@@ -106,26 +106,26 @@ class StorageBandwidth:
                 stderr=done.stderr.strip()[-300:],
             ) from problem
         figures = {
-            quantities.STORAGE_READ: told.read_mb,
-            quantities.STORAGE_WRITE: told.write_mb,
-            quantities.IOPS: told.iops,
-            quantities.FSYNC_LATENCY: told.fsync_ms,
+            quantities.STORAGE_READ: bandwidth.read_mb,
+            quantities.STORAGE_WRITE: bandwidth.write_mb,
+            quantities.IOPS: bandwidth.iops,
+            quantities.FSYNC_LATENCY: bandwidth.fsync_ms,
         }
         bench.findings.measurements |= {
             metric.name: round(value, 3) for metric, value in figures.items() if value
         }
         bench.findings.measurements[quantities.BANDWIDTH.name] = round(
-            told.read_mb + told.write_mb, 3
+            bandwidth.read_mb + bandwidth.write_mb, 3
         )
-        bench.findings.tool_name, bench.findings.tool_version = "fio", told.version
-        if told.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
+        bench.findings.tool_name, bench.findings.tool_version = "fio", bandwidth.version
+        if bandwidth.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
                 "too_short",
                 _(
                     "The size was done after %(seconds)s s: give a larger one, as caches of the "
                     "device may have taken it all."
                 ),
-                seconds=f"{told.seconds:.1f}",
+                seconds=f"{bandwidth.seconds:.1f}",
             )
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:

@@ -154,16 +154,16 @@ class StoragePlacement:
         folder = f"{path}/data"
         await bench.step("make-fast-folder", ["mkdir", "-p", folder], check=False)
         argv = ["sh", "-c", _DEVICES, "devices", bench.cluster.data, folder]
-        told = await bench.step("look-at-devices", argv, check=False)
-        _check_devices(bench, told.stdout, folder)
+        devices = await bench.step("look-at-devices", argv, check=False)
+        _check_devices(bench, devices.stdout, folder)
         return folder
 
     async def _check_scan(self, bench: Bench) -> None:
         """Check that the scan read the table, or did not, as the level says."""
         plan = await bench.sql("explain", HEAP_FETCHES)
         bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
-        told = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
-        fetched = int(told[0]) if told else -1
+        fetches = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
+        fetched = int(fetches[0]) if fetches else -1
         fails = bench.levels["index_only_scan"] == "fails"
         if fetched < 0 or fails != (fetched > 0):
             raise TargetProblem(
@@ -208,9 +208,9 @@ def _move_sql(placement: str, folder: str) -> str:
     return "\n".join([*lines, "CHECKPOINT;"])
 
 
-def _check_devices(bench: Bench, told: str, folder: str) -> None:
+def _check_devices(bench: Bench, printed: str, folder: str) -> None:
     """Raise TargetProblem for what cannot be measured; note what cannot differ."""
-    slow, fast = ([*line.split(), "", "", ""][:3] for line in [*told.splitlines(), "", ""][:2])
+    slow, fast = ([*line.split(), "", "", ""][:3] for line in [*printed.splitlines(), "", ""][:2])
     if fast[2] != "yes":
         raise TargetProblem(
             _("PostgreSQL's user cannot write to %(folder)s."),

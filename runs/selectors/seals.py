@@ -172,7 +172,7 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
             "campaign": campaigns[row["campaign_id"]],
             "cell": cells[row["cell_id"]],
             "metrics": metrics.get(key, {}),
-            "run": _told(row),
+            "run": _own_fields(row),
         }
         content = {
             "run": digest_of(described),
@@ -211,7 +211,7 @@ def _without_links(row: Row) -> Row:
     return {name.removeprefix("link_"): value for name, value in row.items()}
 
 
-def _told(row: Row) -> Row:
+def _own_fields(row: Row) -> Row:
     """The run's own fields, as an export has them."""
     labels = dict(row["labels"])
     elsewhere = labels.pop(exchange.ELSEWHERE, None)

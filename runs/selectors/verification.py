@@ -185,9 +185,9 @@ def _runs(
     """The runs whose last content is in this part of the chain."""
     every = Seal.objects.filter(run__in={each.run for each in chunk}).order_by("number")
     last: dict[int, Seal] = {}
-    said: dict[int, str] = {}
+    kinds: dict[int, str] = {}
     for entry in every.filter(project=project).defer("content"):
-        said[entry.run] = entry.kind
+        kinds[entry.run] = entry.kind
         if entry.kind in CONTENTS:
             last[entry.run] = entry
     here = {each.run: each for each in chunk if last.get(each.run) == each}
@@ -200,7 +200,7 @@ def _runs(
         for code, message in _run(run, entry, found.get(run), states):
             yield Finding(project.slug, run, code, message)
         if run in states and run not in waiting:
-            yield from _state(project, run, states[run], said[run])
+            yield from _state(project, run, states[run], kinds[run])
 
 
 def _run(
@@ -219,10 +219,10 @@ def _run(
         yield "run_changed", f"Run {run} has changed: {'; '.join(parts)}."
 
 
-def _state(project: Project, run: int, state: str, said: str) -> Iterator[Finding]:
+def _state(project: Project, run: int, state: str, kind: str) -> Iterator[Finding]:
     """Whether a run is in use or withdrawn, as its last entry says."""
-    if state in COUNTED and (state == Run.State.WITHDRAWN) != (said == Seal.Kind.WITHDRAWN):
-        message = f"Run {run} is {state}, and the chain says: {said}."
+    if state in COUNTED and (state == Run.State.WITHDRAWN) != (kind == Seal.Kind.WITHDRAWN):
+        message = f"Run {run} is {state}, and the chain says: {kind}."
         yield Finding(project.slug, run, "state_differs", message)
 
 

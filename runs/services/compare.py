@@ -8,7 +8,7 @@ from runs.analysis.inference import RULES
 from runs.models import GateAnswer, SavedComparison
 from runs.selectors.compare import gate, gate_answers
 from runs.selectors.compare.gate import Asked, SideVerdict
-from runs.selectors.compare.gate_answers import Told
+from runs.selectors.compare.gate_answers import EarlierAnswer
 from runs.selectors.compare.state import CompareState
 from runs.services import slugs
 from runs.services.errors import ServiceError
@@ -35,7 +35,7 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
     return slugs.store(comparison, called=title, otherwise="comparison")
 
 
-def answered(found: SideVerdict, asked: Asked, *, is_job: bool) -> list[Told]:
+def answered(found: SideVerdict, asked: Asked, *, is_job: bool) -> list[EarlierAnswer]:
     """What was told to this question otherwise before; keeps the answer that a job is given now.
 
     An answer by the same words and the same runs is kept once. Three queries at most.

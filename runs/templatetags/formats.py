@@ -259,7 +259,7 @@ def spoken(text: str | Mapping[str, str] | None) -> str:
 
 
 @register.filter
-def told(stored: Any, field: str) -> str:
+def in_language(stored: Any, field: str) -> str:
     """A text field of a stored object in the reader's language: `title_ja` where it is filled."""
     translation = getattr(stored, f"{field}_{(get_language() or 'en')[:2]}", "")
     return str(translation or getattr(stored, field))
@@ -274,7 +274,7 @@ def term(name: str) -> str:
 @register.filter
 def named(stored: Any) -> str:
     """The name of a stored object: its own Japanese one, else what the catalogue has for it."""
-    found = told(stored, "name")
+    found = in_language(stored, "name")
     return translated(found) if found == stored.name else found
 
 

@@ -60,9 +60,9 @@ def _shortened(value: object) -> object:
     return value[:LONGEST_MESSAGE]
 
 
-def quoted(code: str, said: str) -> Reason:
+def quoted(code: str, text: str) -> Reason:
     """What the tool itself said, which is never translated."""
-    return Reason(code, _QUOTED, said=said)
+    return Reason(code, _QUOTED, said=text)
 
 
 SEVERAL_RESULTS = Reason(

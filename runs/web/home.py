@@ -104,8 +104,8 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
 
     def line() -> list[str]:
         shown = versions.context(used)
-        told = versions.rows("home/index.html#step", shown["steps"])
-        steps = [step for _step, rows in told for step in rows[-versions.NEWEST_PAIRS :]]
+        steps_of = versions.rows("home/index.html#step", shown["steps"])
+        steps = [step for _step, rows in steps_of for step in rows[-versions.NEWEST_PAIRS :]]
         drawn = render_to_string(template, {"figure": shown["figure"], "steps": steps})
         return [" ".join(shown["sentences"]), drawn]
 
@@ -131,9 +131,11 @@ def _newest(to: projects.Reader) -> list[int]:
     return projects.newest_keys(alone.order_by("-pk"), to=to, number=NEWEST_FINDINGS)
 
 
-def _findings(of: Sequence[int]) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
+def _findings(
+    campaign_keys: Sequence[int],
+) -> list[tuple[Campaign, dict[str, list[ratios.Finding]]]]:
     """The results of these campaigns, if they decide anything or may, the newest first."""
-    newest = metrics.primary_names(campaigns.listed().filter(pk__in=of))
+    newest = metrics.primary_names(campaigns.listed().filter(pk__in=campaign_keys))
     found = ratios_of_executed(newest)
     listed = sorted(found, key=lambda each: each.pk, reverse=True)
     return [

@@ -103,11 +103,13 @@ def page(
     end = _end(rows, key, by) if key else None
     if end is not None and is_back:
         turned = [name.removeprefix("-") if name[0] == "-" else f"-{name}" for name in order]
-        found = _first(rows.filter(_beyond(end, by, is_forward=False)).order_by(*turned), size, to)
+        found = _first(
+            rows.filter(_past_end(end, by, is_forward=False)).order_by(*turned), size, to
+        )
         if len(found) > size:
             return _page(given, found[:size][::-1], has_before=True, has_after=True)
     elif end is not None:
-        found = _first(rows.filter(_beyond(end, by, is_forward=True)).order_by(*order), size, to)
+        found = _first(rows.filter(_past_end(end, by, is_forward=True)).order_by(*order), size, to)
         if found:
             return _page(given, found[:size], has_before=True, has_after=len(found) > size)
     found = _first(rows.order_by(*order), size, to)
@@ -129,7 +131,7 @@ def _end(rows: QuerySet[Any], key: str, by: str) -> tuple[int, Any] | None:
     return next(((int(key), value) for value in there), None)
 
 
-def _beyond(end: tuple[int, Any], by: str, *, is_forward: bool) -> Q:
+def _past_end(end: tuple[int, Any], by: str, *, is_forward: bool) -> Q:
     """The rows on one side of the end, without itself."""
     key, value = end
     if by == "-pk":

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from runs.selectors import search
-from runs.templatetags.formats import named, told, translated
+from runs.templatetags.formats import in_language, named, translated
 
 LONGEST = 200
 # The heading of each kind, and the name of its pages' address.
@@ -42,12 +42,12 @@ def _row(kind: str, row: Any) -> dict[str, Any]:
     key = row.pk if kind in {"run", "hardware"} else row.slug
     href = reverse(KINDS[kind][1], args=[key])
     if kind == "run":
-        return {"name": f"{row.pk}", "href": href, "note": told(row.campaign, "title")}
+        return {"name": f"{row.pk}", "href": href, "note": in_language(row.campaign, "title")}
     if kind == "campaign":
         note = f"{translated(row.scenario.title)} · {row.year or row.created_at.date()}"
-        return {"name": told(row, "title"), "href": href, "note": note}
+        return {"name": in_language(row, "title"), "href": href, "note": note}
     if hasattr(row, "title"):
-        name = translated(row.title) if kind == "scenario" else told(row, "title")
+        name = translated(row.title) if kind == "scenario" else in_language(row, "title")
         return {"name": name, "href": href, "note": str(getattr(row, "year", ""))}
     return {
         "name": named(row),

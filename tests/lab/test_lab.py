@@ -393,7 +393,7 @@ def test_each_command_of_the_guide_is_understood():
     shown = re.findall(
         r"^script/lab(.*?)(?:  |$)", (REPOSITORY / "docs/lab.md").read_text(), re.MULTILINE
     )
-    asked = [command._asked(shlex.split(each)) for each in shown]
+    asked = [command._parsed(shlex.split(each)) for each in shown]
     assert len(asked) == 7
     assert [each.versions for each in asked[:2]] == [[], ["9.6", "14"]]
     assert asked[-1].block_sizes == [16]

@@ -155,7 +155,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         is_shown = self.detail and self.action not in EXTRAS
         return campaigns.shown() if is_shown else campaigns.listed()
 
-    def told(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
+    def prepared(self, found: Sequence[Campaign]) -> Sequence[CampaignRow]:
         """Campaigns with their runs counted."""
         return campaigns.rows(found)
 

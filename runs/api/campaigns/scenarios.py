@@ -122,6 +122,6 @@ class ScenarioDoor(ReadOnlyDoor[Scenario]):
     lookup_field = "slug"
     filterset_class = ScenarioFilters
 
-    def told(self, found: Sequence[Any]) -> Sequence[ScenarioRow]:
+    def prepared(self, found: Sequence[Any]) -> Sequence[ScenarioRow]:
         """Scenarios with their campaigns counted."""
         return scenarios.rows(found, to=reader(self.request))

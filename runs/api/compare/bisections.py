@@ -188,8 +188,8 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
         rows = []
         for each in found.builds:
             build = found.made.get(each["commit"])  # type: ignore[attr-defined]  # by the door
-            told = {name: getattr(build, name, "") for name in ("state", "code", "log")}
-            rows.append({"commit": each["commit"], "bindir": each["bindir"], **told})
+            progress = {name: getattr(build, name, "") for name in ("state", "code", "log")}
+            rows.append({"commit": each["commit"], "bindir": each["bindir"], **progress})
         return rows
 
     def get_culprit(self, found: Bisection) -> str | None:
@@ -246,7 +246,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     detail_serializer_class = OneBisectionSerializer
     filterset_class = None
 
-    def told(self, found: Sequence[Any]) -> Sequence[Bisection]:
+    def prepared(self, found: Sequence[Any]) -> Sequence[Bisection]:
         """With their builds. One query."""
         made = found_by.made_for_each(found)
         for each in found:
@@ -264,11 +264,11 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         200 where the same question runs already: nothing is queued twice.
         """
         given = doors.taken(NewBisectionSerializer, request)
-        asked = bisection_questions.question(given.wish(), reader=reader(request))
-        _check(request, asked)
+        question = bisection_questions.question(given.wish(), reader=reader(request))
+        _check(request, question)
         by = person(request)
         token = request.auth if isinstance(request.auth, Token) else None
-        made, is_new = bisections.start(question=asked, by=by, token=token)
+        made, is_new = bisections.start(question=question, by=by, token=token)
         found = self.get_queryset().get(pk=made.pk)
         return self.shown(found, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
@@ -289,11 +289,11 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         return self.shown()
 
 
-def _check(request: Request, asked: Question) -> None:
+def _check(request: Request, question: Question) -> None:
     """A token is of the project of the verdict, and the first step has no problems."""
-    owner: Campaign = asked.verdict.head.campaign
+    owner: Campaign = question.verdict.head.campaign
     if isinstance(request.auth, Token) and not projects.is_own(owner, request.auth):
         raise PermissionDenied(_("This token belongs to another project."), "other_project")
-    problems = bisection_questions.problems(asked)
+    problems = bisection_questions.problems(question)
     if problems:
-        raise Refused("contradicts", [fault_of(each, asked.scenario) for each in problems])
+        raise Refused("contradicts", [fault_of(each, question.scenario) for each in problems])

@@ -27,7 +27,7 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.compare import baselines, bisections, gate
 from runs.selectors.compare import head_and_base as sides
 from runs.selectors.compare.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
-from runs.selectors.compare.gate_answers import Told
+from runs.selectors.compare.gate_answers import EarlierAnswer
 from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.state import CONDITIONS
 from runs.selectors.compare.stored_cells import CellRuns
@@ -70,7 +70,9 @@ class CompareDoor(QueryDoor):
         base, head, asked = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
             found = _compared(base, head, asked)
-            text = markdown(found, request.build_absolute_uri, _told(found, asked, request))
+            text = markdown(
+                found, request.build_absolute_uri, _earlier_answers(found, asked, request)
+            )
             settling = bisections.settling(
                 found, metrics=list(asked.metrics), ignore=asked.ignore, to=reader(request)
             )
@@ -157,7 +159,7 @@ def _check_metrics(asked: Asked, to: Reader) -> None:
         raise doors.refuse("metric", "unknown_metric", message)
 
 
-def _told(found: SideVerdict, asked: Asked, request: Request) -> list[Told]:
+def _earlier_answers(found: SideVerdict, asked: Asked, request: Request) -> list[EarlierAnswer]:
     """What was told before and otherwise; what a CI job is told now is kept."""
     is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
     return answers.answered(found, asked, is_job=is_job)
@@ -184,7 +186,7 @@ def _body(base: Side, head: Side, asked: Asked, request: Request) -> dict[str, A
                 "because": each.because,
                 "message": each.text,
             }
-            for each in _told(found, asked, request)
+            for each in _earlier_answers(found, asked, request)
         ],
     }
 

@@ -16,7 +16,7 @@ from runs.reports.tables import Table, as_markdown, shown
 from runs.selectors.compare import bisections, gate, summary
 from runs.selectors.compare.bisections import Measured
 from runs.selectors.compare.gate import SideVerdict, VerdictRow
-from runs.selectors.compare.gate_answers import Told
+from runs.selectors.compare.gate_answers import EarlierAnswer
 from runs.selectors.compare.head_and_base import Side
 from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
@@ -33,10 +33,10 @@ MOST_LOG = 4000
 Address = Callable[[str], str]
 
 
-def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) -> str:
+def markdown(found: SideVerdict, address: Address, earlier: Sequence[EarlierAnswer] = ()) -> str:
     """The verdict first, then what was compared, the table, and what the verdict rests on.
 
-    `address` makes a path absolute; `told` is what was said before, and otherwise. Rows that prove
+    `address` makes a path absolute; `earlier` are answers that were others. Rows that prove
     something come first.
     """
     rows = sorted(found.rows, key=lambda row: PRECEDENCE.index(row.comparison.verdict))
@@ -45,7 +45,7 @@ def markdown(found: SideVerdict, address: Address, told: Sequence[Told] = ()) ->
         *_sentences(found),
         *_in_one_job(found),
         _sides(found, address),
-        *(_plain(each.text) for each in told),
+        *(_plain(each.text) for each in earlier),
     ]
     parts += [
         _("On average over all rows, %(metric)s: **%(size)s**")
@@ -77,10 +77,10 @@ def settled(bisection: Bisection, address: Address) -> str:
     steps = bisections.measured(bisection)
     made = _made(bisection)
     if not steps:
-        told = _plain(bisections.message_of(bisection)) or _(
+        sentence = _plain(bisections.message_of(bisection)) or _(
             "The builds of both commits are ready."
         )
-        return made or f"{told}\n"
+        return made or f"{sentence}\n"
     first, last = steps[0], steps[-1]
     link = f"[{_plain(last.step.campaign.slug)}]({_page(last.step, address)})"
     words = {"server": _plain(bisection.server.name), "campaign": link}
@@ -144,7 +144,7 @@ def _page(step: BisectionStep, address: Address) -> str:
 
 def _sentences(found: SideVerdict) -> list[str]:
     """What pages say of the same rows: a sentence for each metric that decides."""
-    told = []
+    sentences = []
     for metric in dict.fromkeys(row.metric for row in found.rows if row.is_asked and row.counts):
         rows = [row.comparison for row in found.rows if row.metric == metric and row.counts]
         text = summary.summary(
@@ -154,8 +154,8 @@ def _sentences(found: SideVerdict) -> list[str]:
             together=found.together.get(metric),
             direction=cast(Direction, metric.direction),
         )
-        told.append(f"**{_plain(text)}**")
-    return told
+        sentences.append(f"**{_plain(text)}**")
+    return sentences
 
 
 def _in_one_job(found: SideVerdict) -> list[str]:

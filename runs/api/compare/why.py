@@ -325,9 +325,11 @@ def _table(found: Explanation) -> Iterator[str]:
     yield f"| {_('Suspect')} | {pgettext('per transaction', 'Time')} | {_('Processor time')} |"
     yield "| --- | --- | --- |"
     for each in found.candidates:
-        told = [proof_words.answer(of[each.name]) if each.name in of else "" for of in shares]
-        if any(told):
-            yield f"| `{_plain(each.name)}` | {' | '.join(told)} |"
+        answers = [
+            proof_words.answer(share[each.name]) if each.name in share else "" for share in shares
+        ]
+        if any(answers):
+            yield f"| `{_plain(each.name)}` | {' | '.join(answers)} |"
     yield ""
 
 

@@ -87,8 +87,8 @@ def _plain(given: Any) -> GivenMeasurement | None:
     kind = type(value)
     if given.get("samples") is not None or (kind is not float and kind is not int):
         return None
-    said: tuple[Any, Any, Any] = given.get("metric"), given.get("unit"), given.get("direction")
-    metric, unit, direction = said
+    names: tuple[Any, Any, Any] = given.get("metric"), given.get("unit"), given.get("direction")
+    metric, unit, direction = names
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
     if not are_texts or not -LARGEST <= value <= LARGEST:
         return None

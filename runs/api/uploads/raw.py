@@ -75,10 +75,10 @@ def _is_name(name: str, pointer: str, faults: Faults) -> bool:
 
 
 def read(
-    given: Object, said: Mapping[str, Any], files: Files, at: str, faults: Faults
+    given: Object, described: Mapping[str, Any], files: Files, at: str, faults: Faults
 ) -> dict[str, Any]:
     """What the output says of the run, as fields of it; what the uploader says must not differ."""
-    adapter = registry.find(said["tool_name"]) if said["tool_name"] else None
+    adapter = registry.find(described["tool_name"]) if described["tool_name"] else None
     reading = _reading(adapter, files, at, faults)
     for name in INSTEAD:
         if given.get(name) is not None:
@@ -87,7 +87,7 @@ def read(
     reason = text(given, "reason", at, faults, most=2000)
     if reading is None:
         return {"status": "failed"}
-    _refuse_differences(said, reading, at, faults)
+    _refuse_differences(described, reading, at, faults)
     failure = reading.failure
     return {
         "status": reading.status,
@@ -106,11 +106,15 @@ def read(
         ),
         "notes": _notes(reading),
         "tool_name": reading.tool_name,
-        "tool_version": (reading.tool_version or said["tool_version"])[:40],
-        "server_version": (said["server_version"] or reading.server_version or "")[:40],
-        "levels": {**reading.levels, **said["levels"]},
-        "workload": {**reading.workload, **said["workload"], **_stated(reading, said["levels"])},
-        "labels": {**reading.labels, **said["labels"]},
+        "tool_version": (reading.tool_version or described["tool_version"])[:40],
+        "server_version": (described["server_version"] or reading.server_version or "")[:40],
+        "levels": {**reading.levels, **described["levels"]},
+        "workload": {
+            **reading.workload,
+            **described["workload"],
+            **_stated(reading, described["levels"]),
+        },
+        "labels": {**reading.labels, **described["labels"]},
         "files": tuple(
             ArtifactData(name, content.encode() if isinstance(content, str) else content)
             for name, content in files.items()
@@ -137,14 +141,16 @@ def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> 
         return None
 
 
-def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faults: Faults) -> None:
-    for name, level in said["levels"].items():
+def _refuse_differences(
+    described: Mapping[str, Any], reading: Reading, at: str, faults: Faults
+) -> None:
+    for name, level in described["levels"].items():
         if name in reading.levels and reading.levels[name] != level:
             message = _("The output says %(read)s, not %(given)s.")
             names = {"read": reading.levels[name], "given": level}
             faults.add(f"{at}/levels/{name}", "level_differs", message % names)
-    stated = {name: ("levels", level) for name, level in said["levels"].items()}
-    stated |= {name: ("workload", level) for name, level in said["workload"].items()}
+    stated = {name: ("levels", level) for name, level in described["levels"].items()}
+    stated |= {name: ("workload", level) for name, level in described["workload"].items()}
     for name in EXACT & stated.keys() & reading.workload.keys():
         where, level = stated[name]
         if reading.workload[name] != level:
@@ -155,7 +161,7 @@ def _refuse_differences(said: Mapping[str, Any], reading: Reading, at: str, faul
         ("server_version", reading.server_version, "postgresql/version"),
         ("tool_version", reading.tool_version, "tool/version"),
     ):
-        given = said[field]
+        given = described[field]
         if given and read_version and not f"{read_version}.".startswith(f"{given}."):
             message = _("The output says %(read)s, not %(given)s.")
             names = {"read": read_version, "given": given}

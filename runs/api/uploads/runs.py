@@ -111,7 +111,7 @@ def run(
     read = alike.read if alike else _read_alone
     refuse_unknown(given, FIELDS, at, faults)
     times = _times(given, at, faults)
-    fields = _said(given, at, faults, read)
+    fields = _described(given, at, faults, read)
     files = raw.files(given, at, faults) if files is None else raw.named(files, at, faults)
     if files:
         fields |= raw.read(given, fields, files, at, faults)
@@ -127,7 +127,7 @@ def run(
     return GivenRun(at=at, started_at=times.started_at, finished_at=times.finished_at, **fields)
 
 
-def _said(
+def _described(
     given: Object, at: str, faults: Faults, read: Callable[..., Any] = _read_alone
 ) -> dict[str, Any]:
     """Everything but the times and the figures."""

@@ -100,14 +100,16 @@ class Cleaning:
         for node in () if keeps_folders else ended.folders:
             await self.attempt(partial(self._remove, node, node.directory))
 
-    async def attempt(self, part: Callable[[], Awaitable[None]], *, told: str = INCOMPLETE) -> bool:
-        """Whether it succeeded; if not, the event `told` gives the reason."""
+    async def attempt(
+        self, part: Callable[[], Awaitable[None]], *, event: str = INCOMPLETE
+    ) -> bool:
+        """Whether it succeeded; if not, the event `event` gives the reason."""
         try:
             await part()
         except OUT_OF_REACH:
             raise
         except TargetProblem as problem:
-            await self.bench.reporter.event(told, problem)
+            await self.bench.reporter.event(event, problem)
             return False
         return True
 

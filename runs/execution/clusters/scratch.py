@@ -70,14 +70,14 @@ class Programs:
 class Failure:
     """What did not work: in the script at `script` (None: in what is run before), on a line of it.
 
-    `code` is sql_error, bad_command, never_ends or not_initialised; line 0 is all of it. `said` is
-    what PostgreSQL or pgbench says.
+    `code` is sql_error, bad_command, never_ends or not_initialised; line 0 is all of it.
+    `output` is what PostgreSQL or pgbench says.
     """
 
     script: int | None
     line: int
     code: str
-    said: str
+    output: str
 
 
 async def tried(
@@ -160,7 +160,7 @@ class _Trial:
             )
             answer = await self._run((*_PATIENT, *argv), seconds=LOAD_SECONDS)
             if answer.exit_status != 0:
-                return Failure(None, 0, "not_initialised", _said(answer))
+                return Failure(None, 0, "not_initialised", _output(answer))
         if not workload.init_sql.strip():
             return None
         sql = f"\\set scale 1\n{workload.init_sql}\n"
@@ -176,7 +176,7 @@ class _Trial:
             path = f"{self.path}/script-{place}.sql"
             await self._run(("sh", "-c", _WRITE, "write", path), given=text)
             answer = await self._run(self._one_transaction(path), seconds=SCRIPT_SECONDS)
-            message = _said(answer)
+            message = _output(answer)
             # To 11, pgbench exits with 0 although its only client died.
             if answer.exit_status != 0 or _DIED.search(message):
                 found.append(_of_script(place, text, path, answer, message))
@@ -224,7 +224,7 @@ def _of_script(place: int, text: str, path: str, answer: Answer, message: str) -
 
 
 def _of_init(answer: Answer) -> Failure:
-    message = _said(answer)
+    message = _output(answer)
     if answer.exit_status == TIMED_OUT:
         return Failure(None, 0, "never_ends", "")
     found = _OF_PSQL.search(message)
@@ -234,12 +234,12 @@ def _of_init(answer: Answer) -> Failure:
     return Failure(None, line, "sql_error", found[2].strip() if found else message)
 
 
-def _said(answer: Answer) -> str:
+def _output(answer: Answer) -> str:
     return neutralised(answer.stderr.decode(errors="replace")).strip()[-2000:]
 
 
 def _does_not_start(answer: Answer) -> NoReturn:
-    message = _said(answer) or answer.stdout.decode(errors="replace")
+    message = _output(answer) or answer.stdout.decode(errors="replace")
     raise TargetProblem(
         _("No scratch cluster can be made: %(said)s"),
         code="postgres_does_not_start",

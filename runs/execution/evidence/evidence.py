@@ -270,17 +270,17 @@ def _sessions(seen: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
         return []
     begun, kinds = seen[0][0], sorted({kind for _at, kind, _event, number in seen if number})
     seconds: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    asked: dict[int, set[float]] = defaultdict(set)
+    times: dict[int, set[float]] = defaultdict(set)
     for at, kind, _event, number in seen:
         second = int(at - begun)
         seconds[kind][second] += number
-        asked[second].add(at)
-    length = max(asked) + 1
+        times[second].add(at)
+    length = max(times) + 1
     return [
         SeriesData(
             quantities.WAITS.kind(kind).name,
             quantities.WAITS.unit,
-            tuple(seconds[kind][n] / max(1, len(asked[n])) for n in range(length)),
+            tuple(seconds[kind][n] / max(1, len(times[n])) for n in range(length)),
             start=0.0,
         )
         for kind in kinds

@@ -127,7 +127,7 @@ class Profile:
                 raise
             return ""
 
-    def _note_missing(self, said: object) -> None:
+    def _note_missing(self, printed: object) -> None:
         status = self._recorded.exit_status if self._recorded else None
-        reason = NEVER_BEGAN.get(status, said)
+        reason = NEVER_BEGAN.get(status, printed)
         self._bench.note("profile_missing", _("No profile: %(said)s."), said=reason)

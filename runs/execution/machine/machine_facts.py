@@ -165,10 +165,10 @@ def operating_system(sections: Sections) -> OperatingSystem:
         turbo=None if no_turbo is None else not no_turbo,
         huge_pages=chosen.group(1) if chosen else "",
         storage=_storage(pairs(sections.get("storage", []), "\t")),
-        kernel_settings=_told(pairs(sections.get("sysctl", []), "\t")),
+        kernel_settings=_known(pairs(sections.get("sysctl", []), "\t")),
         limits=_limits(sections.get("limits", [])),
-        tools=_told(pairs(sections.get("tools", []), "\t")),
-        more=_told(pairs(sections.get("more", []), "\t")) | restrictions(sections),
+        tools=_known(pairs(sections.get("tools", []), "\t")),
+        more=_known(pairs(sections.get("more", []), "\t")) | restrictions(sections),
     )
 
 
@@ -227,8 +227,8 @@ def _limits(lines: Sequence[str]) -> dict[str, int | None]:
     return found
 
 
-def _told(told: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in told.items() if name and value}
+def _known(facts: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if name and value}
 
 
 def _flag(text: str) -> bool | None:

@@ -132,11 +132,11 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
     step = _named(bench, node, f"keep-{name}")
     allowed = " ".join(privileged.SETTINGS[name])
     argv = ["sh", "-c", _KEEP_BY_PATTERN, "keep", node.directory, name, allowed, files]
-    kept = await bench.step(step, argv, check=False, on=node)
-    if kept.exit_status in {NOT_THERE, NOT_KNOWN}:
-        raise _cannot_be_set_back(node, name, kept)
-    if kept.exit_status != 0:
-        raise privileged.failed(name, kept.stderr + kept.stdout)
+    done = await bench.step(step, argv, check=False, on=node)
+    if done.exit_status in {NOT_THERE, NOT_KNOWN}:
+        raise _cannot_be_set_back(node, name, done)
+    if done.exit_status != 0:
+        raise privileged.failed(name, done.stderr + done.stdout)
     command = privileged.SETTINGS[name][value]
     try:
         await _as_root(bench, node, name, command, step=_named(bench, node, f"set-{name}"))
@@ -145,7 +145,7 @@ async def change(bench: Bench, node: Node, name: str, files: str, value: str) ->
             argv = ["sh", "-c", FORGET, "forget", node.directory, name, files]
             await bench.run(*argv, on=node)
         raise
-    return kept.stdout.strip()
+    return done.stdout.strip()
 
 
 async def set_back_now(bench: Bench) -> None:

@@ -336,8 +336,8 @@ class BaseDir:
     def being_ours(self, path: str) -> Condition:
         """What `check` checks, for a step in the folder or about its server."""
 
-        def refused(status: int, said: bytes) -> TargetProblem:
-            return self._refusal_at(path, status, said.decode(errors="replace").strip())
+        def refused(status: int, printed: bytes) -> TargetProblem:
+            return self._refusal_at(path, status, printed.decode(errors="replace").strip())
 
         return Condition(_CHECK, self._words(path), refused)
 

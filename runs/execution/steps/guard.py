@@ -92,12 +92,12 @@ class Guard:
         if host is None:
             return None
         looking = asyncio.create_task(look(host, self.directory, self.name, self.base_dir))
-        asked = time.monotonic()
+        began = time.monotonic()
         try:
             while not looking.done():
                 await asyncio.wait({looking}, timeout=self.look_s)
                 now = time.monotonic()
-                if now - asked > self.hangs_s:
+                if now - began > self.hangs_s:
                     self._check_time(now - begun, grace_s=self.hangs_s)
             return looking.result()
         except ConnectionLost:

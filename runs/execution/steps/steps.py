@@ -165,7 +165,7 @@ async def perform(
     if fence:
         script, words = fence.before(script, words)
 
-    answer = await _asked(host, script, words, stdin)
+    answer = await _report_of(host, script, words, stdin)
     if answer.exit_status == BEHIND:
         raise lease_lost(answer.stdout)
     if condition:
@@ -186,7 +186,7 @@ async def perform(
     return result
 
 
-async def _asked(host: Host, script: str, words: Sequence[str], stdin: str) -> Answer:
+async def _report_of(host: Host, script: str, words: Sequence[str], stdin: str) -> Answer:
     """What the shell says that performs the step, or attaches to it."""
 
     async def ask() -> Answer:

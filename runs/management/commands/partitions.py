@@ -40,10 +40,10 @@ class Command(command.Command):
             self.stdout.write(f"{each.name} {word}")
         for table in partitions.TABLES:
             for each in partitions.listed(table):
-                self.stdout.write(_told(each))
+                self.stdout.write(_line(each))
 
 
-def _told(partition: Partition) -> str:
+def _line(partition: Partition) -> str:
     last = "" if partition.end is None else partition.end - 1
     return (
         f"{partition.name}: runs {partition.first or 1} to {last or 'the newest'},"

@@ -122,15 +122,15 @@ async def _generated(words: Sequence[str]) -> None:
             process.kill()
             await process.wait()
             raise
-        status, said = process.returncode, answer.decode(errors="replace")
+        status, output = process.returncode, answer.decode(errors="replace")
     except FileNotFoundError as error:
-        status, said = 127, str(error)
+        status, output = 127, str(error)
     if status != 0:
         raise TargetProblem(
             _("The data cannot be made: %(said)s"),
             code="generator_failed",
             remedy=_("Look at the worker's disk, and install the extra datasets there."),
-            said=said.strip()[-500:],
+            said=output.strip()[-500:],
         )
 
 

@@ -135,11 +135,11 @@ def _other_plan(bench: Bench, found: str) -> TargetProblem:
     )
 
 
-def _days(bench: Bench, of: str = "") -> str:
+def _days(bench: Bench, alias: str = "") -> str:
     """Literals: only they exclude partitions while planning. In the middle of the data."""
     first = layout.days(bench) // 2
     last = first + bench.parameters["span_days"] - 1
-    return f"{of}date BETWEEN DATE '2013-01-01' + {first - 1} AND DATE '2013-01-01' + {last - 1}"
+    return f"{alias}date BETWEEN DATE '2013-01-01' + {first - 1} AND DATE '2013-01-01' + {last - 1}"
 
 
 SCENARIO = Scenario(

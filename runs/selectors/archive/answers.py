@@ -35,7 +35,7 @@ class Answer:
     has_spread: bool
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The answer itself: "Yes, as printed: 2.0 to 5.6 % slower".
 
         Without each run nothing is tested: then it is what is printed, and says so.
@@ -83,7 +83,7 @@ class Answer:
 
 def answers() -> list[Answer]:
     """What is asked most, of the newest publication first. One query."""
-    return [_read(*row) for row in _asked()]
+    return [_read(*row) for row in _questions()]
 
 
 def answer_of(table: PublishedTable) -> Answer | None:
@@ -94,7 +94,7 @@ def answer_of(table: PublishedTable) -> Answer | None:
     return next((each for each in answers() if each.campaign == slug), None)
 
 
-def _asked() -> QuerySet[PublishedTable, Any]:
+def _questions() -> QuerySet[PublishedTable, Any]:
     machines = PublishedNode.objects.filter(
         table=OuterRef("pk"), role="database", hardware__isnull=False
     ).order_by("ordinal")

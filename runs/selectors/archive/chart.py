@@ -15,7 +15,7 @@ from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.words import Factors, factors
 from runs.selectors.campaigns import metrics
-from runs.templatetags.formats import told
+from runs.templatetags.formats import in_language
 
 # More cells than this make no chart of bars that can be read.
 MOST_BARS = 60
@@ -293,14 +293,14 @@ def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
 
 def metric_label(metric: Metric) -> str:
     """The metric's title in the reader's language."""
-    title = told(metric, "title")
+    title = in_language(metric, "title")
     return _(title) if title else metric.name
 
 
 def ratios_of(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Ratios | None:
     """The ratios that belong to a chart; none if its data file has `ratio: false`."""
-    asked = wanted.get("ratio")
-    return None if asked is False else drawn[0].ratios(asked)
+    ratio = wanted.get("ratio")
+    return None if ratio is False else drawn[0].ratios(ratio)
 
 
 def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None:

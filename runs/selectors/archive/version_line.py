@@ -188,11 +188,11 @@ def _in_order(part: Part) -> tuple[bool, int, int]:
     return year is None, year or 0, part.campaign.pk
 
 
-def _made(of: Used, clients: int | None) -> list[Part]:
+def _made(chosen: Used, clients: int | None) -> list[Part]:
     """The part of each of these campaigns: as many together as a judge reads the rounds of."""
     # The columns of a table that no campaign has take longer than all else of this query.
-    tables = ("published__source",) if of.published else ()
-    used = list(_observed().select_related("scenario", *tables).filter(pk__in=of.campaigns))
+    tables = ("published__source",) if chosen.published else ()
+    used = list(_observed().select_related("scenario", *tables).filter(pk__in=chosen.campaigns))
     found = material(used)
     pairs_of: dict[int, list[Pair]] = defaultdict(list)
     minors_of: dict[int, list[Pair]] = defaultdict(list)

@@ -276,7 +276,7 @@ def _readings(
             yield Reading((campaign.pk, each.server), machine, major, *found)
 
 
-def said(found: Sequence[Pair]) -> list[str]:
+def sentences(found: Sequence[Pair]) -> list[str]:
     """The sentences of MOST_SAID steps: the largest that are proven, then what is printed.
 
     A last one says how many further steps are proven.
@@ -284,13 +284,13 @@ def said(found: Sequence[Pair]) -> list[str]:
     proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
     printed = [pair for pair in found if lacks_print(pair.comparison)]
-    sentences = []
+    lines = []
     for pair in [*proven, *printed[::-1]][:MOST_SAID]:
         base, head = (f"PostgreSQL {end}" for end in pair.ends)
-        sentences.append(summary.summary(head, base, [pair.comparison]))
+        lines.append(summary.summary(head, base, [pair.comparison]))
     if (more := len(proven) - MOST_SAID) > 0:
         text = ngettext(
             "%(number)d further step is proven.", "%(number)d further steps are proven.", more
         )
-        sentences.append(text % {"number": more})
-    return sentences
+        lines.append(text % {"number": more})
+    return lines

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import PublishedTable
 from runs.postgresql_settings.catalogue import existence
-from runs.templatetags.formats import place, spoken, told
+from runs.templatetags.formats import in_language, place, spoken
 
 Combination = frozenset[tuple[str, str]]
 
@@ -96,8 +96,8 @@ def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
     source = table.source
     printed = "" if facts else place(table.number) + (f", p. {table.page}" if table.page else "")
     parts = [
-        told(source, "publisher"),
-        f"“{told(source, 'title')}”",
+        in_language(source, "publisher"),
+        f"“{in_language(source, 'title')}”",
         source.published or str(source.year),
         printed,
         facts,

@@ -58,8 +58,8 @@ class Words:
     def named(self, name: str, level: Any) -> str:
         """Factor and level: "Clients 8", "Server Rack 2", "PostgreSQL 16.14", "one table"."""
         title = "PostgreSQL" if name == "version" else self.title(name)
-        told = str(self.level(name, level))
-        return told if says_itself(name, level) else f"{title} {told}"
+        text = str(self.level(name, level))
+        return text if says_itself(name, level) else f"{title} {text}"
 
     def listed(self, levels: Mapping[str, Any]) -> str:
         """Several levels in one line."""
@@ -187,13 +187,13 @@ def constants(campaign: Campaign) -> list[tuple[str, str]]:
     The server, the configuration and the PostgreSQL that is measured are no such factors. Of
     uploads, whose factors their cells have, one query.
     """
-    told = words(campaign)
+    names = words(campaign)
     levels = {name: values[0] for name, values in campaign.factors.items() if len(values) == 1}
     if not campaign.factors:
         rows = [cell.levels for cell in current(campaign)]
         levels = {name: rows[0][name] for name in rows[0] if name in constant(rows)} if rows else {}
     of_factors = [
-        (told.title(name), str(told.level(name, level)))
+        (names.title(name), str(names.level(name, level)))
         for name, level in levels.items()
         if name not in SUBJECT and name not in (SERVER, CONFIGURATION)
     ]

@@ -182,9 +182,9 @@ def rows(cells: Sequence[Cell], words: designs.Words) -> list[Row]:
     for cell in cells:
         grouped[repr(sorted(_without(cell.levels, factor).items()))].append(cell)
     levels = [_without(group[0].levels, factor) for group in grouped.values()]
-    told = replace(words, constant=designs.constant(levels))
+    own_words = replace(words, constant=designs.constant(levels))
     made = [
-        Row(of_row, version_of(group[0]), tuple(group), told)
+        Row(of_row, version_of(group[0]), tuple(group), own_words)
         for of_row, group in zip(levels, grouped.values(), strict=True)
     ]
     places = {repr(row.others): place for place, row in reversed(list(enumerate(made)))}

@@ -59,8 +59,8 @@ def primary(campaign: Campaign, among: Sequence[Metric] | None = None) -> Metric
 
 def known(names: Collection[str], *, in_project: int | None) -> QuerySet[Metric]:
     """The metrics of these names that a project has: the shared ones, then its own."""
-    of = Metric.objects.filter(Q(project=None) | Q(project=in_project), name__in=names)
-    return of.order_by(F("project").asc(nulls_first=True), "name")
+    rows = Metric.objects.filter(Q(project=None) | Q(project=in_project), name__in=names)
+    return rows.order_by(F("project").asc(nulls_first=True), "name")
 
 
 def named(name: str, campaign: Campaign) -> Metric | None:

@@ -10,10 +10,10 @@ from runs.selectors.compare.ratios import Tables
 
 
 @dataclass(frozen=True)
-class Said:
-    """A sentence, and whether it says a difference that is proven."""
+class Sentence:
+    """What a campaign says, and whether it is a difference that is proven."""
 
-    sentence: str
+    text: str
     is_proven: bool
 
 
@@ -26,11 +26,11 @@ def of_campaign(campaign: Campaign) -> list[str]:
     return caching.answer(
         ("sentences", campaign.pk),
         known.results,
-        lambda: [each.sentence for each in said(campaign)],
+        lambda: [each.text for each in made(campaign)],
     )
 
 
-def said(campaign: Campaign) -> list[Said]:
+def made(campaign: Campaign) -> list[Sentence]:
     """The same, made now, each with whether it is proven."""
     metric = metrics.primary(campaign)
     if metric is None:
@@ -38,6 +38,6 @@ def said(campaign: Campaign) -> list[Said]:
     rows = Tables(campaign, metric.name).conclusions()
     words = factor_names.words(campaign).among(row.levels for row in rows)
     return [
-        Said(summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
+        Sentence(summary.of_pair(*names, own), any(row.comparison.is_proven for row in own))
         for names, own in summary.by_pair(rows, words).items()
     ]

@@ -99,6 +99,6 @@ def _unserved(groups: Iterable[Sequence[Server]]) -> list[Hindrance]:
         needed = sorted({each.site for each in machines if each.site})
         if not sites.have_a_worker(needed):
             first = next(each for each in machines if each.site)
-            told = ", ".join(needed)
-            found.append(Hindrance(first, "unserved", told, health_checks.to_serve(needed)))
+            text = ", ".join(needed)
+            found.append(Hindrance(first, "unserved", text, health_checks.to_serve(needed)))
     return found

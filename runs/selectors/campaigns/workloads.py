@@ -11,7 +11,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 
 
-def told(campaign: Campaign) -> list[tuple[str, str]]:
+def treatment_rows(campaign: Campaign) -> list[tuple[str, str]]:
     """(title, text) of each part of its treatment; empty for a campaign without one."""
     treatment = Treatment.of(campaign.treatment)
     rows = [

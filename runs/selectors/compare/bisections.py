@@ -174,17 +174,17 @@ def made_for_each(found: Collection[Bisection]) -> dict[int, dict[str, Build]]:
     since = Q(asked_at__gte=min(each.created_at for each in found)) | Q(state__in=Build.OPEN)
     servers = {each.server_id for each in found}
     rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by("pk")
-    of: dict[tuple[int, str], list[Build]] = defaultdict(list)
+    builds_of: dict[tuple[int, str], list[Build]] = defaultdict(list)
     for row in rows:
-        of[row.server_id, row.commit].append(row)
-    return {each.pk: _made_since(each, of) for each in found}
+        builds_of[row.server_id, row.commit].append(row)
+    return {each.pk: _made_since(each, builds_of) for each in found}
 
 
 def _made_since(
-    bisection: Bisection, of: Mapping[tuple[int, str], Sequence[Build]]
+    bisection: Bisection, builds_of: Mapping[tuple[int, str], Sequence[Build]]
 ) -> dict[str, Build]:
-    asked = {(bisection.server_id, build["commit"]) for build in bisection.builds}
-    rows = sorted((row for key in asked for row in of.get(key, ())), key=lambda row: row.pk)
+    wanted = {(bisection.server_id, build["commit"]) for build in bisection.builds}
+    rows = sorted((row for key in wanted for row in builds_of.get(key, ())), key=lambda row: row.pk)
     since = bisection.created_at
     return {row.commit: row for row in rows if row.asked_at >= since or row.state in Build.OPEN}
 
@@ -238,8 +238,8 @@ def _words(bindir: str) -> list[str]:
 
 def _worst(rows: Sequence[VerdictRow]) -> VerdictRow | None:
     slower = [row for row in rows if row.comparison.verdict == "slower" and row.counts]
-    asked = [row for row in slower if row.is_asked]
-    return max(asked or slower, key=lambda row: _loss(row) or 0.0, default=None)
+    wanted = [row for row in slower if row.is_asked]
+    return max(wanted or slower, key=lambda row: _loss(row) or 0.0, default=None)
 
 
 def _loss(row: VerdictRow | None) -> float | None:

@@ -274,8 +274,11 @@ def _wide(campaign: Campaign) -> Candidate:
         key=key,
         axis=axis,
         series=tuple(
-            Offered(key.fixed([(name, level_text(level)) for name, level in of.items()]), of)
-            for of in offered
+            Offered(
+                key.fixed([(name, level_text(level)) for name, level in each_levels.items()]),
+                each_levels,
+            )
+            for each_levels in offered
         ),
         more=max(0, number - MOST_SERIES),
     )

@@ -306,9 +306,9 @@ def _summary(stored: Json | None) -> Summary | None:
     return None if stored is None else Summary(**_known(Summary, stored))
 
 
-def _known(of: type[Any], stored: Json) -> Json:
+def _known(type_: type[Any], stored: Json) -> Json:
     """The members that this version knows, with tuples for JSON's lists."""
-    names = {each.name for each in fields(of)}
+    names = {each.name for each in fields(type_)}
     return {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in stored.items()

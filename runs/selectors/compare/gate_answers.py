@@ -29,7 +29,7 @@ BECAUSE = {
 
 
 @dataclass(frozen=True)
-class Told:
+class EarlierAnswer:
     """What a CI job was told about a commit; `because` is the code of why today's word differs."""
 
     given_at: datetime
@@ -96,13 +96,13 @@ def is_as_today(answer: GateAnswer, found: SideVerdict) -> bool:
     return answer.overall == found.overall and _words(answer.table) == _words(gate.as_json(found))
 
 
-def otherwise(answers: Iterable[GateAnswer], found: SideVerdict, runs: str) -> list[Told]:
+def otherwise(answers: Iterable[GateAnswer], found: SideVerdict, runs: str) -> list[EarlierAnswer]:
     """Those of the answers that differ from today's, which rests on `runs`."""
     differing = [each for each in answers if not is_as_today(each, found)]
-    return [_told(each, _because(each, runs)) for each in differing[:MOST_SHOWN]]
+    return [_earlier(each, _because(each, runs)) for each in differing[:MOST_SHOWN]]
 
 
-def of_page(page: ComparedPage) -> list[Told]:
+def of_page(page: ComparedPage) -> list[EarlierAnswer]:
     """What was told of the commits of a page otherwise than it says. One query at most."""
     words: dict[int, set[Verdict]] = defaultdict(set)
     for row in page.rows:
@@ -112,7 +112,7 @@ def of_page(page: ComparedPage) -> list[Told]:
         return []
     own = GateAnswer.objects.filter(head__in=words).select_related("head")[:MOST_READ]
     differing = [each for each in own if overall(words[each.head_id]) != each.overall]
-    return [_told(each) for each in differing[:MOST_SHOWN]]
+    return [_earlier(each) for each in differing[:MOST_SHOWN]]
 
 
 def _words(table: Mapping[str, Any]) -> list[tuple[str, int, str]]:
@@ -128,11 +128,11 @@ def _because(answer: GateAnswer, runs: str) -> str:
     return "rules" if answer.rules < RULES else "history"
 
 
-def _told(answer: GateAnswer, because: str = "") -> Told:
+def _earlier(answer: GateAnswer, because: str = "") -> EarlierAnswer:
     word: Verdict = answer.overall  # type: ignore[assignment]  # as it was stored
     rows = [gate.inference(row["comparison"]) for row in answer.table["rows"]]
     own = [row for row in rows if row.verdict == word]
-    return Told(
+    return EarlierAnswer(
         answer.given_at,
         str(answer.head),
         answer.base,

@@ -73,14 +73,14 @@ class Judge:
         that do not prevent the comparison.
         """
         places, model = self._model(metric)
-        asked = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
+        wanted = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
         groups: dict[int | None, list[int]] = defaultdict(list)
         for number, pair in enumerate(pairs):
             groups[self._campaign_of(pair)].append(number)
         found: dict[int, Inference] = {}
         for campaign, numbers in groups.items():
-            rows = [asked[number] for number in numbers]
-            family = asked if campaign is None else self._family(campaign, places)
+            rows = [wanted[number] for number in numbers]
+            family = wanted if campaign is None else self._family(campaign, places)
             answers = self._answers(metric, pairs[numbers[0]], effect, model, rows, family)
             found.update(zip(numbers, answers, strict=True))
         answers = []
@@ -419,8 +419,8 @@ def _within(scopes: Sequence[Scope], among: Iterable[StoredCell] | None) -> Iter
     condition = Q(pk__in=[])
     for scope in scopes:
         named = [revision for revision in scope.revisions if revision is not None]
-        of = Q(revision__in=named) if named else Q(pk__in=[])
+        in_scope = Q(revision__in=named) if named else Q(pk__in=[])
         if None in scope.revisions:
-            of |= Q(revision=None)
-        condition |= Q(campaign=scope.campaign) & of
+            in_scope |= Q(revision=None)
+        condition |= Q(campaign=scope.campaign) & in_scope
     return StoredCell.objects.filter(condition).order_by("campaign_id", "ordinal", "pk")

@@ -145,13 +145,13 @@ def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple
     return found
 
 
-def _rows(asked: Sequence[int], metrics: list[int]) -> list[Row]:
+def _rows(wanted: Sequence[int], metrics: list[int]) -> list[Row]:
     """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
     values: dict[str, Any] = {
         "executed": Origin.EXECUTED.value,
         "live": [each.value for each in Campaign.LIVE],
         "newest": NOISE_CAMPAIGNS,
-        "asked": list(asked),
+        "asked": list(wanted),
         "metrics": metrics,
         "cells": NOISE_CELLS,
         "most": MOST_READ,

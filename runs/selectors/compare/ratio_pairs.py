@@ -40,8 +40,8 @@ class RatioPair:
     def _label(self, cell: Cell) -> str:
         if self.subject != VERSION:
             return str(cell.levels.get(self.subject, ""))
-        told = [str(cell.levels[name]) for name in SUBJECT[1:] if name in cell.levels]
-        return " · ".join([grids.version_of(cell), *told])
+        levels = [str(cell.levels[name]) for name in SUBJECT[1:] if name in cell.levels]
+        return " · ".join([grids.version_of(cell), *levels])
 
 
 def ratio_pairs(cells: Sequence[Cell], *, subject: str = "") -> list[RatioPair]:
@@ -55,9 +55,9 @@ def ratio_pairs(cells: Sequence[Cell], *, subject: str = "") -> list[RatioPair]:
         return [RatioPair(VERSION, *pair) for pair in _pairs(cells)]
     if subject:
         return [RatioPair(subject, *pair) for pair in _pairs_of_levels(cells, subject)]
-    asked = subjects(cells)
-    first = [name for name in asked if name != SERVER][:1] or [VERSION]
-    every = [SERVER, *first] if SERVER in asked else first
+    subject_names = subjects(cells)
+    first = [name for name in subject_names if name != SERVER][:1] or [VERSION]
+    every = [SERVER, *first] if SERVER in subject_names else first
     return [pair for name in every for pair in ratio_pairs(cells, subject=name)]
 
 

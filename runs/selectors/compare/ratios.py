@@ -119,10 +119,10 @@ class Tables:
         Of many versions the newest against the oldest, then each step.
         """
         first = self.by()
-        asked = {row.subject for row in first} | {STEPS}
+        subjects_asked = {row.subject for row in first} | {STEPS}
         rows = [
             *first,
-            *(row for name in self.subjects if name not in asked for row in self.by(name)),
+            *(row for name in self.subjects if name not in subjects_asked for row in self.by(name)),
         ]
         if STEPS not in self.subjects:
             return rows
@@ -139,8 +139,8 @@ class Tables:
         if key not in self._judges:
             pairs = self.pairs(subject) if is_uploaded else self.every_pair
             every = None if is_uploaded else self._cells
-            of = {self._campaign: pairs}
-            self._judges[key] = _judge([self._name], of, every)
+            pairs_of = {self._campaign: pairs}
+            self._judges[key] = _judge([self._name], pairs_of, every)
         return self._judges[key]
 
 
@@ -198,9 +198,9 @@ def _rows(
         return []
     found = judge.metrics_of[pairs[0].base.campaign_id]
     metric = next(each for each in found if each.name == name)
-    asked = [(pair.base.pk, pair.head.pk) for pair in pairs]
+    wanted = [(pair.base.pk, pair.head.pk) for pair in pairs]
     groups: dict[Hashable, list[judging.CellPair]] = defaultdict(list)
-    for pair, cells_of in zip(pairs, asked, strict=True):
+    for pair, cells_of in zip(pairs, wanted, strict=True):
         groups[pair.subject, pair.labels].append(cells_of)
     together = {key: judge.together(each, metric) for key, each in groups.items()}
     return [
@@ -215,5 +215,5 @@ def _rows(
             (pair.base.pk, pair.head.pk),
             judge.campaigns[pair.base.campaign_id].origin == Origin.EXECUTED,
         )
-        for pair, comparison in zip(pairs, judge.judge(asked, metric), strict=True)
+        for pair, comparison in zip(pairs, judge.judge(wanted, metric), strict=True)
     ]

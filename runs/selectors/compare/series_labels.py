@@ -52,13 +52,13 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     return (
         *_of_rows("hardware", HARDWARE, series, lambda each: _hardware_rows(loaded, each)),
         *_of_rows("environment", ENVIRONMENT, series, lambda each: _environments(loaded, each)),
-        *_told("software", "server", (_listed(each.runs.servers) for each in series)),
-        *_told("software", "tool", (_listed(each.runs.tools) for each in series)),
+        *_if_differing("software", "server", (_listed(each.runs.servers) for each in series)),
+        *_if_differing("software", "tool", (_listed(each.runs.tools) for each in series)),
         *_setting_differences(loaded),
         *_parameters(series),
         *_treatments(series),
-        *_told("design", "topology", (_named(each.campaign.topology) for each in series)),
-        *_told("design", "repeats", (each.campaign.known_repeats for each in series)),
+        *_if_differing("design", "topology", (_named(each.campaign.topology) for each in series)),
+        *_if_differing("design", "repeats", (each.campaign.known_repeats for each in series)),
     )
 
 
@@ -74,7 +74,7 @@ def _of_rows(
             _listed(dict.fromkeys(_known(getattr(row, name)) for row in rows_of(each)))
             for each in series
         )
-        found += _told(kind, name, values)
+        found += _if_differing(kind, name, values)
     return found
 
 
@@ -105,7 +105,7 @@ def _setting_differences(loaded: Loaded) -> list[Difference]:
                 _listed(dict.fromkeys(_spelled(snapshot[name]) for snapshot in of_series))
                 for of_series in known
             )
-            found += _told("settings", name, values)
+            found += _if_differing("settings", name, values)
     return found
 
 
@@ -114,7 +114,7 @@ def _parameters(series: Sequence[Series]) -> list[Difference]:
     found = []
     for name in names:
         values = (each.campaign.parameters.get(name) for each in series)
-        found += _told("parameters", name, values)
+        found += _if_differing("parameters", name, values)
     return found
 
 
@@ -123,16 +123,16 @@ def _treatments(series: Sequence[Series]) -> list[Difference]:
     names = dict.fromkeys(name for each in series for name in each.campaign.treatment)
     found = []
     for name in names:
-        values = (_said(each.campaign.treatment.get(name)) for each in series)
-        found += _told("treatment", name, values)
+        values = (_treatment_text(each.campaign.treatment.get(name)) for each in series)
+        found += _if_differing("treatment", name, values)
     return found
 
 
-def _said(value: Any) -> str:
+def _treatment_text(value: Any) -> str:
     return "no" if value is None else "yes" if value is True else str(value)
 
 
-def _told(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:
+def _if_differing(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:
     """The difference, if the known values differ."""
     listed = tuple(values)
     known = {str(value) for value in listed if value is not None}
@@ -257,10 +257,10 @@ def _by_levels(series: Sequence[Series], words: Wording) -> list[list[str]]:
 
 def spoken_level(words: Wording, name: str, value: Any) -> str:
     """A level that needs no context: "PostgreSQL 16", "All on SSD", "Clients 8"."""
-    told = words.level(name, value)
-    if name == "version" or (isinstance(value, str) and told != value):
-        return told
-    return f"{words.title(name)} {told}"
+    text = words.level(name, value)
+    if name == "version" or (isinstance(value, str) and text != value):
+        return text
+    return f"{words.title(name)} {text}"
 
 
 def _told_apart(found: Sequence[str], more: Sequence[str]) -> list[str]:

@@ -192,11 +192,11 @@ def summaries(
     cells: Collection[int], measured: Iterable[Any]
 ) -> dict[Metric, dict[int | None, Summary]]:
     """What is stored of these cells by metric, where there is anything."""
-    asked, found = set(cells), {}
+    wanted, found = set(cells), {}
     for metric in measured:
-        of = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
-        rows = zip(metric.cells, *of, metric.log_means, metric.log_variances, strict=True)
-        if own := {cell: Summary(*row) for cell, *row in rows if cell in asked}:
+        figures = (metric.counts, metric.medians, metric.minima, metric.maxima, metric.means)
+        rows = zip(metric.cells, *figures, metric.log_means, metric.log_variances, strict=True)
+        if own := {cell: Summary(*row) for cell, *row in rows if cell in wanted}:
             found[metric] = own
     return found
 

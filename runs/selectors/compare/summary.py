@@ -60,13 +60,13 @@ def summary(
     parts = [_sized_at(size, place) for size, place in others]
     parts += [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
     rest = "".join(_(", %(part)s") % {"part": part} for part in parts)
-    told = names | {"first": first, "where": where, "rest": rest}
+    values = names | {"first": first, "where": where, "rest": rest}
     if len(proven) == 1 and _is_told_as_speed(rows[proven[0]]):
         if not where:
-            return _("%(head)s is %(first)s than %(base)s%(rest)s.") % told
-        return _("%(head)s is %(first)s than %(base)s %(where)s%(rest)s.") % told
+            return _("%(head)s is %(first)s than %(base)s%(rest)s.") % values
+        return _("%(head)s is %(first)s than %(base)s %(where)s%(rest)s.") % values
     return _("%(head)s against %(base)s: %(first)s%(rest)s.") % (
-        told | {"first": _sized_at(first, where)}
+        values | {"first": _sized_at(first, where)}
     )
 
 
@@ -82,8 +82,8 @@ def by_pair(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], lis
 def of_pair(head: str, base: str, rows: Sequence[RatioRow]) -> str:
     """The sentence of the rows of one (head, base), with what else than these differs."""
     found = [row.comparison for row in rows]
-    said = summary(head, base, found, together=rows[0].together)
-    return " ".join(filter(None, (said, of_builds(head, base, found))))
+    sentence = summary(head, base, found, together=rows[0].together)
+    return " ".join(filter(None, (sentence, of_builds(head, base, found))))
 
 
 def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
@@ -109,8 +109,8 @@ def of_builds(head: str, base: str, found: Sequence[Inference]) -> str:
 
 def _built(name: str, values: Sequence[object]) -> str:
     """ "-O2" and "gcc 14.2" say what they are, others their name as well."""
-    said = ", ".join(fact_value(name, each) for each in values)
-    return said if name in ("optimisation", "compiler") else f"{fact('build', name)}: {said}"
+    text = ", ".join(fact_value(name, each) for each in values)
+    return text if name in ("optimisation", "compiler") else f"{fact('build', name)}: {text}"
 
 
 def of_table(rows: Sequence[RatioRow], words: Words) -> dict[tuple[str, str], str]:
@@ -132,36 +132,36 @@ def of_comparison(page: ComparedPage) -> list[str]:
         rows[row.head_label].append(row.comparison)
     base = page.label(page.base) if page.base else ""
     direction = cast(Direction, page.loaded.metric.direction)
-    told = {
+    sentences = {
         (head, base): summary(head, base, found, together=together.get(head), direction=direction)
         for head, found in rows.items()
     }
     laws = [_scaling(each) for each in page.fits]
     if not page.steps:
-        return [*told.values(), *laws]
+        return [*sentences.values(), *laws]
     steps = sorted(page.steps, key=_weight)
     newest = (page.steps[-1].head_label, base)
-    first = {newest: told[newest]} if newest in told else {}
-    said = {
-        names: told.get(names)
+    first = {newest: sentences[newest]} if newest in sentences else {}
+    of_steps = {
+        names: sentences.get(names)
         or summary(*names, each.found, together=each.together, direction=direction)
         for each in steps
         if (names := (each.head_label, each.base_label))
     }
-    return [*(first | said | told).values(), *laws]
+    return [*(first | of_steps | sentences).values(), *laws]
 
 
 def _scaling(found: SeriesFit) -> str:
     """Where the law through a series has its peak, as far as its points prove one."""
     fit, last = found.fit, max(cell.x for cell in found.series.cells)
-    told = {"name": found.label, "last": last}
+    values = {"name": found.label, "last": last}
     if fit.peak_level is None or fit.peak is None:
-        return _("%(name)s: up to %(last)s no peak is proven.") % told
-    told |= {"level": f"{fit.peak_level:.0f}", "peak": quantity(fit.peak)}
+        return _("%(name)s: up to %(last)s no peak is proven.") % values
+    values |= {"level": f"{fit.peak_level:.0f}", "peak": quantity(fit.peak)}
     text = _(
         "By the fitted law %(name)s does best at about %(level)s (%(peak)s); measured to %(last)s."
     )
-    return text % told
+    return text % values
 
 
 def _weight(step: Step) -> tuple[int, int]:
@@ -187,19 +187,19 @@ def _part(rows: Sequence[Inference], number: int, together: Inference | None) ->
     verdict = rows[0].verdict
     if number == 1:
         return size_of_all(rows) or str(VERDICTS[verdict]), ""
-    told = {"count": len(rows), "number": number}
+    values = {"count": len(rows), "number": number}
     is_everywhere = len(rows) == number
     if together is not None and together.verdict == verdict:
         if is_everywhere:
             text = _("on average, in all %(number)d conditions")
             both = _("on average, in both conditions")
-            return size(together), both if number == 2 else text % told
+            return size(together), both if number == 2 else text % values
         text = _("on average, proven in %(count)d of %(number)d conditions")
-        return size(together), text % told
+        return size(together), text % values
     if is_everywhere:
         text = _("in all %(number)d conditions")
-        return size_of_all(rows), _("in both conditions") if number == 2 else text % told
-    return size_of_all(rows), _("in %(count)d of %(number)d conditions") % told
+        return size_of_all(rows), _("in both conditions") if number == 2 else text % values
+    return size_of_all(rows), _("in %(count)d of %(number)d conditions") % values
 
 
 def _sized_at(size: str, where: str) -> str:
@@ -219,36 +219,36 @@ def _without_difference(
     names: dict[str, str],
     together: Inference | None,
 ) -> str:
-    told = names | {"number": number}
+    values = names | {"number": number}
     if set(rows) == {"same"}:
         text = _("%(head)s and %(base)s are the same, %(size)s.")
         if number == 2:
             text = _("%(head)s and %(base)s are the same in both conditions, %(size)s.")
         elif number > 2:
             text = _("%(head)s and %(base)s are the same in all %(number)d conditions, %(size)s.")
-        return text % (told | {"size": size_of_all(rows["same"])})
+        return text % (values | {"size": size_of_all(rows["same"])})
     unusable = [each for of in rows.values() for each in of if _is_unusable(each)]
     if len(unusable) == number:
         reasons = dict.fromkeys(code for each in unusable for code in each.reasons)
         why = "; ".join(str(REASONS.get(code, code)) for code in reasons)
-        return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (told | {"why": why})
+        return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (values | {"why": why})
     if set(rows) == {"too_few_runs"}:
-        return _("%(head)s and %(base)s have too few runs for a verdict.") % told
+        return _("%(head)s and %(base)s have too few runs for a verdict.") % values
     if together is not None and together.low is not None:
         if together.is_proven:
             text = _("%(head)s against %(base)s: %(size)s on average; no single condition is sure.")
         else:
             text = _("Undecided whether %(head)s differs from %(base)s: %(size)s on average.")
-        return text % (told | {"size": size(together)})
+        return text % (values | {"size": size(together)})
     parts = [_counted(verdict, rows) for verdict in OTHERS if verdict in rows]
     if number == 1:
         sized = size(next(iter(rows.values()))[0])
         text = _("Undecided whether %(head)s differs from %(base)s: %(size)s.")
-        return text % (told | {"size": sized})
+        return text % (values | {"size": sized})
     text = _(
         "Undecided whether %(head)s differs from %(base)s: %(parts)s of %(number)d conditions."
     )
-    return text % (told | {"parts": ", ".join(parts)})
+    return text % (values | {"parts": ", ".join(parts)})
 
 
 def _is_unusable(found: Inference) -> bool:
@@ -261,15 +261,15 @@ def _as_printed(found: Sequence[Inference], names: dict[str, str], direction: Di
     ratios = [each.ratio for each in found if each.ratio]
     if not ratios:
         return ""
-    told = names | {"size": printed_size(ratios, direction), "number": len(found)}
+    values = names | {"size": printed_size(ratios, direction), "number": len(found)}
     is_one_way = max(ratios) < 1 or min(ratios) > 1
     if direction != "higher" or not is_one_way or max(*ratios, *(1 / r for r in ratios)) >= TIMES:
-        told["says"] = _("%(head)s against %(base)s: %(size)s") % told
+        values["says"] = _("%(head)s against %(base)s: %(size)s") % values
     else:
-        told["says"] = _("%(head)s is %(size)s than %(base)s") % told
+        values["says"] = _("%(head)s is %(size)s than %(base)s") % values
     if len(found) == 1:
-        return _("As printed, %(says)s; no spread is printed, so it is not tested.") % told
+        return _("As printed, %(says)s; no spread is printed, so it is not tested.") % values
     text = _(
         "As printed, %(says)s in %(number)d conditions; no spread is printed, so it is not tested."
     )
-    return text % told
+    return text % values

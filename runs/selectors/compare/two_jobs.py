@@ -359,20 +359,20 @@ class TwoJobs:
 
     def _history(self, base: StoredCell, head: StoredCell, ignore: Collection[str]) -> JobHistory:
         """The points before the later of both commits; without commits there are none."""
-        asked = (base.revision_id, head.revision_id, tuple(ignore))
-        if asked not in self._histories:
-            self._histories[asked] = self._loaded_history(base, head, ignore)
-        return self._histories[asked]
+        key = (base.revision_id, head.revision_id, tuple(ignore))
+        if key not in self._histories:
+            self._histories[key] = self._loaded_history(base, head, ignore)
+        return self._histories[key]
 
     def _loaded_history(
         self, base: StoredCell, head: StoredCell, ignore: Collection[str]
     ) -> JobHistory:
         wanted = [key for key in (base.revision_id, head.revision_id) if key]
-        of = Revision.objects.in_bulk(wanted)
-        if len(of) < len(set(wanted)) or len(wanted) < 2:
+        revisions_by_key = Revision.objects.in_bulk(wanted)
+        if len(revisions_by_key) < len(set(wanted)) or len(wanted) < 2:
             return JobHistory()
         campaign = self.campaigns[head.campaign_id]
-        later = max((of[key] for key in reversed(wanted)), key=revisions.moment_of)
+        later = max((revisions_by_key[key] for key in reversed(wanted)), key=revisions.moment_of)
         own = {
             cell.series_key: cell.pk
             for cell in self.of_campaign[campaign.pk]
@@ -383,8 +383,8 @@ class TwoJobs:
             later,
             own,
             {key: metric for metric, keys in self.keys.items() for key in keys},
-            ref=campaign.tracked_ref or of[wanted[0]].ref,
-            until=revisions.arrived(campaign, of.values()),
+            ref=campaign.tracked_ref or revisions_by_key[wanted[0]].ref,
+            until=revisions.arrived(campaign, revisions_by_key.values()),
             ignore=ignore,
             without=self.without,
         )
@@ -392,11 +392,11 @@ class TwoJobs:
 
 def same_series(cells: Iterable[StoredCell], revisions: Sequence[int]) -> list[tuple[int, int]]:
     """The conditions that both revisions have: (cell of the first, cell of the second)."""
-    of = [
+    cells_of = [
         {cell.series_key: cell.pk for cell in cells if (cell.revision_id or 0) == revision}
         for revision in revisions
     ]
-    return [(of[0][key], of[1][key]) for key in of[0] if key in of[1]]
+    return [(cells_of[0][key], cells_of[1][key]) for key in cells_of[0] if key in cells_of[1]]
 
 
 def _point(cell: Cell) -> Point | None:

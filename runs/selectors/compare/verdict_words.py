@@ -175,8 +175,8 @@ def size(found: Inference) -> str:
     if found.verdict == "same" and found.low is None:
         return gettext("none on either side")
     if lacks_print(found) and found.ratio:
-        told = {"size": printed_size([found.ratio], "neutral")}
-        return gettext("%(size)s as printed") % told
+        values = {"size": printed_size([found.ratio], "neutral")}
+        return gettext("%(size)s as printed") % values
     if found.low is None:
         return _of_nothing(found) if found.is_proven else ""
     if found.high is None:

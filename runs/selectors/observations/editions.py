@@ -18,12 +18,12 @@ from runs.selectors.archive.version_line import Line
 from runs.selectors.archive.version_summaries import ByVersion, by_version, mean
 from runs.selectors.campaigns import campaigns, metrics, sentences
 from runs.selectors.campaigns.campaigns import Progress
-from runs.selectors.campaigns.sentences import Said
+from runs.selectors.campaigns.sentences import Sentence
 from runs.selectors.compare.verdict_words import printed_size
 from runs.selectors.observations import remarks
 from runs.selectors.servers import builds
 
-NOTHING = Said("", is_proven=False)
+NOTHING = Sentence("", is_proven=False)
 MOST_OTHERS = 50
 
 
@@ -199,14 +199,14 @@ def _campaigns(edition: Edition) -> QuerySet[Campaign]:
 
 
 def _part(campaign: Campaign) -> Part:
-    total, *steps = sentences.said(campaign) or [NOTHING]
+    total, *steps = sentences.made(campaign) or [NOTHING]
     return Part(
         campaign,
         metrics.primary(campaign),
         campaigns.progress(campaign),
-        total.sentence,
-        [each.sentence for each in steps if each.is_proven],
-        [each.sentence for each in steps if not each.is_proven],
+        total.text,
+        [each.text for each in steps if each.is_proven],
+        [each.text for each in steps if not each.is_proven],
         remarks.of_campaign(campaign),
     )
 

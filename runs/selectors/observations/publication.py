@@ -40,7 +40,7 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
             "title": _both(title),
             "publisher": _both(publisher),
             "year": edition.created_at.year,
-            "summary": _told(lambda: _summary(edition)),
+            "summary": _in_each_language(lambda: _summary(edition)),
         },
         "hardware": {MACHINE: _hardware(run.hardware)},
         "environments": {SYSTEM: _environment(run.environment)},
@@ -71,15 +71,15 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
     levels = {name: list(found) for name, found in printed.levels.items()}
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
-        "title": _told(lambda: _title(campaign, printed)),
-        "question": _told(lambda: _("How fast is each version?")),
+        "title": _in_each_language(lambda: _title(campaign, printed)),
+        "question": _in_each_language(lambda: _("How fast is each version?")),
         "scenario": theme,
         "table": theme,
         "repeats": campaign.repeats,
         "statistic": "median" if campaign.repeats > 1 else "single",
         "parameters": parameters,
-        "method": _told(lambda: _(campaign.scenario.description)),
-        "topology": {"kind": "single", "name": _told(lambda: _("One machine"))},
+        "method": _in_each_language(lambda: _(campaign.scenario.description)),
+        "topology": {"kind": "single", "name": _in_each_language(lambda: _("One machine"))},
         "nodes": [_node(edition, printed)],
         "tool": _tool(campaign),
         "versions": {each: each for each in printed.versions},
@@ -117,7 +117,7 @@ def _node(edition: Edition, printed: Printed) -> dict[str, Any]:
 
 
 def _columns(theme: str, metric: str, printed: Printed) -> list[dict[str, Any]]:
-    factors = [(VERSION, _told(lambda: _("Version")))]
+    factors = [(VERSION, _in_each_language(lambda: _("Version")))]
     factors += [(name, _factor(theme, name)) for name in printed.levels]
     return [
         *({"factor": name, "label": label} for name, label in factors),
@@ -216,13 +216,13 @@ def _first_run(campaign: Campaign) -> Run:
 
 
 def _repeat(number: int, metric: str) -> dict[str, Any]:
-    label = _told(lambda: _("Run %(number)d") % {"number": number})
+    label = _in_each_language(lambda: _("Run %(number)d") % {"number": number})
     return {"group": metric, "label": label, "metric": metric, "repeat": number}
 
 
 def _factor(theme: str, name: str) -> dict[str, str]:
     titles = {each.name: each.title for each in registry.get(theme).factors}
-    return _told(lambda: _(titles.get(name, name)))
+    return _in_each_language(lambda: _(titles.get(name, name)))
 
 
 def _number(value: float) -> str:
@@ -233,7 +233,7 @@ def _both(text: str) -> dict[str, str]:
     return dict.fromkeys(LANGUAGES, text)
 
 
-def _told(words: Callable[[], str]) -> dict[str, str]:
+def _in_each_language(words: Callable[[], str]) -> dict[str, str]:
     found = {}
     for language in LANGUAGES:
         with override(language):

@@ -93,7 +93,7 @@ def kept(campaign: Campaign) -> Facts:
         (title, f"{quantity(value) if isinstance(value, int | float) else value} {unit}".strip())
         for title, value, unit in designs.parameters(campaign)
     ]
-    rows += workloads.told(campaign)
+    rows += workloads.treatment_rows(campaign)
     repeats = campaign.known_repeats
     rows.append((_("Repeats"), _("not printed") if repeats is None else str(repeats)))
     if campaign.topology:
@@ -116,7 +116,7 @@ def hardware(profile: HardwareProfile | None) -> str:
         *(
             f"{term(name)}: {text}"
             for name, value in profile.facts.items()
-            if (text := _told(value))
+            if (text := _text_of(value))
         ),
     ]
     return " · ".join(part for part in parts if part)
@@ -130,7 +130,7 @@ def environment(found: Environment | None) -> str:
     return " · ".join(part for part in parts if part) or "–"
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """A fact that is text, in both languages or one; structures are only for programs."""
     if isinstance(value, str | int | float):
         return str(value)

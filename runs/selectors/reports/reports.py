@@ -31,7 +31,7 @@ from runs.selectors.reports import conditions as report_conditions
 from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import results as report_results
 from runs.selectors.reports.explanations import explanations
-from runs.templatetags.formats import factor, quantity, spoken, told
+from runs.templatetags.formats import factor, in_language, quantity, spoken
 
 
 def machines(table: PublishedTable) -> list[Block]:
@@ -71,7 +71,7 @@ def results(campaign: Campaign) -> list[Block]:
     wanted = table.chart if isinstance(table.chart, list) else [table.chart] if table.chart else []
     drawn = [(each, shown) for each in wanted if (shown := plots(campaign, each, cells, words))]
     blocks: list[Block] = [
-        Picture(f"chart-{number}", told(campaign, "title"), draw(each, shown))
+        Picture(f"chart-{number}", in_language(campaign, "title"), draw(each, shown))
         for number, (each, shown) in enumerate(drawn, start=1)
     ]
     if drawn and (ratios := ratios_of(*drawn[0])):
@@ -107,7 +107,7 @@ def discrepancies(table: PublishedTable) -> list[Block]:
 
 def where(table: PublishedTable) -> str:
     """Its place in the publication: its title, table, section and page."""
-    return f"{told(table.source, 'title')} · {provenance.where(table)}"
+    return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
 
 
 def _ratio_table(ratios: Ratios, title: str) -> Table:
@@ -208,7 +208,7 @@ def of_campaign(campaign: Campaign, *, language: str, address: str, today: date)
         return Report(
             name=f"{campaign.slug}-{language}",
             language=language,
-            title=told(campaign, "title"),
+            title=in_language(campaign, "title"),
             subtitle=_subtitle(campaign, today),
             sections=tuple(Section(title, tuple(blocks)) for title, blocks in sections if blocks),
         )
@@ -245,7 +245,7 @@ def _published(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
 
 
 def _purpose(campaign: Campaign) -> list[Block]:
-    question = told(campaign, "question") if campaign.question else ""
+    question = in_language(campaign, "question") if campaign.question else ""
     scenario = _("Scenario"), _(campaign.scenario.title)
     return [*([Paragraph(question)] if question else []), Facts((scenario,))]
 
@@ -324,7 +324,8 @@ def _script(campaign: Campaign, runs: Sequence[RecordedRun], address: str, serve
 def _citation(campaign: Campaign, address: str, today: date) -> str:
     if hasattr(campaign, "published"):
         return citation(campaign.published, address)
-    return f"“{told(campaign, 'title')}”, BenchLab, {campaign.created_at:%Y}. {address} ({today})"
+    title, year = in_language(campaign, "title"), campaign.created_at.year
+    return f"“{title}”, BenchLab, {year}. {address} ({today})"
 
 
 def _subtitle(campaign: Campaign, today: date) -> str:

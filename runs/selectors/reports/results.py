@@ -57,7 +57,9 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
     if not metric or not rows:
         return []
     words = designs.words(campaign).among(row.levels for row in rows)
-    blocks: list[Block] = [Paragraph(told) for told in summary.of_table(rows, words).values()]
+    blocks: list[Block] = [
+        Paragraph(sentence) for sentence in summary.of_table(rows, words).values()
+    ]
     blocks.append(_ratio_table(metric, rows, words))
     branches = [
         Branch(

@@ -266,7 +266,7 @@ class Difference:
     after: Any
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """As events show it: `kernel: Linux 6.1 → Linux 6.8`."""
         arrow = "\N{RIGHTWARDS ARROW}"
         return f"{self.name}: {shown(self.before)} {arrow} {shown(self.after)}"

@@ -96,14 +96,14 @@ def store(*, document: Document, found: Sequence[CheckedTable], content_hash: st
     source = _source(document.source, content_hash)
     before = published_conditions.stored_for(source)
     on = published_conditions.store(document)
-    kept = results.store(
+    stored = results.store(
         source=source,
         document=document,
         tables=found,
         conditions=on,
         metrics=_metrics(source, document, found),
     )
-    tables.store(source=source, document=document, tables=found, conditions=on, results=kept)
+    tables.store(source=source, document=document, tables=found, conditions=on, results=stored)
     published_conditions.remove(before, kept=on)
 
 

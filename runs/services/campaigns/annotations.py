@@ -70,9 +70,9 @@ def delete(*, annotation: Annotation, by: User) -> None:
     annotation.delete()
 
 
-def _record(action: str, annotation: Annotation, **told: dict[str, str]) -> None:
+def _record(action: str, annotation: Annotation, **changes: dict[str, str]) -> None:
     project = audit.of_project(annotation.campaign.project_id)
-    audit.record(action, f"campaign {annotation.campaign.slug}", project=project, **told)
+    audit.record(action, f"campaign {annotation.campaign.slug}", project=project, **changes)
 
 
 def may_change(annotation: Annotation, user: User) -> bool:

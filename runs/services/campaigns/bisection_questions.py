@@ -103,13 +103,15 @@ def question(wish: Wish, *, reader: Reader) -> Question:
     return Question(wish, verdict, scenario, _installations(wish, verdict), levels)
 
 
-def problems(asked: Question) -> Sequence[Problem]:
+def problems(question: Question) -> Sequence[Problem]:
     """What stands against the first step; of builds that are not there yet nothing is known."""
-    present = [each for each in asked.builds if isinstance(each, Installation)]
+    present = [each for each in question.builds if isinstance(each, Installation)]
     if not present:
         return ()
-    ends = [each for each in (asked.builds[0], asked.builds[-1]) if isinstance(each, Installation)]
-    return estimate(resolve(draft(unsaved(asked), ends or present[:1]))).problems
+    ends = [
+        each for each in (question.builds[0], question.builds[-1]) if isinstance(each, Installation)
+    ]
+    return estimate(resolve(draft(unsaved(question), ends or present[:1]))).problems
 
 
 def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
@@ -127,8 +129,8 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
 
 def _check_base(base: Side, head: Side) -> None:
     """Who may read the head's project reads what the base is called: it must be no secret."""
-    of = base.campaign.project
-    if of is not None and not of.is_public and of != head.campaign.project:
+    project = base.campaign.project
+    if project is not None and not project.is_public and project != head.campaign.project:
         message = _(
             "The base belongs to a private project, and readers of the head's would see its name."
         )
@@ -274,10 +276,10 @@ def _refused(place: str, code: str, message: str, remedy: str = "") -> Refused:
     return Refused("contradicts", [Fault(f"/{place}", code, message, remedy)])
 
 
-def unsaved(of: Question) -> Bisection:
+def unsaved(question: Question) -> Bisection:
     """The bisection of a question, not stored."""
-    found, wish = of.verdict, of.wish
-    asked = {
+    found, wish = question.verdict, question.wish
+    stored = {
         "base": found.base.text,
         "head": found.head.text,
         "base_sha": found_by.commit_of(found.base),
@@ -288,8 +290,8 @@ def unsaved(of: Question) -> Bisection:
     }
     configuration = wish.configuration
     draft = {
-        "scenario": of.scenario.slug,
-        "levels": {name: list(levels) for name, levels in of.levels.items()},
+        "scenario": question.scenario.slug,
+        "levels": {name: list(levels) for name, levels in question.levels.items()},
         "parameters": dict(wish.parameters),
         "repeats": wish.repeats,
         "most_repeats": wish.most_repeats,
@@ -298,13 +300,13 @@ def unsaved(of: Question) -> Bisection:
     machines = {"generators": wish.generators, "cluster_servers": wish.cluster_servers}
     draft |= {name: [each.pk for each in servers] for name, servers in machines.items() if servers}
     draft |= {"treatment": wish.treatment.chosen()} if wish.treatment.chosen() else {}
-    builds = _builds(of)
-    text = json.dumps([wish.server.pk, asked, draft, builds], sort_keys=True)
+    builds = _builds(question)
+    text = json.dumps([wish.server.pk, stored, draft, builds], sort_keys=True)
     return Bisection(
         project=found.head.campaign.project,
         campaign=found.head.campaign,
         server=wish.server,
-        asked=asked,
+        asked=stored,
         draft=draft,
         builds=builds,
         high=len(builds) - 1,
@@ -314,18 +316,21 @@ def unsaved(of: Question) -> Bisection:
     )
 
 
-def _builds(of: Question) -> list[dict[str, Any]]:
+def _builds(question: Question) -> list[dict[str, Any]]:
     """The builds as they are kept: with the commits that were named, else those of the folders."""
-    between = of.wish.commits or [_commit_in(each) for each in of.builds[1:-1]]
+    between = question.wish.commits or [_commit_in(each) for each in question.builds[1:-1]]
     ends = [
         found_by.commit_of(side) or _commit_in(each)
-        for side, each in ((of.verdict.base, of.builds[0]), (of.verdict.head, of.builds[-1]))
+        for side, each in (
+            (question.verdict.base, question.builds[0]),
+            (question.verdict.head, question.builds[-1]),
+        )
     ]
     return [
         {"installation": None, "bindir": "", "commit": each.commit}
         if isinstance(each, ToBuild)
         else {"installation": each.pk, "bindir": each.bindir, "commit": commit}
-        for each, commit in zip(of.builds, [ends[0], *between, ends[1]], strict=True)
+        for each, commit in zip(question.builds, [ends[0], *between, ends[1]], strict=True)
     ]
 
 
@@ -335,30 +340,30 @@ def _commit_in(build: Installation | ToBuild) -> str:
 
 def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
     """A step's draft: whole rounds, with more of them while its verdict is undecided."""
-    kept = bisection.draft
-    scenario = registry.get(kept["scenario"], kept["levels"])
+    stored = bisection.draft
+    scenario = registry.get(stored["scenario"], stored["levels"])
     parameters = {each.name: each.default for each in scenario.parameters}
     levels: dict[str, list[Level]] = {each.name: list(each.default) for each in scenario.factors}
-    levels |= kept["levels"]
+    levels |= stored["levels"]
     followed = bisection.followed.get("levels", {})
     levels |= {name: [followed[name]] for name in levels if name in followed}
     effect = float(bisection.asked["effect"]) / 100
-    configuration = kept["configuration"]
+    configuration = stored["configuration"]
     return Draft(
         title=_title(bisection),
         scenario=scenario.slug,
         server=bisection.server,
         installations=installations,
         levels=levels,
-        parameters=parameters | kept["parameters"],
-        repeats=kept["repeats"],
+        parameters=parameters | stored["parameters"],
+        repeats=stored["repeats"],
         configuration=Configuration.objects.get(pk=configuration) if configuration else None,
-        generators=_machines(kept.get("generators")),
-        cluster_servers=_machines(kept.get("cluster_servers")),
-        treatment=Treatment.of(kept.get("treatment")),
+        generators=_machines(stored.get("generators")),
+        cluster_servers=_machines(stored.get("cluster_servers")),
+        treatment=Treatment.of(stored.get("treatment")),
         # The verdict decides on further rounds (repeats.add_round); this makes each a look.
         wanted_half_width=max(effect / 2, NARROWEST),
-        most_repeats=kept["most_repeats"],
+        most_repeats=stored["most_repeats"],
     )
 
 

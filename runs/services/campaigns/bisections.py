@@ -73,8 +73,8 @@ def start(
     made.save()
     _queue(made, by=by)
     names = [found_by.name_of(build) for build in made.builds]
-    told = {"server": made.server.slug, "builds": names}
-    _record("bisection_started", made, after=told)
+    details = {"server": made.server.slug, "builds": names}
+    _record("bisection_started", made, after=details)
     return made, True
 
 
@@ -271,19 +271,19 @@ def _queue(bisection: Bisection, *, by: User | None) -> None:
 
 def _are_built(bisection: Bisection, places: Sequence[int]) -> bool:
     """Whether these builds are there; those that are not are asked for. Raises `build_failed`."""
-    asked = []
+    requests = []
     for place in places:
         each = bisection.builds[place]
         if each["installation"] is None:
             made = builds.ask(server=bisection.server, commit=each["commit"])
             found = builds.installation(made)
             if found is None:
-                asked.append(made)
+                requests.append(made)
             else:
                 each |= {"installation": found.pk, "bindir": found.bindir}
-    bisection.is_building = bool(asked)
+    bisection.is_building = bool(requests)
     bisection.save(update_fields=["builds", "is_building"])
-    return not asked
+    return not requests
 
 
 def _go_on_building(bisection: Bisection) -> None:
@@ -322,6 +322,6 @@ def _wait_longer(live: Bisection, seconds: int | None) -> None:
     live.save(update_fields=["wait_seconds", "awaited_at"])
 
 
-def _record(action: str, bisection: Bisection, **told: Mapping[str, object]) -> None:
+def _record(action: str, bisection: Bisection, **changes: Mapping[str, object]) -> None:
     project = audit.of_project(bisection.project_id)
-    audit.record(action, f"bisection {bisection.pk}", project=project, **told)
+    audit.record(action, f"bisection {bisection.pk}", project=project, **changes)

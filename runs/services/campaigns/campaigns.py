@@ -63,8 +63,8 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
         campaign.save(update_fields=["changes"])
     for server in design.draft.servers:
         dispatch.wake(server.pk)
-    told = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
-    _record("campaign_queued", campaign, after=told)
+    details = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
+    _record("campaign_queued", campaign, after=details)
     return campaign
 
 
@@ -135,8 +135,8 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
     before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
     campaign.refresh_from_db()
-    told = {"before": {"priority": before}, "after": {"priority": priority}}
-    _record("priority_changed", campaign, **told)
+    changes = {"before": {"priority": before}, "after": {"priority": priority}}
+    _record("priority_changed", campaign, **changes)
     return campaign
 
 
@@ -162,9 +162,9 @@ def _refuse_of_others(draft: Draft, project: int | None) -> None:
             raise ServiceError("of_other_project", message, remedy=remedy, field=field)
 
 
-def _record(action: str, campaign: Campaign, **told: Mapping[str, object]) -> None:
+def _record(action: str, campaign: Campaign, **changes: Mapping[str, object]) -> None:
     project = audit.of_project(campaign.project_id)
-    audit.record(action, f"campaign {campaign.slug}", project=project, **told)
+    audit.record(action, f"campaign {campaign.slug}", project=project, **changes)
 
 
 def _wake_servers(campaign: Campaign) -> None:

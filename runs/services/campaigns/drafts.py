@@ -114,30 +114,30 @@ def stored(draft: Draft) -> dict[str, Any]:
     }
 
 
-def restored(kept: dict[str, Any]) -> Draft:
+def restored(stored: dict[str, Any]) -> Draft:
     """The draft. What was removed meanwhile is missing. Four queries at most."""
-    machines = [*kept["servers"], *kept["generators"], *kept["cluster_servers"]]
+    machines = [*stored["servers"], *stored["generators"], *stored["cluster_servers"]]
     servers = _found(Server.objects.select_related("hardware", "environment"), machines)
     installations = _found(
-        Installation.objects.select_related("server"), [*kept["installations"], kept["client"]]
+        Installation.objects.select_related("server"), [*stored["installations"], stored["client"]]
     )
-    configurations = _found(Configuration.objects.all(), kept["configurations"])
-    configuration, *more = [configurations.get(each) for each in kept["configurations"]]
-    first, *others = [servers[each] for each in kept["servers"]]
+    configurations = _found(Configuration.objects.all(), stored["configurations"])
+    configuration, *more = [configurations.get(each) for each in stored["configurations"]]
+    first, *others = [servers[each] for each in stored["servers"]]
     return Draft(
-        **{name: kept[name] for name in _PLAIN},
-        levels=kept["levels"],
-        parameters=kept["parameters"],
-        settings=kept["settings"],
-        treatment=Treatment.of(kept["treatment"]),
+        **{name: stored[name] for name in _PLAIN},
+        levels=stored["levels"],
+        parameters=stored["parameters"],
+        settings=stored["settings"],
+        treatment=Treatment.of(stored["treatment"]),
         server=first,
         more_servers=others,
-        generators=[servers[each] for each in kept["generators"]],
-        cluster_servers=[servers[each] for each in kept["cluster_servers"]],
+        generators=[servers[each] for each in stored["generators"]],
+        cluster_servers=[servers[each] for each in stored["cluster_servers"]],
         installations=[
-            installations[each] for each in kept["installations"] if each in installations
+            installations[each] for each in stored["installations"] if each in installations
         ],
-        client=installations.get(kept["client"]),
+        client=installations.get(stored["client"]),
         configuration=configuration,
         more_configurations=[each for each in more if each is not None],
     )

@@ -124,12 +124,12 @@ def _package_problems(scenario: Scenario) -> Iterator[Problem]:
 def _objections(design: Design) -> Iterator[Problem]:
     """Why the scenario refuses cells, each reason once; also a design without any cell."""
     draft, scenario = design.draft, design.scenario
-    told = {
+    problems = {
         Problem("senseless_cell", _(each.reason) % each.words, _(each.remedy), each.of)
         for cell in design.cells
         if (each := scenario.objection(cell.levels, draft.parameters))
     }
-    yield from sorted(told, key=lambda problem: problem.message)
+    yield from sorted(problems, key=lambda problem: problem.message)
     is_whole = all(draft.levels.get(each.name) for each in scenario.factors)
     if not design.cells and draft.installations and is_whole and all(draft.settings.values()):
         message = _("No combination of these levels belongs to the scenario.")
@@ -161,13 +161,13 @@ def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Pro
         yield _out_of_range(parameter, value)
 
 
-def _out_of_range(of: Factor | Parameter, value: int) -> Problem:
-    message = _("%(name)s %(value)d is out of range.") % {"name": _(of.title), "value": value}
+def _out_of_range(bounded: Factor | Parameter, value: int) -> Problem:
+    message = _("%(name)s %(value)d is out of range.") % {"name": _(bounded.title), "value": value}
     remedy = _("Choose from %(minimum)d to %(maximum)d.") % {
-        "minimum": of.minimum,
-        "maximum": of.maximum,
+        "minimum": bounded.minimum,
+        "maximum": bounded.maximum,
     }
-    return Problem("out_of_range", message, remedy, of.name)
+    return Problem("out_of_range", message, remedy, bounded.name)
 
 
 # What BenchLab itself adds to a run, and starting and stopping the cluster.

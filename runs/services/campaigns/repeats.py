@@ -138,8 +138,8 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
     campaign.refresh_from_db()
     project = audit.of_project(campaign.project_id)
-    told = {"rounds": rounds, "runs": len(queued)}
-    audit.record("rounds_added", f"campaign {campaign.slug}", project=project, after=told)
+    details = {"rounds": rounds, "runs": len(queued)}
+    audit.record("rounds_added", f"campaign {campaign.slug}", project=project, after=details)
     return len(queued)
 
 

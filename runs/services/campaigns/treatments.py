@@ -46,10 +46,10 @@ def problems(
         if treatment.cold_cache and not offered(server)["cold_cache"]:
             yield _not_ticked(server, "drop_caches", "cold_cache")
         if treatment.profile:
-            told = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
-            is_strict = told.isdigit() and int(told) > STRICTEST_FOR_OWN
+            paranoia = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
+            is_strict = paranoia.isdigit() and int(paranoia) > STRICTEST_FOR_OWN
             if is_strict and "perf" not in server.privileges:
-                yield perf_not_permitted(server, told)
+                yield perf_not_permitted(server, paranoia)
     if treatment.governor:
         yield from _governor_problems(treatment.governor, servers, generators)
     yield from _cpu_problems("server_cpus", treatment.server_cpus, servers)

@@ -146,10 +146,10 @@ def stored(content: WorkloadContent) -> dict[str, Any]:
     return asdict(content)
 
 
-def restored(kept: dict[str, Any]) -> WorkloadContent:
+def restored(stored: dict[str, Any]) -> WorkloadContent:
     """The content from its JSON."""
-    scripts = tuple(GivenScript(**each) for each in kept["scripts"])
-    return WorkloadContent(**{**kept, "scripts": scripts})
+    scripts = tuple(GivenScript(**each) for each in stored["scripts"])
+    return WorkloadContent(**{**stored, "scripts": scripts})
 
 
 def plan_of(content: WorkloadContent) -> WorkloadPlan:
@@ -168,7 +168,7 @@ def plan_of(content: WorkloadContent) -> WorkloadPlan:
 def _fault(failure: Failure, installation: Installation) -> Fault:
     words = {
         "version": installation.version,
-        "said": failure.said,
+        "said": failure.output,
         "seconds": scratch.LOAD_SECONDS if failure.script is None else scratch.STATEMENT_SECONDS,
     }
     sentence = str(_SENTENCES[failure.code]) % words
@@ -179,7 +179,7 @@ def _fault(failure: Failure, installation: Installation) -> Fault:
     return Fault(pointer, failure.code, f"{where}{sentence}")
 
 
-def told(faults: Sequence[Fault], content: WorkloadContent) -> list[str]:
+def messages(faults: Sequence[Fault], content: WorkloadContent) -> list[str]:
     """The faults for people, each with the name of its script."""
     names = {f"/scripts/{place}": each.name for place, each in enumerate(content.scripts)}
     named = [(names.get(each.pointer, ""), each.message) for each in faults]

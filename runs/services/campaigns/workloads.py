@@ -77,24 +77,24 @@ def faults(content: WorkloadContent) -> list[Fault]:
     """Everything that is wrong with a content, before any server is involved."""
     allows_shell = bool(settings.ALLOW_SHELL_SCRIPTS)
     found = script_check.check(content.scripts, content.variables, allows_shell=allows_shell)
-    told = [_fault(each, content.scripts) for each in found]
+    faults_found = [_fault(each, content.scripts) for each in found]
     try:
         command.read_init_options(content.init_options)
     except UnsupportedByToolError as error:
-        told.append(Fault("/init_options", "bad_option", str(error)))
+        faults_found.append(Fault("/init_options", "bad_option", str(error)))
     if content.has_own_tables and not content.init_sql.strip():
         message = _("A workload with its own tables needs the SQL that makes them.")
-        told.append(Fault("/init_sql", "no_tables", message))
+        faults_found.append(Fault("/init_sql", "no_tables", message))
     if len(content.init_sql) > MOST_SQL_CHARACTERS:
         message = _("It has more than %(word)s characters.") % {"word": MOST_SQL_CHARACTERS}
-        told.append(Fault("/init_sql", "too_long", message))
+        faults_found.append(Fault("/init_sql", "too_long", message))
     if has_psql_commands(content.init_sql):
         message = _(
             "Commands of psql are not run here, so it must not contain a backslash: write chr(92) "
             "for one in a string, and [0-9] or [[:space:]] in a regular expression."
         )
-        told.append(Fault("/init_sql", "psql_command", message))
-    return told
+        faults_found.append(Fault("/init_sql", "psql_command", message))
+    return faults_found
 
 
 @transaction.atomic
@@ -114,8 +114,8 @@ def create(
     project = project or default()
     workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
     slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
-    told = {"name": workload.name}
-    audit.record("workload_made", f"workload {workload.slug}", project=project, after=told)
+    details = {"name": workload.name}
+    audit.record("workload_made", f"workload {workload.slug}", project=project, after=details)
     return _version(workload, 1, content, by)
 
 

@@ -166,7 +166,7 @@ def _news(each: Watched) -> list[Change]:
     made = [
         (
             step.position,
-            Change(kind=Change.Kind.STEP, metric=each.metric, **_told(step, each.points)),
+            Change(kind=Change.Kind.STEP, metric=each.metric, **_figures_of(step, each.points)),
         )
         for step in news.steps
     ]
@@ -182,7 +182,7 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     """
     point = points[step.position]
     first = point.run or history_points.first_runs({point.cell})[point.cell].run
-    values = _told(step, points)
+    values = _figures_of(step, points)
     change = Change.objects.filter(pk=key)
     taken = Change.objects.filter(run=first, kind__in=Change.STEPS, metric__change=key)
     if taken.exclude(pk=key).exists():
@@ -192,7 +192,7 @@ def move(*, key: int, step: ChangePoint, points: Sequence[HistoryPoint]) -> None
     change.update(**values)
 
 
-def _told(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, Any]:
+def _figures_of(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, Any]:
     names = ("ratio", "before", "after", "p_value")
     return {
         **{name: getattr(step, name) for name in names},

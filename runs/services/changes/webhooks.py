@@ -97,8 +97,8 @@ def _described(webhook: Webhook) -> dict[str, Any]:
     return {"host": host, "events": webhook.events, "active": webhook.is_active}
 
 
-def _record(action: str, webhook: Webhook, **told: dict[str, Any]) -> None:
-    audit.record(action, f"webhook {webhook.pk}", project=webhook.project_id, **told)
+def _record(action: str, webhook: Webhook, **changes: dict[str, Any]) -> None:
+    audit.record(action, f"webhook {webhook.pk}", project=webhook.project_id, **changes)
 
 
 def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:

@@ -56,7 +56,7 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
         if content is not None:
             yield from _file(digest, content)
     for kind, row in exchange.results(project):
-        yield kind, TOLD.get(kind, _told)(row)
+        yield kind, TOLD.get(kind, _resolved)(row)
     for row in exchange.seals(project):
         yield "seal", row
 
@@ -78,7 +78,7 @@ def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
             part = following
 
 
-def _told(row: Row) -> Row:
+def _resolved(row: Row) -> Row:
     """The row with its references resolved, and without its key."""
     row.pop("pk", None)
     made = {name: value for name, value in row.items() if not name.startswith("link_")}
@@ -86,8 +86,8 @@ def _told(row: Row) -> Row:
     return made
 
 
-def _told_campaign(row: Row) -> Row:
-    made = _told(row)
+def _resolved_campaign(row: Row) -> Row:
+    made = _resolved(row)
     made["topology"] = (made["topology"] or "").removeprefix(IMPORTED) or None
     if made["state"] not in CAMPAIGN_ENDED:
         # Runs that have not ended are not exported.
@@ -96,7 +96,7 @@ def _told_campaign(row: Row) -> Row:
 
 
 def _told_run(row: Row) -> Row:
-    made = _told(row)
+    made = _resolved(row)
     labels = dict(made["labels"])
     elsewhere = labels.pop(exchange.ELSEWHERE, None)
     made["labels"] = labels
@@ -108,11 +108,11 @@ def _told_run(row: Row) -> Row:
             if name not in exchange.SECRET_IN_PLAN
         }
     for name in ("measurements", "changes"):
-        made[name] = [_told(each) for each in made[name]]
+        made[name] = [_resolved(each) for each in made[name]]
     return made
 
 
-TOLD = {"campaign": _told_campaign, "run": _told_run}
+TOLD = {"campaign": _resolved_campaign, "run": _told_run}
 
 
 def _line(kind: str, row: Row) -> bytes:

@@ -66,8 +66,8 @@ def _settings() -> Iterator[Outcome]:
         yield Outcome("settings", OK, _("The settings fit together."))
     names = settings.SETTINGS_SET.items()
     kept, own = (", ".join(name for name, at in names if at is one) for one in (False, True))
-    told = {"file": settings.VAR_DIR / "environment", "kept": kept or "-", "own": own or "-"}
-    text = _("%(file)s has %(kept)s; the environment of this process has %(own)s.") % told
+    values = {"file": settings.VAR_DIR / "environment", "kept": kept or "-", "own": own or "-"}
+    text = _("%(file)s has %(kept)s; the environment of this process has %(own)s.") % values
     yield Outcome("settings", OK, text)
     for message in found:
         status = FAILED if message.level >= system_checks.ERROR else WARNING
@@ -81,13 +81,13 @@ def _settings() -> Iterator[Outcome]:
 def _clock() -> Outcome:
     """This machine's clock compared with those of PostgreSQL and Redis, and what was stored."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
-    asked, far = [], []
+    answers, far = [], []
     for name, ask in (("PostgreSQL", _time_of_database), ("Redis", _time_of_redis)):
         try:
             skew = _skew(ask)
         except (psycopg.Error, RedisError, OSError):
             continue
-        asked.append(name)
+        answers.append(name)
         if abs(skew) > MOST_SKEW_SECONDS:
             far.append(f"{name} {skew:+.0f} s")
     if far:
@@ -96,9 +96,9 @@ def _clock() -> Outcome:
     if (ahead := _newest_event() - time.time()) > MOST_SKEW_SECONDS:
         text = _("The newest event of a run is %(seconds)d s in the future of this clock.")
         return Outcome("clock", FAILED, text % {"seconds": ahead}, remedy)
-    if not asked:
+    if not answers:
         return Outcome("clock", WARNING, _("No time source could be reached."))
-    agrees = _("It agrees with that of %(who)s.") % {"who": ", ".join(asked)}
+    agrees = _("It agrees with that of %(who)s.") % {"who": ", ".join(answers)}
     return Outcome("clock", OK, agrees)
 
 

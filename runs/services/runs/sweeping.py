@@ -217,7 +217,7 @@ def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> Non
         unasked = Server.objects.filter(pk=server.pk, sweep_after=sweep_after)
         unasked.update(needs_sweep=False, sweep_after=None)
     if swept.left:
-        _tell(server, NOT_SWEPT, _told(swept.left))
+        _tell(server, NOT_SWEPT, _in_words(swept.left))
     elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
         _tell(server, SWEPT, _("Nothing is left to clean up."))
 
@@ -227,7 +227,7 @@ def _put_off(server: Server) -> None:
     Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
 
 
-def _told(left: Sequence[TargetProblem]) -> str:
+def _in_words(left: Sequence[TargetProblem]) -> str:
     return "\n".join(
         f"{each.message} {_(each.remedy) if each.remedy else ''}".strip() for each in left
     )

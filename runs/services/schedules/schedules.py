@@ -166,9 +166,9 @@ def _described(schedule: Schedule) -> dict[str, Any]:
     return {name: getattr(schedule, name) for name in names}
 
 
-def _record(action: str, schedule: Schedule, **told: dict[str, Any]) -> None:
+def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
     project = audit.of_project(schedule.draft.get("project"))
-    audit.record(action, f"schedule {schedule.pk}", project=project, **told)
+    audit.record(action, f"schedule {schedule.pk}", project=project, **changes)
 
 
 @transaction.atomic

@@ -43,14 +43,14 @@ def stored(to: Edit, *, server: Server) -> dict[str, Any]:
     return {**_as_json(to), _WAS: _as_json(_present(server))}
 
 
-def restored(kept: dict[str, Any], *, server: Server) -> Edit:
+def restored(stored: dict[str, Any], *, server: Server) -> Edit:
     """An edit from its JSON, for the server as it is now. Two queries.
 
     What somebody has changed after it was asked for stays as they left it.
     """
     now = _as_json(_present(server))
-    wanted = {name: value for name, value in kept.items() if name != _WAS}
-    was = kept.get(_WAS, now)
+    wanted = {name: value for name, value in stored.items() if name != _WAS}
+    was = stored.get(_WAS, now)
     later = {name: now[name] for name in wanted if now[name] != was[name]}
     merged = {**wanted, **later}
     objects = {

@@ -98,7 +98,7 @@ def _server(run: Run, name: str) -> Server:
 
 def _tell(server: Server, code: str, differing: Sequence[Difference]) -> None:
     if differing:
-        message = "\n".join(each.told for each in differing)
+        message = "\n".join(each.text for each in differing)
         ServerEvent.objects.create(server=server, code=code, message=message)
 
 

@@ -89,7 +89,7 @@ async def _answer(way: logins.Way | Refusal, question: Question, base: BaseDir) 
     if isinstance(way, TargetProblem | InvalidToken):
         return way
     try:
-        return await asyncio.wait_for(_asked(way, question, base), PATIENCE_SECONDS)
+        return await asyncio.wait_for(_answered(way, question, base), PATIENCE_SECONDS)
     except TimeoutError:
         seconds = f"{PATIENCE_SECONDS:.0f}"
         return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
@@ -97,7 +97,7 @@ async def _answer(way: logins.Way | Refusal, question: Question, base: BaseDir) 
         return problem
 
 
-async def _asked(way: logins.Way, question: Question, base: BaseDir) -> Target:
+async def _answered(way: logins.Way, question: Question, base: BaseDir) -> Target:
     async with await logins.connect_along(way) as host:
         bindirs, privileges = question.bindirs, question.privileges
         return await engine.look(host, base, bindirs, privileges, question.addresses)
@@ -244,7 +244,7 @@ def _of_trial(
         yield Finding(server.name, refused.code, "warning", message % words, refused.remedy)
         return
     remedy = _("Store a further version.")
-    for fault, message in zip(faults, trials.told(faults, content), strict=True):
+    for fault, message in zip(faults, trials.messages(faults, content), strict=True):
         yield error(server, fault.code, f"{version}: {message}", remedy)
 
 

@@ -222,10 +222,10 @@ def _machines(check_id: Any) -> list[int]:
 
 
 @transaction.atomic
-def _end(check_id: Any, before: str, state: ServerCheck.State, **told: Any) -> None:
+def _end(check_id: Any, before: str, state: ServerCheck.State, **fields: Any) -> None:
     """Store how it ended, unless somebody else has ended it, and let others check the servers."""
     found = ServerCheck.objects.filter(pk=check_id, state=before)
-    if found.update(state=state, ended_at=timezone.now(), **told):
+    if found.update(state=state, ended_at=timezone.now(), **fields):
         CheckedServer.objects.filter(server_check=check_id).delete()
 
 
@@ -272,7 +272,7 @@ def _prolong(check: ServerCheck) -> None:
 def _try(check: ServerCheck) -> dict[str, Any]:
     content = trials.restored(check.given)
     found = trials.tried(server=_server_of(check), content=content)
-    return {"faults": trials.told(found, content)}
+    return {"faults": trials.messages(found, content)}
 
 
 def _server_of(check: ServerCheck) -> Server:

@@ -36,7 +36,7 @@ def problems(design: Design) -> list[Problem]:
         for problem in _of_part(part, design):
             if part.server not in found[problem]:
                 found[problem].append(part.server)
-    return [_told(problem, on, draft) for problem, on in found.items()]
+    return [_with_servers(problem, on, draft) for problem, on in found.items()]
 
 
 def notes(design: Design) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _of_part(part: Part, design: Design) -> Iterator[Problem]:
     yield from _disk_problems(part, design)
 
 
-def _told(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
+def _with_servers(problem: Problem, on: Sequence[Server], draft: Draft) -> Problem:
     """Adds the names of the servers to a problem that only some have, unless it names them."""
     names = ", ".join(each.name for each in on)
     if len(on) == len(draft.servers) or names in problem.message:

@@ -187,13 +187,13 @@ def _new(
     for name, pointer in missing.items():
         if name not in made:
             message = _("The metric %(name)s is new: give its unit and direction.")
-            field = "direction" if _said(given, name).direction is None else "unit"
+            field = "direction" if _first_with(given, name).direction is None else "unit"
             faults.append(Fault(f"{pointer}/{field}", "metric_unknown", message % {"name": name}))
     faults += _twins(made, given, project)
     return [made[name] for name in sorted(made)]
 
 
-def _said(given: dict[GivenMeasurement, str], name: str) -> GivenMeasurement:
+def _first_with(given: dict[GivenMeasurement, str], name: str) -> GivenMeasurement:
     return next(each for each in given if each.metric == name)
 
 
@@ -212,7 +212,7 @@ def _twins(
         other = there.get(name.lower(), lower[name.lower()])
         if other != name:
             message = _("There is a metric %(known)s already; this is %(given)s.")
-            pointer = given[_said(given, name)]
+            pointer = given[_first_with(given, name)]
             sentence = message % {"known": other, "given": name}
             yield Fault(f"{pointer}/metric", "metric_case", sentence)
 
@@ -222,18 +222,18 @@ def _contradictions(
 ) -> list[Fault]:
     _key, unit, direction = known
     found = []
-    for name, said, stored in (
+    for name, sent, stored in (
         ("unit", given.unit, unit),
         ("direction", given.direction, direction),
     ):
-        if said is not None and said != stored:
-            if name == "unit" and units.factor(said, stored):
+        if sent is not None and sent != stored:
+            if name == "unit" and units.factor(sent, stored):
                 continue
             message = _("The %(what)s of %(metric)s is “%(known)s”, and not “%(given)s”.") % {
                 "what": name,
                 "metric": given.metric,
                 "known": stored,
-                "given": said,
+                "given": sent,
             }
             found.append(Fault(f"{pointer}/{name}", "metric_conflict", message))
     return found

@@ -85,16 +85,16 @@ def read_lines(lines: tuple[str, ...], log: Log) -> None:
 
 def is_result(line: str) -> bool:
     """Whether a line is a complete result."""
-    return any(pattern.fullmatch(_said(line.strip())) for pattern in _RESULTS)
+    return any(pattern.fullmatch(_message(line.strip())) for pattern in _RESULTS)
 
 
-def _said(line: str) -> str:
+def _message(line: str) -> str:
     match = _PREFIX.fullmatch(line)
     return match["said"].strip() if match else line
 
 
 def _take(line: str, log: Log) -> None:
-    text = _said(line)
+    text = _message(line)
     if not text:
         return
     log.known_lines += 1

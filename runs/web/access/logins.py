@@ -56,16 +56,16 @@ def watch() -> None:
     social.social_account_removed.connect(_disconnected, dispatch_uid="audit")
 
 
-def _logged_in(request: HttpRequest, user: User, **_told: Any) -> None:
+def _logged_in(request: HttpRequest, user: User, **_details: Any) -> None:
     _note("logged_in", request, user)
 
 
-def _logged_out(request: HttpRequest, user: User | None, **_told: Any) -> None:
+def _logged_out(request: HttpRequest, user: User | None, **_details: Any) -> None:
     if user is not None:
         _note("logged_out", request, user)
 
 
-def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_told: Any) -> None:
+def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_details: Any) -> None:
     """A wrong password. Nothing of what was typed is kept, except the name of an account."""
     typed = str(credentials.get("username") or credentials.get("email") or "")
     found = Q(username=typed) | Q(email__iexact=typed)
@@ -73,23 +73,23 @@ def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_told: 
     _note("login_refused", request, user, is_known=False)
 
 
-def _refused_second_factor(request: HttpRequest, user: User, **_told: Any) -> None:
+def _refused_second_factor(request: HttpRequest, user: User, **_details: Any) -> None:
     _note("second_factor_refused", request, user, is_known=False)
 
 
 def _changes(action: str) -> Any:
-    def noted(request: HttpRequest, user: User, **told: Any) -> None:
-        kind = {"kind": told["authenticator"].type} if "authenticator" in told else {}
+    def noted(request: HttpRequest, user: User, **details: Any) -> None:
+        kind = {"kind": details["authenticator"].type} if "authenticator" in details else {}
         _note(action, request, user, **kind)
 
     return noted
 
 
-def _connected(request: HttpRequest, sociallogin: Any, **_told: Any) -> None:
+def _connected(request: HttpRequest, sociallogin: Any, **_details: Any) -> None:
     _note("login_elsewhere_added", request, sociallogin.user)
 
 
-def _disconnected(request: HttpRequest, socialaccount: Any, **_told: Any) -> None:
+def _disconnected(request: HttpRequest, socialaccount: Any, **_details: Any) -> None:
     _note("login_elsewhere_removed", request, socialaccount.user)
 
 
@@ -99,7 +99,7 @@ def _note(
     user: User | None,
     *,
     is_known: bool = True,
-    **told: Any,
+    **details: Any,
 ) -> None:
     """Add an entry; the last one before others are left out for a while says so."""
     subject = f"account {user.get_username()}" if user else UNKNOWN
@@ -111,10 +111,10 @@ def _note(
     if is_known and user is not None and not audit.present().name:
         audit.become(user.get_username(), "page")
     if recent == MOST - 1:
-        told["further_ones"] = f"not recorded for {WITHIN.total_seconds() / 60:.0f} minutes"
+        details["further_ones"] = f"not recorded for {WITHIN.total_seconds() / 60:.0f} minutes"
     if request is not None and "REMOTE_ADDR" in request.META:
-        told["address"] = get_adapter().get_client_ip(request)
-    audit.record(action, subject, after=told)
+        details["address"] = get_adapter().get_client_ip(request)
+    audit.record(action, subject, after=details)
 
 
 class SignupForm(forms.SignupForm):  # type: ignore[misc]

@@ -106,7 +106,7 @@ def context(
         "by": by,
         "choices": [(each, FACETS[each]) for each in lines.FACETS],
         "steps": steps,
-        "sentences": version_pairs.said(line.pairs),
+        "sentences": version_pairs.sentences(line.pairs),
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
         "most_executed": lines.MOST_EXECUTED,

@@ -280,7 +280,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
     draft = form.draft()
     design = designs.resolve(draft)
     estimate = estimates.estimate(design)
-    told = configuration_page.of_installations(estimate.fits, estimate.remarks)
+    fitted = configuration_page.of_installations(estimate.fits, estimate.remarks)
     floor = noise.of_servers(draft.servers, registry.get(draft.scenario).primary_metric)
     rows = _compared_rows(design)
     return {
@@ -292,7 +292,7 @@ def _estimated(form: CampaignForm) -> dict[str, Any]:
         "disk_bytes": max((design.needed_bytes(each) or 0 for each in design.parts), default=0),
         "matrix": matrix(design),
         "arrangements": arrangements_of(design),
-        **told,
+        **fitted,
     }
 
 

@@ -302,8 +302,8 @@ class CampaignForm(TreatmentFields):
     def scenario_cards(self) -> list[tuple[Any, str]]:
         """Each scenario to choose, and the question that it answers."""
         questions = {each.slug: each.description for each in themes.THEMES}
-        told = [_(questions.get(each.slug, each.description)) for each in registry.every()]
-        return list(zip(self["scenario"], told, strict=True))
+        questions_of = [_(questions.get(each.slug, each.description)) for each in registry.every()]
+        return list(zip(self["scenario"], questions_of, strict=True))
 
     @property
     def parameter_fields(self) -> list[tuple[forms.BoundField, str]]:
@@ -425,12 +425,12 @@ def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
             choices += [(str(each), f"{each.workload.name} · {each}") for each in own]
         return ChoicesField(label=_(factor.title), choices=choices)
     bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
-    told = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds
+    help_text = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds
     return LevelsField(
         factor=factor,
         label=_(factor.title),
         max_length=500,
-        help_text=f"{_(factor.help)} {told}" if factor.help else told,
+        help_text=f"{_(factor.help)} {help_text}" if factor.help else help_text,
         widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
     )
 

@@ -36,7 +36,7 @@ def matrix(design: Design) -> dict[str, Any] | None:
     grouped: dict[str, dict[str, DesignCell]] = {}
     for cell in cells:
         others = [
-            _told(name, level, titles, design)
+            _level_text(name, level, titles, design)
             for name, level in cell.levels.items()
             if name != across and (name in varied or name not in design.factors)
         ]
@@ -77,7 +77,7 @@ def reason_against(cell: DesignCell) -> str:
     return ""
 
 
-def _told(name: str, level: Any, titles: Mapping[str, str], design: Design) -> str:
+def _level_text(name: str, level: Any, titles: Mapping[str, str], design: Design) -> str:
     if name == VERSION:
         return f"PostgreSQL {level}"
     if name == SERVER:

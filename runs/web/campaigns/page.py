@@ -94,26 +94,31 @@ def stamp(
     if campaign.state not in LIVE or versions.whole is None:
         return ""
     is_under_way = any(standing.counts.get(state) for state in Run.ACTIVE)
-    told = [
+    shown = [
         (campaign.pk, campaign.state, campaign.paused_at, campaign.priority, get_language()),
         (reader.pk, may_here({"user": reader}, "campaign-rounds", campaign)),
         sorted(standing.counts.items()),
-        [_told_of(each) for each in standing.hindrances],
+        [_key_of(each) for each in standing.hindrances],
         list(standing.silences),
         query(given),
         versions.whole,
         # The time that is left becomes less while no row changes.
         time.time() // ESTIMATE_SECONDS if is_under_way else None,
     ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _told_of(hindrance: Hindrance) -> tuple[Any, ...]:
+def _key_of(hindrance: Hindrance) -> tuple[Any, ...]:
     """What the page says of a machine that runs wait for."""
     server = hindrance.server
-    told = (server.problem_code, server.problem, server.problem_remedy, server.maintenance_reason)
+    problem = (
+        server.problem_code,
+        server.problem,
+        server.problem_remedy,
+        server.maintenance_reason,
+    )
     known = (server.pk, server.slug, server.name, server.state)
-    return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *told
+    return hindrance.kind, hindrance.sites, hindrance.remedy, *known, *problem
 
 
 def versions_of(campaign: Campaign) -> Versions:
@@ -189,9 +194,9 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide:
     table = _table_of(found) if is_wide else of_ratios(given)
     latest = wide.latest(campaign.pk, query(table)) if is_wide else None
     if latest is None:
-        asked = wide.key(campaign.pk, query(table))
+        wide_key = wide.key(campaign.pk, query(table))
         answer = Verdicts(
-            *caching.answer(asked, versions.results, lambda: verdicts.judged(found, table)[0])
+            *caching.answer(wide_key, versions.results, lambda: verdicts.judged(found, table)[0])
         )
     else:
         answer = Verdicts(*latest.value or ())
@@ -310,7 +315,7 @@ def _conditions_of(campaign: Campaign) -> Conditions:
         machines=written("campaigns/_kept.html#machines", shown | {"builds": built}),
         parameters=written(
             "campaigns/_kept.html#parameters",
-            {"constants": constants(campaign), "treatment": workloads.told(campaign)},
+            {"constants": constants(campaign), "treatment": workloads.treatment_rows(campaign)},
         ),
         # With their lines as they are, and as they were then: they may say something else by now.
         configurations=render_to_string(

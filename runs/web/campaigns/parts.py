@@ -59,8 +59,8 @@ def of_ratios(given: QueryDict, number: int | None = None) -> QueryDict:
 
 def number_of(given: QueryDict) -> int:
     """Of the page of ratios that the address names."""
-    said = str(given.get(RATIOS, ""))
-    return int(said) if re.fullmatch("[0-9]{1,6}", said) else 1
+    text = str(given.get(RATIOS, ""))
+    return int(text) if re.fullmatch("[0-9]{1,6}", text) else 1
 
 
 def query(given: QueryDict, **changed: int | str) -> str:

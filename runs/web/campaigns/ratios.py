@@ -98,12 +98,12 @@ def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, st
     for row in rows:
         alike[row.comparison.verdict, TAKEN in row.comparison.reasons].append(row)
     return [
-        (verdict, size_of_all([row.comparison for row in found]), _told(found, words))
+        (verdict, size_of_all([row.comparison for row in found]), _remark(found, words))
         for (verdict, _is_taken), found in alike.items()
     ]
 
 
-def _told(rows: Sequence[RatioRow], words: Words) -> str:
+def _remark(rows: Sequence[RatioRow], words: Words) -> str:
     """Where a verdict holds, and what the certificates say of the runs behind it."""
     return " ".join(filter(None, (_places(rows, words), _doubt(rows))))
 

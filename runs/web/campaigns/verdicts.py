@@ -164,11 +164,11 @@ def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
 
 def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
     """What was found and its sentences, how many rounds may decide more, whether a history."""
-    told = ratios.findings(found.tables.conclusions(), found.words)
+    findings = ratios.findings(found.tables.conclusions(), found.words)
     written = SafeString()
-    if told:
-        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(told))
-    sentences = [each.summary for each in told]
+    if findings:
+        written = render_to_string("campaigns/_parts.html#findings", ratios.folded(findings))
+    sentences = [each.summary for each in findings]
     rounds = more_rounds(found.campaign, found.ratios)
     return written, sentences, rounds, _has_history(found.campaign)
 

@@ -261,7 +261,7 @@ def _stored(
 ) -> WorkloadVersion | None:
     """The stored version; None with the reasons in the forms, or if it was only checked."""
     content, by = content_of_forms(form, scripts), cast(User, request.user)
-    told = {"name": form.cleaned_data["name"], "description": form.cleaned_data["description"]}
+    fields = {"name": form.cleaned_data["name"], "description": form.cleaned_data["description"]}
     try:
         if "check" in request.POST:
             workloads.check(content)
@@ -269,8 +269,8 @@ def _stored(
             return None
         if workload is None:
             project = form.cleaned_data["project"]
-            return workloads.create(content=content, project=project, by=by, **told)
-        return workloads.edit(workload=workload, content=content, by=by, **told)
+            return workloads.create(content=content, project=project, by=by, **fields)
+        return workloads.edit(workload=workload, content=content, by=by, **fields)
     except Refused as refused:
         show_faults(form, scripts, refused)
     return None

@@ -173,11 +173,11 @@ def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
 def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
     """The bisection; None with the faults in the form."""
     try:
-        asked = bisection_questions.question(form.wish(), reader=request.user)
-        problems = bisection_questions.problems(asked)
+        question = bisection_questions.question(form.wish(), reader=request.user)
+        problems = bisection_questions.problems(question)
         for problem in problems:
             form.add_error(None, f"{problem.message} {problem.remedy}")
-        return None if problems else _start(request, asked)
+        return None if problems else _start(request, question)
     except ServiceError as error:
         form.add_error(None, pages.sentence(error))
     except Refused as refused:
@@ -186,8 +186,8 @@ def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
     return None
 
 
-def _start(request: HttpRequest, asked: Question) -> Bisection:
-    made, is_new = bisections.start(question=asked, by=cast(User, request.user))
+def _start(request: HttpRequest, question: Question) -> Bisection:
+    made, is_new = bisections.start(question=question, by=cast(User, request.user))
     if not is_new:
         messages.info(request, _("The same question is being measured already."))
     return made

@@ -282,12 +282,12 @@ def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
     words = _text(request, "q")
     filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
     found = candidates.candidates(words, filters, reader=request.user)
-    told = series_labels.wording({each.campaign.slug for each in found})
+    wording = series_labels.wording({each.campaign.slug for each in found})
     return {
         "q": words,
         "filters": filters,
         "state": state,
-        "offers": [_offer(each, state, told) for each in found],
+        "offers": [_offer(each, state, wording) for each in found],
     }
 
 

@@ -22,7 +22,7 @@ from runs.selectors.compare.series_cells import level_text
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import error_row, missing, sentence, size, verdict_word
 from runs.selectors.runs import closed_loop
-from runs.templatetags.formats import estimate, quantity, ratio, repeats, told, tone
+from runs.templatetags.formats import estimate, in_language, quantity, ratio, repeats, tone
 from runs.web.campaigns.heat import shade
 from runs.web.campaigns.ratios import MOST_UNFOLDED
 from runs.web.compare import figures as compare_figures
@@ -38,7 +38,7 @@ MOST_OPEN_SERIES = 6
 def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
     """Everything about the comparison. One query, for a comparison of commits."""
     rows = page.forest[:MOST_ROWS]
-    told = summary.of_comparison(page)
+    sentences = summary.of_comparison(page)
     return {
         "page": page,
         "state": page.state,
@@ -61,9 +61,9 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         ],
         "all_rows": len(page.forest),
         "left_out": len(page.forest) - len(rows),
-        "summaries": told[:MOST_UNFOLDED] if page.steps else told,
+        "summaries": sentences[:MOST_UNFOLDED] if page.steps else sentences,
         "is_long": len(page.loaded.series) > MOST_OPEN_SERIES,
-        "more_summaries": told[MOST_UNFOLDED:] if page.steps else [],
+        "more_summaries": sentences[MOST_UNFOLDED:] if page.steps else [],
         "told": gate_answers.of_page(page),
         "error_rows": _error_rows(page),
         "counts": _counts(page),
@@ -129,7 +129,7 @@ def _chips(page: ComparedPage) -> list[dict[str, Any]]:
     return [
         {
             "campaign": each.campaign.slug,
-            "title": told(each.campaign, "title"),
+            "title": in_language(each.campaign, "title"),
             "origin": each.campaign.origin,
             "origin_name": each.campaign.get_origin_display(),
             "label": label,

@@ -22,7 +22,7 @@ from runs.selectors.compare.series import Series
 from runs.selectors.compare.series_labels import Wording
 from runs.selectors.compare.verdict_words import lacks_print, sentence, verdict_word
 from runs.selectors.reports import conditions as report_conditions
-from runs.templatetags.formats import told
+from runs.templatetags.formats import in_language
 from runs.web import reports
 from runs.web.compare import figures as compare_figures
 from runs.web.compare import words as compare_words
@@ -80,7 +80,7 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
                 cell.summary.maximum,
                 cell.summary.n,
                 *cell.runs.judged.counts.values(),
-                *_told(compared.get(cell.id)),
+                *_figures(compared.get(cell.id)),
             )
             for each, label in zip(page.loaded.series, page.labels, strict=True)
             for cell in each.cells
@@ -145,7 +145,7 @@ def _comparison(found: Inference) -> dict[str, Any]:
     return vars(found) | {"differing": differing, "judged": found.judged.counts}
 
 
-def _told(row: ComparedRow | None) -> tuple[str | float | None, ...]:
+def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
     if row is None:
         return (None, None, None, None, "")
     found = row.comparison
@@ -203,7 +203,7 @@ def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> 
 def _series(page: ComparedPage) -> list[Block]:
     """Each series with its campaign; the baseline, and the smallest effect that counts."""
     rows = tuple(
-        (label, told(each.campaign, "title"), str(each.campaign.get_origin_display()))
+        (label, in_language(each.campaign, "title"), str(each.campaign.get_origin_display()))
         for each, label in zip(page.loaded.series, page.labels, strict=True)
     )
     base = page.label(page.base) if page.base else "–"
@@ -252,5 +252,5 @@ def _results(page: ComparedPage, words: Wording) -> list[Block]:
     found = table(page, words)
     rows = tuple(tuple(map(tables.shown, row)) for row in found.rows)
     numbers = frozenset(range(2, len(found.heads) - 1))
-    told = [Paragraph(each) for each in summary.of_comparison(page)]
-    return [*told, *charts, Table(found.caption, found.heads, rows, numbers)]
+    paragraphs = [Paragraph(each) for each in summary.of_comparison(page)]
+    return [*paragraphs, *charts, Table(found.caption, found.heads, rows, numbers)]

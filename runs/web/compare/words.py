@@ -9,7 +9,7 @@ from runs.analysis.comparability_judgement import Differing
 from runs.models import Metric
 from runs.selectors.compare import series_labels
 from runs.templatetags import formats
-from runs.templatetags.formats import told
+from runs.templatetags.formats import in_language
 
 # Of the facts that a row names; the table of all differences has the others.
 MOST_NAMED = 4
@@ -74,6 +74,6 @@ def change(ratio: float | None) -> str:
 
 def metric_title(metric: Metric) -> str:
     """The metric with its unit."""
-    title = told(metric, "title")
+    title = in_language(metric, "title")
     text = _(title) if title else metric.name
     return f"{text} ({metric.unit})" if metric.unit else text

@@ -99,7 +99,7 @@ def live(run: Run) -> dict[str, Any]:
         "labels": [
             (known_title(name), value) for name, value in run.labels.items() if name != runs.JOB_URL
         ],
-        "treatment": workloads.told(run.campaign),
+        "treatment": workloads.treatment_rows(run.campaign),
         "is_live": not run.has_ended,
         "can_retry": run.can_retry,
         "can_withdraw": run.state == S.FINISHED and run.origin != Origin.PUBLISHED,

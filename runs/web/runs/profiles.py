@@ -38,7 +38,7 @@ class Asked:
 @require_safe
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
-    chosen = _asked(request)
+    chosen = _from_address(request)
     own = _artifact(request, run_id)
     other = _artifact(request, int(chosen.against)) if chosen.against else None
     after, before = _tree(own), _tree(other) if other else None
@@ -74,7 +74,7 @@ def _functions(after: Frame, before: Frame | None) -> Sequence[Change]:
     return [stacks.change(name, 0, 0, count, after.samples) for name, count in found]
 
 
-def _asked(request: HttpRequest) -> Asked:
+def _from_address(request: HttpRequest) -> Asked:
     against = request.GET.get("against", "")
     words = request.GET.get("zoom", "").split(".")
     zoom = tuple(int(each) for each in words[:MOST_DEPTH] if each.isdecimal() and len(each) < 9)

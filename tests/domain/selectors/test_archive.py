@@ -145,7 +145,7 @@ def test_14_reads_about_2_percent_slower_than_13():
     ],
 )
 def test_a_question_with_yes_or_no_is_answered_so(yes_if, ratios, told):
-    assert replace(ANSWER, yes_if=yes_if, ratios=ratios).told == told
+    assert replace(ANSWER, yes_if=yes_if, ratios=ratios).text == told
 
 
 @pytest.mark.parametrize(

@@ -318,7 +318,7 @@ def test_a_change_stands_at_the_first_point_that_has_it():
     )
     [change] = found()
     assert change.at.day == 4  # the first commit is of the second of January
-    assert [each.told for each in change.differences] == [
+    assert [each.text for each in change.differences] == [
         "kernel: Linux 6.1 \N{RIGHTWARDS ARROW} Linux 6.8"
     ]
 
@@ -361,7 +361,7 @@ def test_a_history_of_days_shows_its_machines_too(django_assert_num_queries):
     with django_assert_num_queries(2):  # of the runs, and of their hardware
         [[change]] = histories.host_changes([series]).values()
     assert change.at == days[2]
-    assert [each.told for each in change.differences] == ["cpu_model: A \N{RIGHTWARDS ARROW} B"]
+    assert [each.text for each in change.differences] == ["cpu_model: A \N{RIGHTWARDS ARROW} B"]
 
 
 def test_the_queries_do_not_grow_with_points_and_series(django_assert_num_queries):

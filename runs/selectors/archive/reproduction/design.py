@@ -34,7 +34,7 @@ from runs.selectors.archive.reproduction.levels import (
     refusal,
 )
 from runs.selectors.archive.reproduction.printed import BLOCK_SIZE, VERSION
-from runs.templatetags.formats import told
+from runs.templatetags.formats import in_language
 
 
 def installations(choice: Choice) -> list[Installation]:
@@ -146,7 +146,7 @@ class Reproduction:
     def title(self) -> str:
         """The title that the campaign would get; it never names a version that is not measured."""
         servers = ", ".join(each.name for each in self.servers)
-        names = {"title": told(self.campaign, "title"), "server": servers}
+        names = {"title": in_language(self.campaign, "title"), "server": servers}
         if not (self._measures_others and NAMED_VERSION.search(self.campaign.title)):
             return (_("%(title)s, reproduced on %(server)s") % names)[:200]
         names |= {"slug": self.campaign.slug, "scenario": _(self.scenario.title)}

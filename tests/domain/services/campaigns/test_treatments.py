@@ -182,7 +182,7 @@ def test_campaign_and_plans_keep_the_treatment(permitting):
 def test_a_campaign_without_any_keeps_nothing(permitting):
     campaign = campaigns.create(draft=draft_on(permitting, Treatment()))
     assert campaign.treatment == {}
-    assert words.told(campaign) == []
+    assert words.treatment_rows(campaign) == []
 
 
 def test_added_repeats_and_retries_are_treated_alike(permitting):
@@ -232,7 +232,7 @@ def test_the_profile_of_a_run_is_drawn_and_kept(permitting, settings, tmp_path):
 
 def test_what_was_done_is_told_in_words(permitting):
     campaign = campaigns.create(draft=draft_on(permitting, EVERYTHING))
-    told = dict(words.told(campaign))
+    told = dict(words.treatment_rows(campaign))
     assert told["CPU governor"] == "performance"
     assert told["CPUs of the server"] == "0-1"
     assert len(told) == 5
