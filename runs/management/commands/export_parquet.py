@@ -5,13 +5,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from benchlab import extras
+from runs.management.command import Reader
 from runs.services.exchange import parquet
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """All projects are in the files, private ones too: their column says which."""
 
     help = __doc__

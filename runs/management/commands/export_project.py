@@ -3,14 +3,15 @@
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from benchlab.bucket import StoreError
+from runs.management.command import Reader
 from runs.models import Project
 from runs.services import exchange
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """On standard output: manage.py export_project default | gzip > default.ndjson.gz."""
 
     help = __doc__

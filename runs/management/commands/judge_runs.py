@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from runs.management.command import Reader
 from runs.services.changes import changes
 from runs.services.runs import certificates
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """Judges what older rules judged, or nobody."""
 
     help = "Judges runs, changes and bisections again by what was recorded. Safe to repeat."

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from runs.management.command import Reader
 from runs.services.runs import transitions
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """Corrects what the triggers of the database should have kept."""
 
     help = "Counts runs again, and corrects stored numbers that differ. Safe while services run."

@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from runs.management.command import Reader
 from runs.services import seals
 from runs.services.access import encryption
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """Put the new key first, run this, then take the old one away."""
 
     help = __doc__

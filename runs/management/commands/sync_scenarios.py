@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
+from runs.management.command import Reader
 from runs.services.campaigns import scenarios
 from runs.services.configurations import configurations
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """Run it after each migrate of a deployment; script/server does the same by itself."""
 
     help = __doc__

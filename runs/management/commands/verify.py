@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
+from runs.management.command import Reader
 from runs.published.errors import PublishedFileError
 from runs.selectors import audit_chain, verification
 from runs.selectors.seals import AUDIT
@@ -44,7 +45,7 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
     yield from verification.heads_missing(heads, trusted.keys)
 
 
-class Command(BaseCommand):
+class Command(Reader):
     """Names every run and figure that is not as it was sealed; docs/seals.md says what it finds."""
 
     help = __doc__
