@@ -89,7 +89,9 @@ def planned(token):
     return made
 
 
-@pytest.mark.parametrize("scenario", ["fixed-point-read", "fixed-point-update"])
+@pytest.mark.parametrize(
+    "scenario", ["fixed-point-read", pytest.param("fixed-point-update", marks=pytest.mark.slow)]
+)
 def test_a_campaign_is_repeated_here_and_each_run_uploaded(follow, planned, scenario):
     campaign = planned(scenario, repeats=2)
     done = follow(campaign.slug, "--campaign", "elsewhere", "--no-revision")

@@ -142,7 +142,7 @@ CHANGES = {
 
 
 # What decides between the others is the server's: one CI shows it for all.
-STATUSES = {name: CHANGES[name] for name in ("equal", "loss", "fsync")}
+STATUSES = {"loss": CHANGES["loss"]}
 
 
 def judge(ci: str, version: str, here: Checkout, changes=CHANGES) -> None:
@@ -172,7 +172,7 @@ def test_the_snippets_judge_as_they_say(checkout):
 
     for campaign in ("actions", "gitlab", "jenkins", "curl"):
         runs = Run.objects.filter(campaign__slug=campaign, state="finished")
-        assert runs.count() >= (15 if campaign == "actions" else 12), campaign
+        assert runs.count() >= (15 if campaign == "actions" else 6), campaign
         assert all(run.cell.levels["clients"] == 2 and run.cell.revision.sha for run in runs)
 
 

@@ -220,7 +220,7 @@ def pages(campaign):
 
 
 # Each form and each import meets some of the values, and `script/test --all` all of them.
-SHARES = (24, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]))
+SHARES = (48, pytest.param(1, marks=[pytest.mark.slow, pytest.mark.timeout(900)]))
 
 
 @pytest.mark.parametrize("share", SHARES)

@@ -1,9 +1,7 @@
 """Changes: found on write, reported once, decided on; and missing uploads."""
 
 import re
-from dataclasses import replace
 from datetime import timedelta
-from random import Random
 
 import pytest
 from django.core import mail
@@ -79,26 +77,6 @@ def of_steps():
     steps = Change.objects.filter(kind="step").exclude(decision="refuted")
     found = steps.values_list("cell__revision__sha", "ratio")
     return sorted((int(number, 16), round(ratio, 6)) for number, ratio in found)
-
-
-def test_one_by_one_in_one_batch_and_at_random_end_with_the_same_steps():
-    levels = [1000] * 11 + [920] * 11 + [1010] * 11 + [930] * 11
-    runs = history(levels, runs=1, noise=0.005, seed=3)
-    lists = []
-    for name, order, size in (
-        ("batch", runs, len(runs)),
-        ("one-by-one", runs, 1),
-        ("random", Random(4).sample(runs, len(runs)), 1),
-    ):
-        for first in range(0, len(order), size):
-            own = [replace(run, campaign=name) for run in order[first : first + size]]
-            store(own)
-            changes.find(campaign_id=Campaign.objects.get(slug=name).pk)
-        lists.append(of_steps())
-        Change.objects.all().delete()
-
-    assert len(lists[0]) == 3
-    assert lists[1:] == [lists[0], lists[0]]
 
 
 def test_a_step_that_later_points_do_not_show_is_refuted(stepped):

@@ -19,7 +19,7 @@ def pushed(numbers, level, parent, *, at_once=False):
         parent = number
 
 
-@pytest.mark.parametrize("tracked", ["main", ""])
+@pytest.mark.parametrize("tracked", ["main", pytest.param("", marks=pytest.mark.slow)])
 def test_what_was_taken_back_leaves_history_and_baselines_and_its_change_is_refuted(tracked, get):
     """30 commits, ten at -7 % that were taken back, and 30 without them."""
     pushed(range(30), 1000.0, None, at_once=True)

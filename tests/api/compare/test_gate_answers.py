@@ -6,6 +6,7 @@ import pytest
 
 from runs.models import GateAnswer, RevisionRef, Run
 from runs.services.changes import changes
+from tests.each import examples
 from tests.histories import commit, history, noisy, repeats, sha, store
 
 pytestmark = pytest.mark.django_db
@@ -110,7 +111,7 @@ def other_uploads(random, number):
     ][random.randrange(9)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(examples(6)))
 def test_no_later_and_no_foreign_upload_changes_an_answer(ask, seed):
     random = Random(seed)
     on_main()

@@ -12,13 +12,13 @@ from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.validation import check, errors
 from tests.unit.postgresql_settings.servers import (
     Server,
+    asked_often,
     installed,
-    one_of_each_major,
     started_often,
 )
 
 SERVERS = installed()
-EACH_SERVER = pytest.mark.parametrize("server", one_of_each_major(), ids=str)
+EACH_SERVER = pytest.mark.parametrize("server", asked_often(), ids=str)
 SOME_START = pytest.mark.parametrize("server", started_often(), ids=str)
 
 
@@ -280,7 +280,7 @@ def test_what_is_decided_otherwise_has_its_reason(server):
         assert not good or taken or codes & {"by_build", "minor_release"}, (line, said)
 
 
-@EACH_SERVER
+@SOME_START
 def test_a_start_decides_what_minus_c_leaves_open(server):
     asked = {each: not refused(dict([each]), server) for each in AT_THE_START}
     if "BENCHLAB_TEST_ALL" not in os.environ and asked[MANY_CONNECTIONS]:

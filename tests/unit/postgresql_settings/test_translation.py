@@ -16,7 +16,7 @@ from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.unlisted import BACKPORTED
 from runs.postgresql_settings.validation import check, errors
 from runs.services.configurations.contents import FIXED_POINT
-from tests.unit.postgresql_settings.servers import Server, one_of_each_major, started_often
+from tests.unit.postgresql_settings.servers import Server, asked_often, started_often
 
 # Settings carried from version to version; every pair of versions is walked.
 
@@ -441,7 +441,7 @@ def translated(configuration: Any, server: Server) -> Fitted:
     return fit(settings, server.major, written_for=major(version) if version else "")
 
 
-@pytest.mark.parametrize("server", one_of_each_major(), ids=str)
+@pytest.mark.parametrize("server", asked_often(), ids=str)
 def test_every_real_server_takes_each_translated(server: Server):
     every = [*BUILT_IN, *FOUND]
     fitted = [translated(each.values[0], server) for each in every]

@@ -9,13 +9,13 @@ import psycopg
 import pytest
 
 from runs.query_plans import read
-from tests.unit.postgresql_settings.servers import one_of_each_major
+from tests.unit.postgresql_settings.servers import asked_often
 
 # Every version takes seconds; the oldest and the newest have all forms of the foot between them.
 MAJORS = (
     {"9.3", "9.6", "12", "14", "17", "18"} if "BENCHLAB_TEST_ALL" in os.environ else {"9.6", "18"}
 )
-SERVERS = [each for each in one_of_each_major() if each.major in MAJORS]
+SERVERS = [each for each in asked_often() if each.major in MAJORS]
 SETUP = """
 DROP TABLE IF EXISTS "Order Line", item;
 DROP FUNCTION IF EXISTS nothing();

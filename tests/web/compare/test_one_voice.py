@@ -1,6 +1,7 @@
 """Nine doors say the same of the same cells: verdict, values and interval."""
 
 import json
+import os
 import random
 import re
 from dataclasses import replace
@@ -412,6 +413,8 @@ def test_pages_of_parts_that_are_kept_are_those_made_of_nothing(
     for number, change in enumerate(drawn_changes):
         with transaction.atomic():
             change(generator)
+        if number % 3 < 2 and "BENCHLAB_TEST_ALL" not in os.environ:
+            continue  # pages are compared after each third change
         of_parts = answers(client)
         forget()
         of_nothing = answers(client)

@@ -367,6 +367,7 @@ def as_before(members, manifest):
     manifest["format"] = 1
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_database_without_tables_is_filled_by_the_command_of_the_guide(filled, tmp_path):
     made = backups.make(folder=tmp_path, passphrase=PASSPHRASE)
