@@ -19,6 +19,11 @@ def examples(count: int) -> int:
     return count if "BENCHLAB_TEST_ALL" in os.environ else math.ceil(count / 3)
 
 
+def some(samples: Iterable[T], each: int = 3) -> list[T]:
+    """All samples by script/test --all, otherwise the first one of so many that follow."""
+    return list(samples)[:: 1 if "BENCHLAB_TEST_ALL" in os.environ else each]
+
+
 def check_each(samples: Iterable[T], check: Callable[[T], None]) -> None:
     """Run `check` on each sample; fail with the list of all samples that do not hold."""
     number, failures = 0, []

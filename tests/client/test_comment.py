@@ -402,16 +402,17 @@ def test_what_cannot_be_decided_ends_as_the_table_says(actions, here, monkeypatc
     # No build there: nothing to compare with. A server that is not there: wrong use.
     assert actions.uses(PULL, **inputs) == 3, actions.out
     assert "lab has no installation of" in actions.out
-    assert actions.uses(PULL, **inputs | {"decide-server": "away"}) == 64, actions.out
+    again = {"acts": ["report"]}  # with what the first job has measured
+    assert actions.uses(PULL, **again, **inputs | {"decide-server": "away"}) == 64, actions.out
     for sha in (here.git("rev-parse", "main"), here.git("rev-parse", "topic")):
         more = {"has_psql": True, "pgbench_version_num": factories.version_num("18.4")}
         factories.installation(lab, "18.4", bindir=f"/builds/pg-{sha[:10]}/bin", **more)
     reading = tokens.create(name="less", scopes=["read", "upload"], project=projects.default()).text
-    assert actions.uses(PULL, **inputs | {"token": reading}) == 77, actions.out
+    assert actions.uses(PULL, **again, **inputs | {"token": reading}) == 77, actions.out
 
     # A job that is ended, and one that has waited long enough, leave nothing that measures.
     short = inputs | {"decide-options": "--levels clients=2 --poll 0.1 --patience 0.01"}
-    assert actions.uses(PULL, **short) == 75, actions.out
+    assert actions.uses(PULL, **again, **short) == 75, actions.out
     assert [each.state for each in Bisection.objects.all()] == ["cancelled"]
 
 

@@ -77,6 +77,7 @@ def has_finished(instance: Instance, slug: str, runs: int) -> bool:
     return int(instance.get(f"campaigns/{slug}/")["runs"].get("finished", 0)) >= runs
 
 
+@pytest.mark.slow  # test_faults.py loses Redis and ends the results database as well
 def test_a_campaign_goes_on_when_redis_forgets_everything(instance, variables, queue):
     with counted(instance.base) as loads, redis.Redis.from_url(variables["REDIS_URL"]) as emptied:
         slug = queue("Forgotten messages", duration=3, repeats=3)
@@ -100,6 +101,7 @@ def test_doubled_messages_change_nothing(instance, variables, queue):
     instance.assert_each_run_was_measured_once(slug, loads, 3)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_the_end_of_the_results_database(instance, queue):
     with counted(instance.base) as loads:
         slug = queue("Database killed", duration=8, repeats=2)

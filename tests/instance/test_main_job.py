@@ -130,6 +130,7 @@ def test_a_cancel_in_mid_run_leaves_no_process(admin: Page, instance: Instance, 
     instance.wait_for(lambda: not instance.processes_on_target(), 5)
 
 
+@pytest.mark.slow  # test_faults.py kills workers as well
 def test_a_run_whose_worker_is_killed_is_measured_once(
     admin: Page, instance: Instance, first_campaign
 ):

@@ -78,8 +78,10 @@ def test_a_removal_that_hangs_keeps_the_result_and_is_told(monkeypatch, direct, 
     director = direct(plan)
     found = execute(director)
     assert found.measurements
-    [message] = [text for code, text in director.reporter.events if code == "cleanup_incomplete"]
-    assert "did not end within 1 s" in message
+    told = [text for code, text in director.reporter.events if code == "cleanup_incomplete"]
+    # On a busy machine that of the cluster may not end in time either.
+    assert told
+    assert all("did not end within 1 s" in message for message in told)
     assert names(base_dir / "runs") == ["7-1"]
     assert not [line for line in processes_below(base_dir) if "sleep 300" in line]
 

@@ -67,10 +67,11 @@ def there(shell):
 
 WORKING = [
     ("sh", {}),
-    ("bash", {".bashrc": NOISY}),
-    ("bash", {".bashrc": STRICT}),
+    # Their rules one by one; below are all of them together.
+    pytest.param("bash", {".bashrc": NOISY}, marks=pytest.mark.slow),
+    pytest.param("bash", {".bashrc": STRICT}, marks=pytest.mark.slow),
     ("bash", {".bashrc": STRICT + NOISY + "set -o pipefail -o noclobber -o noglob\n"}),
-    ("zsh", {".zshenv": NOISY}),
+    pytest.param("zsh", {".zshenv": NOISY}, marks=pytest.mark.slow),
     ("zsh", {".zshenv": STRICT + "setopt noclobber\n"}),
     ("fish", {".config/fish/config.fish": "echo hello\n"}),
 ]

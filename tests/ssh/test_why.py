@@ -243,7 +243,7 @@ SCRIPTS = {
     "range": "\\set aid random(1, 90000)\nSELECT sum(abalance) FROM pgbench_accounts"
     " WHERE aid BETWEEN :aid AND :aid + 2000;",
 }  # fmt: skip
-OFTEN = {"synchronous_commit", "jit"}
+OFTEN = {"synchronous_commit"}
 
 
 @pytest.fixture

@@ -187,7 +187,8 @@ def test_commit_by_commit_the_list_is_that_of_all_at_once():
     hosts = scattered(5)
     for at in range(COMMITS):
         suite(hosts[at : at + 1], seed=at, loss=(3, 20), first=at)
-        find()
+        if at >= 12:  # with fewer there is nothing to find
+            find()
 
     assert [series for series, _at in standing()] == [3]
     assert abs(standing()[0][1] - 20) <= 1

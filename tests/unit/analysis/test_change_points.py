@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from functools import cache
 from itertools import pairwise
 from random import Random
 
@@ -18,6 +19,7 @@ from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.monitoring import Known, expected_range, news
 from runs.analysis.noise import estimate, needs_more
 from runs.analysis.summary import summarise
+from tests.each import examples
 from tests.histories import noisy
 from tests.unit.analysis.cells import cell_of
 
@@ -443,7 +445,7 @@ def test_a_step_of_5_percent_is_found_within_a_few_revisions(runs, within, exact
 # A small part of benchmarks.verdicts: no rate may leave what docs/statistics.md promises.
 
 
-HISTORIES = 600
+HISTORIES = examples(600)
 
 
 def point(random, level, *, runs, noise, of_job):
@@ -464,6 +466,7 @@ def against(points, head):
     return judge_jobs(last, head, scatter, direction="higher", effect=0.03, level=0.05)
 
 
+@cache
 def found(change, *, runs=3, noise=0.02, of_job=0.0, points=10):
     """The share of histories in which a head that is `change` times main is called slower."""
     random = Random(17)

@@ -22,6 +22,7 @@ from runs.analysis.inference.critical import level
 from runs.analysis.inference.model import _fits
 from runs.analysis.inference.verdicts import word
 from runs.analysis.inference.version_indices import Reading, indices
+from tests.each import examples
 from tests.unit.analysis.cells import cell_of
 
 PAIR = [Pair(0, 1)]
@@ -117,7 +118,7 @@ def test_a_spike_makes_its_own_row_undecided_and_no_other():
 
 def test_interval_and_verdict_never_contradict_each_other():
     wrong = []
-    for seed in range(200):
+    for seed in range(examples(200)):
         values = table(seed, cells=10, rounds=3, effects={1: 0.04, 3: -0.1, 5: 0.01})
         for found in judge(
             model(values), [Pair(2 * row, 2 * row + 1) for row in range(5)], direction="higher"

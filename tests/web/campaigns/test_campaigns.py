@@ -23,6 +23,7 @@ from runs.web import pages
 from runs.web.campaigns.treatment_fields import ChoicesField
 from runs.wording import Marked
 from tests import factories
+from tests.each import some
 from tests.web.test_browser import SAMPLE
 
 pytestmark = pytest.mark.django_db
@@ -532,7 +533,7 @@ def test_the_quick_form_of_every_scenario_can_be_opened_and_queued(member):
     given = {"has_psql": True, "pgbench_version_num": 180004}
     factories.installation(server, "18.4", extensions=["plpgsql", "postgres_fdw"], **given)
     wrong = []
-    for scenario in registry.every():
+    for scenario in some(registry.every(), 2):
         page = member.get(f"/campaigns/new/?scenario={scenario.slug}&server={server.slug}")
         names = [each.name for each in (*scenario.factors, *scenario.parameters)]
         missing = [name for name in names if f'name="{name}"' not in page.content.decode()]
