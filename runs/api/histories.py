@@ -18,8 +18,8 @@ from runs.api.doors import QueryDoor
 from runs.api.parsing import refuse_others
 from runs.models import Campaign, Metric
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare.head_and_base import BadSide
+from runs.selectors.compare.address import head_and_base as sides
+from runs.selectors.compare.address.head_and_base import BadSide
 from runs.selectors.histories import histories, revisions
 from runs.selectors.histories.histories import History
 from runs.selectors.histories.points import HistoryPoint

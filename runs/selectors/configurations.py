@@ -29,7 +29,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignLine
-from runs.selectors.compare.series_cells import CONFIGURATION
+from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.templatetags.formats import named, translated
 
 MOST_WORDS = 8

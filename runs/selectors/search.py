@@ -11,7 +11,7 @@ from runs.selectors import configurations
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import scenarios
-from runs.selectors.compare import candidates
+from runs.selectors.compare.address import candidates
 from runs.selectors.servers import hardware
 
 MOST, MOST_WORDS = 8, 6

@@ -6,10 +6,10 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import RULES
 from runs.models import GateAnswer, SavedComparison
-from runs.selectors.compare import gate, gate_answers
-from runs.selectors.compare.gate import Asked, SideVerdict
-from runs.selectors.compare.gate_answers import EarlierAnswer
-from runs.selectors.compare.state import CompareState
+from runs.selectors.compare.address.state import CompareState
+from runs.selectors.compare.judge import gate, gate_answers
+from runs.selectors.compare.judge.gate import Asked, SideVerdict
+from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.services import slugs
 from runs.services.errors import ServiceError
 

@@ -13,7 +13,7 @@ from django.utils.translation import get_language, gettext, gettext_lazy, ngette
 from runs.analysis.inference import Inference
 from runs.models import Build, Installation, Run, Token
 from runs.selectors import validity
-from runs.selectors.compare.verdict_words import (
+from runs.selectors.compare.describe.verdict_words import (
     VERDICTS,
     fraction,
     lacks_print,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from runs.models import Campaign
 from runs.selectors.access import projects
-from runs.selectors.compare.verdict_words import VERDICTS, size_of_all, verdict_word
+from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all, verdict_word
 from runs.selectors.histories import histories
 from runs.selectors.histories.histories import Badge
 

@@ -21,7 +21,7 @@ from runs.selectors.access import projects
 from runs.selectors.archive import answers, version_line
 from runs.selectors.campaigns import campaigns, metrics, waiting
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare.ratios import ratios_of_executed
+from runs.selectors.compare.judge.ratios import ratios_of_executed
 from runs.selectors.observations import editions
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import servers

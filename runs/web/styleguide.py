@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from runs.charts.scaling import Line, Point, scaling
 from runs.filters import TopologyFilters
 from runs.models import Campaign, Run, Server, Topology
-from runs.selectors.compare.verdict_words import VERDICTS
+from runs.selectors.compare.describe.verdict_words import VERDICTS
 from runs.web.pages import Page
 
 SURFACES = ("page", "surface", "sunken", "line", "ink", "soft", "accent")

@@ -24,7 +24,7 @@ from runs.models import (
     ServerEvent,
 )
 from runs.published import reading
-from runs.selectors.compare import candidates
+from runs.selectors.compare.address import candidates
 from runs.services import archive
 from runs.services.access import projects, tokens
 from runs.services.campaigns import scenarios, summaries

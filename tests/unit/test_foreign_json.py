@@ -19,9 +19,10 @@ READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_
 OWN = {
     "benchlab/cache.py", "benchlab/embedded/state.py", "benchlab/lab/releases.py",
     "benchlab/settings.py", "runs/foreign_json.py", "runs/published/fields.py",
-    "runs/selectors/compare/candidates.py", "runs/selectors/compare/comparability.py",
-    "runs/selectors/compare/verdict_words.py", "runs/selectors/compare/gate_answers.py",
-    "runs/selectors/verification.py", "runs/services/archive/comparison.py",
+    "runs/selectors/compare/address/candidates.py", "runs/selectors/compare/load/comparability.py",
+    "runs/selectors/compare/describe/verdict_words.py",
+    "runs/selectors/compare/judge/gate_answers.py", "runs/selectors/verification.py",
+    "runs/services/archive/comparison.py",
     "runs/services/operations/backup_files.py", "runs/services/seal_keys.py",
     "runs/services/servers/server_checks.py", "runs/tools/output.py",
 }  # fmt: skip

@@ -26,7 +26,7 @@ from runs.selectors.access import permissions
 from runs.selectors.access.rights import Right
 from runs.selectors.campaigns import campaigns, sentences
 from runs.selectors.campaigns.campaigns import CampaignRow
-from runs.selectors.compare.series_cells import CONFIGURATION
+from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
 from runs.services.campaigns import repeats, wide
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY

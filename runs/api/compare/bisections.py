@@ -31,9 +31,9 @@ from runs.models import Bisection, Build, Campaign, Server, Token
 from runs.scenarios.definition import Level
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare.gate import DEFAULT_EFFECT
-from runs.selectors.compare.state import CONDITIONS
+from runs.selectors.compare.address.state import CONDITIONS
+from runs.selectors.compare.judge import bisections as found_by
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS

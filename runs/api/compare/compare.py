@@ -24,14 +24,14 @@ from runs.models import Metric, Token
 from runs.selectors import caching
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import baselines, bisections, gate
-from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
-from runs.selectors.compare.gate_answers import EarlierAnswer
-from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
-from runs.selectors.compare.state import CONDITIONS
-from runs.selectors.compare.stored_cells import CellRuns
-from runs.selectors.compare.verdict_words import HEADLINES, REASONS, size
+from runs.selectors.compare.address import head_and_base as sides
+from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
+from runs.selectors.compare.address.state import CONDITIONS
+from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, size
+from runs.selectors.compare.judge import baselines, bisections, gate
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate_answers import EarlierAnswer
+from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.services import compare as answers
 
 

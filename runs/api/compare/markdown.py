@@ -13,13 +13,14 @@ from runs.analysis.inference.verdicts import PRECEDENCE, Direction
 from runs.models import Bisection, BisectionStep, Build
 from runs.reports.markdown import defused
 from runs.reports.tables import Table, as_markdown, shown
-from runs.selectors.compare import bisections, gate, summary
-from runs.selectors.compare.bisections import Measured
-from runs.selectors.compare.gate import SideVerdict, VerdictRow
-from runs.selectors.compare.gate_answers import EarlierAnswer
-from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.verdict_words import HEADLINES, missing, sentence, verdict_word
+from runs.selectors.compare.address.head_and_base import Side
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.describe import summary
+from runs.selectors.compare.describe.verdict_words import HEADLINES, missing, sentence, verdict_word
+from runs.selectors.compare.judge import bisections, gate
+from runs.selectors.compare.judge.bisections import Measured
+from runs.selectors.compare.judge.gate import SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.selectors.histories import causes
 from runs.templatetags.formats import as_read, sized
 

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from runs.analysis.inference import VERDICTS
 from runs.api.judgements import JudgedSerializer
 from runs.models import Metric
-from runs.selectors.compare.gate_answers import BECAUSE
-from runs.selectors.compare.verdict_words import TABLES
+from runs.selectors.compare.describe.verdict_words import TABLES
+from runs.selectors.compare.judge.gate_answers import BECAUSE
 
 Shape = serializers.Serializer[Any]
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
 from runs.models.measurements import Statistic
-from runs.selectors.compare.verdict_words import printed_size
+from runs.selectors.compare.describe.verdict_words import printed_size
 from runs.templatetags.formats import named
 
 

@@ -17,9 +17,12 @@ from runs.models import Campaign, Cell, Metric
 from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, known_noise, series_cells, stored_cells, summary
-from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.verdict_words import lacks_print
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.describe import summary
+from runs.selectors.compare.describe.verdict_words import lacks_print
+from runs.selectors.compare.judge import judging, known_noise
+from runs.selectors.compare.judge.judging import Judge
+from runs.selectors.compare.load import stored_cells
 
 METRIC = "tps"
 # What a campaign executed here needs to be included: a try of some seconds means little.

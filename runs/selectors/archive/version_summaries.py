@@ -12,7 +12,7 @@ from runs.analysis.summary import Summary
 from runs.models import Campaign, Cell
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare.series_cells import VERSION
+from runs.selectors.compare.address.series_cells import VERSION
 from runs.templatetags.formats import factor
 
 # The summaries of a campaign's cells: by major version, then by the other levels.

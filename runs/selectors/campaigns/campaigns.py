@@ -34,7 +34,7 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.address.series_cells import SERVER
 
 # In place of a campaign's key, where runs are counted: RunCount has sums of each origin as well.
 EXECUTED_HERE = 0

@@ -16,7 +16,7 @@ from runs.selectors import validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import series_cells
+from runs.selectors.compare.address import series_cells
 
 # More marks than this in one cell are unreadable; its summary counts all of its runs.
 MOST_MARKED = 100

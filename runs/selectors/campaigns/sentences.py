@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from runs.models import Campaign
 from runs.selectors import caching
 from runs.selectors.campaigns import factor_names, metrics
-from runs.selectors.compare import summary
-from runs.selectors.compare.ratios import Tables
+from runs.selectors.compare.describe import summary
+from runs.selectors.compare.judge.ratios import Tables
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from runs.analysis.inference.verdicts import Direction
 from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import series_labels
-from runs.selectors.compare.verdict_words import VERDICTS, printed_size
+from runs.selectors.compare.describe import series_labels
+from runs.selectors.compare.describe.verdict_words import VERDICTS, printed_size
 from runs.selectors.histories import histories
 
 # Of one page. A commit that changes more has the rest in its histories.

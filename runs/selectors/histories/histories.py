@@ -14,11 +14,12 @@ from runs.charts.timeline import thin
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import gate, series_cells
-from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare.gate import Asked, SideVerdict
-from runs.selectors.compare.head_and_base import BadSide
-from runs.selectors.compare.series_cells import level_text
+from runs.selectors.compare.address import head_and_base as sides
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.head_and_base import BadSide
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.judge import gate
+from runs.selectors.compare.judge.gate import Asked, SideVerdict
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences

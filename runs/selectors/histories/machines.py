@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.analysis.comparability_judgement import Differing
 from runs.models import Cell, Change, Environment, HardwareProfile, Revision, Server
-from runs.selectors.compare import comparability
+from runs.selectors.compare.load import comparability
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories import revisions
 from runs.selectors.histories.causes import Cause

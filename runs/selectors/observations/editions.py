@@ -19,7 +19,7 @@ from runs.selectors.archive.version_summaries import ByVersion, by_version, mean
 from runs.selectors.campaigns import campaigns, metrics, sentences
 from runs.selectors.campaigns.campaigns import Progress
 from runs.selectors.campaigns.sentences import Sentence
-from runs.selectors.compare.verdict_words import printed_size
+from runs.selectors.compare.describe.verdict_words import printed_size
 from runs.selectors.observations import remarks
 from runs.selectors.servers import builds
 

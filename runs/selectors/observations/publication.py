@@ -15,7 +15,7 @@ from runs.scenarios import registry
 from runs.selectors import configurations
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import sentences
-from runs.selectors.compare.series_cells import VERSION
+from runs.selectors.compare.address.series_cells import VERSION
 from runs.selectors.observations import editions, remarks
 from runs.selectors.observations.editions import Part
 

@@ -16,7 +16,7 @@ from runs.models import Campaign, Edition, Run
 from runs.models.runs import RunValidity
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare.ratio_pairs import STEPS
+from runs.selectors.compare.judge.ratio_pairs import STEPS
 from runs.selectors.observations import anchors, editions
 from runs.selectors.observations.editions import Again, Part
 from runs.selectors.reports import conditions, reports, results

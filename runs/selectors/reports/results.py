@@ -19,8 +19,9 @@ from runs.selectors.archive.chart import metric_label
 from runs.selectors.campaigns import campaigns, grids, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell, Measured
-from runs.selectors.compare import ratios, summary
-from runs.selectors.compare.ratios import RatioRow
+from runs.selectors.compare.describe import summary
+from runs.selectors.compare.judge import ratios
+from runs.selectors.compare.judge.ratios import RatioRow
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
 MINIMUM_EFFECT = 0.03

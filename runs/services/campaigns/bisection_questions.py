@@ -19,11 +19,11 @@ from runs.scenarios.definition import Level, Scenario
 from runs.selectors.access import permissions
 from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
-from runs.selectors.compare import baselines, gate
-from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare import head_and_base as sides
-from runs.selectors.compare.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
-from runs.selectors.compare.head_and_base import BadSide, NoBaseline, Side
+from runs.selectors.compare.address import head_and_base as sides
+from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
+from runs.selectors.compare.judge import baselines, gate
+from runs.selectors.compare.judge import bisections as found_by
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate

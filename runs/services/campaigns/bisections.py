@@ -31,9 +31,9 @@ from runs.models import (
 )
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.rights import Right
-from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare import gate
-from runs.selectors.compare.gate import SideVerdict
+from runs.selectors.compare.judge import bisections as found_by
+from runs.selectors.compare.judge import gate
+from runs.selectors.compare.judge.gate import SideVerdict
 from runs.services.access import audit
 from runs.services.campaigns import bisection_questions, campaigns
 from runs.services.campaigns.bisection_questions import Question

@@ -17,7 +17,7 @@ from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import arrangements, registry
 from runs.scenarios.definition import ClusterOptions, Level, Requirement, Scenario
-from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, VERSION
 from runs.services.campaigns import builds
 from runs.services.campaigns.drafts import SIDE, SIDES, Draft
 from runs.services.configurations import fitted_configurations

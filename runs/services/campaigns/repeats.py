@@ -26,7 +26,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import registry
 from runs.selectors import validity
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import bisections
+from runs.selectors.compare.judge import bisections
 from runs.selectors.why import ablations
 from runs.services import seals
 from runs.services.access import audit

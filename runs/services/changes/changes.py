@@ -21,7 +21,7 @@ from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
 from runs.selectors import changes as change_selectors
 from runs.selectors.changes import Watched
-from runs.selectors.compare import bisections
+from runs.selectors.compare.judge import bisections
 from runs.selectors.histories import causes, histories, machines, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint

@@ -21,7 +21,7 @@ from django.utils.translation import ngettext
 
 from runs import dispatch
 from runs.models import Campaign, Change, Project
-from runs.selectors.compare.verdict_words import VERDICTS
+from runs.selectors.compare.describe.verdict_words import VERDICTS
 from runs.selectors.histories import causes
 from runs.selectors.histories.causes import Cause
 from runs.services.changes import webhooks

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Configuration, Project, Schedule, ScheduleEvent, Server
 from runs.scenarios import registry
-from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, VERSION
 from runs.services.access import audit
 from runs.services.campaigns import builds, campaigns
 from runs.services.campaigns.drafts import SIDE, Draft

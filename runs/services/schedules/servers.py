@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from runs.models import Campaign, Installation, Schedule, Server
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.address.series_cells import SERVER
 from runs.services.errors import ServiceError
 
 

@@ -14,7 +14,7 @@ from runs.models.campaigns import Origin
 from runs.postgresql_settings.catalogue import all_names
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare.series_cells import CONFIGURATION, SUBJECTS, level_text
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SUBJECTS, level_text
 from runs.selectors.why import ablations
 from runs.selectors.why.ablations import Answers
 from runs.services.why import sides

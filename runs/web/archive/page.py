@@ -25,9 +25,9 @@ from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.version_summaries import agreement
 from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
-from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_cells import SeriesKey, level_text
-from runs.selectors.compare.state import NO_AXIS, CompareState
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import SeriesKey, level_text
+from runs.selectors.compare.address.state import NO_AXIS, CompareState
 from runs.templatetags.formats import quantity, spoken
 from runs.web.campaigns import annotations
 

@@ -26,7 +26,7 @@ from runs.selectors.access.rights import Right
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise
-from runs.selectors.compare.ratio_pairs import ratio_pairs
+from runs.selectors.compare.judge.ratio_pairs import ratio_pairs
 from runs.selectors.histories import causes, histories
 from runs.services.campaigns import campaigns, designs, estimates
 from runs.services.campaigns.designs import Design, DesignCell

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.selectors import validity
 from runs.selectors.campaigns.factor_names import Words, own_titles
-from runs.selectors.compare.ratios import RatioRow
-from runs.selectors.compare.series_cells import CONFIGURATION, SERVER, VERSION, fitness
-from runs.selectors.compare.verdict_words import verdict_word
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, VERSION, fitness
+from runs.selectors.compare.describe.verdict_words import verdict_word
+from runs.selectors.compare.judge.ratios import RatioRow
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.configurations import fitted_configurations
 from runs.templatetags.formats import change

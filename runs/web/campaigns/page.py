@@ -25,7 +25,7 @@ from runs.selectors.campaigns import waiting, workloads
 from runs.selectors.campaigns.factor_names import constants, factor_title
 from runs.selectors.campaigns.grids import Grid, Measured
 from runs.selectors.campaigns.waiting import Hindrance
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.address.series_cells import SERVER
 from runs.selectors.operations.health_checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import builds

@@ -11,9 +11,9 @@ from django.utils.translation import ngettext
 from runs.analysis.judgements import Judged
 from runs.selectors import validity
 from runs.selectors.campaigns.factor_names import Words
-from runs.selectors.compare.ratios import RatioRow
-from runs.selectors.compare.summary import by_pair, of_pair
-from runs.selectors.compare.verdict_words import TAKEN, size_of_all
+from runs.selectors.compare.describe.summary import by_pair, of_pair
+from runs.selectors.compare.describe.verdict_words import TAKEN, size_of_all
+from runs.selectors.compare.judge.ratios import RatioRow
 
 # Below this the interval marks of a table share a scale of at least 10 % to each side.
 NARROWEST = math.log(1.1)

@@ -22,9 +22,9 @@ from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import grids, metrics
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.campaigns.grids import Grid, Measured
-from runs.selectors.compare.ratio_pairs import STEPS
-from runs.selectors.compare.ratios import RatioRow, Tables
-from runs.selectors.compare.series_cells import SERVER, VERSION
+from runs.selectors.compare.address.series_cells import SERVER, VERSION
+from runs.selectors.compare.judge.ratio_pairs import STEPS
+from runs.selectors.compare.judge.ratios import RatioRow, Tables
 from runs.services.campaigns import wide
 from runs.services.campaigns.wide import Verdicts
 from runs.templatetags.components import without_indents

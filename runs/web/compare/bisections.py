@@ -13,10 +13,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.models import Bisection, Server
 from runs.scenarios import registry
-from runs.selectors.compare import bisections as found_by
-from runs.selectors.compare.gate import DEFAULT_EFFECT
-from runs.selectors.compare.state import CONDITIONS
-from runs.selectors.compare.verdict_words import HEADLINES
+from runs.selectors.compare.address.state import CONDITIONS
+from runs.selectors.compare.describe.verdict_words import HEADLINES
+from runs.selectors.compare.judge import bisections as found_by
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS

@@ -22,14 +22,15 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance
 from runs.selectors.archive.words import Factors
-from runs.selectors.compare import candidates, series_cells, series_labels
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.candidates import Candidate, CandidateFilters
-from runs.selectors.compare.cells import ComparedCells, MetricRow, Side, compared_cells
-from runs.selectors.compare.comparisons import compared
-from runs.selectors.compare.series_labels import spoken_level
-from runs.selectors.compare.state import CompareState
-from runs.selectors.compare.verdict_words import missing, sentence, size, verdict_word
+from runs.selectors.compare.address import candidates, series_cells
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.address.candidates import Candidate, CandidateFilters
+from runs.selectors.compare.address.state import CompareState
+from runs.selectors.compare.describe import series_labels
+from runs.selectors.compare.describe.series_labels import spoken_level
+from runs.selectors.compare.describe.verdict_words import missing, sentence, size, verdict_word
+from runs.selectors.compare.judge.cells import ComparedCells, MetricRow, Side, compared_cells
+from runs.selectors.compare.judge.comparisons import compared
 from runs.services import compare as comparisons
 from runs.templatetags.components import without_indents
 from runs.templatetags.formats import estimate, ratio, tone

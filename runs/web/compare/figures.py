@@ -15,11 +15,11 @@ from runs.charts.forest import Words as ForestWords
 from runs.charts.scaling import Words
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
-from runs.selectors.compare.comparisons import ComparedPage, ComparedRow
-from runs.selectors.compare.series import Series, SeriesCell
-from runs.selectors.compare.series_cells import SeriesKey
-from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import verdict_word
+from runs.selectors.compare.address.series_cells import SeriesKey
+from runs.selectors.compare.describe.series_labels import Wording
+from runs.selectors.compare.describe.verdict_words import verdict_word
+from runs.selectors.compare.judge.comparisons import ComparedPage, ComparedRow
+from runs.selectors.compare.load.series import Series, SeriesCell
 from runs.templatetags.formats import named
 from runs.web.compare import words as compare_words
 

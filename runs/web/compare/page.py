@@ -14,13 +14,20 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.models.campaigns import Origin
 from runs.selectors import validity
-from runs.selectors.compare import gate_answers, series_labels, summary
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, HeatCell
-from runs.selectors.compare.series import SeriesCell
-from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import error_row, missing, sentence, size, verdict_word
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.describe import series_labels, summary
+from runs.selectors.compare.describe.series_labels import Wording
+from runs.selectors.compare.describe.verdict_words import (
+    error_row,
+    missing,
+    sentence,
+    size,
+    verdict_word,
+)
+from runs.selectors.compare.judge import gate_answers
+from runs.selectors.compare.judge.comparisons import ComparedPage, ComparedRow, HeatCell
+from runs.selectors.compare.load.series import SeriesCell
 from runs.selectors.runs import closed_loop
 from runs.templatetags.formats import estimate, in_language, quantity, ratio, repeats, tone
 from runs.web.campaigns.heat import shade

@@ -15,12 +15,12 @@ from runs.analysis.judgements import JUDGEMENTS
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.selectors import validity
-from runs.selectors.compare import series_labels, summary
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.comparisons import ComparedPage, ComparedRow, compared
-from runs.selectors.compare.series import Series
-from runs.selectors.compare.series_labels import Wording
-from runs.selectors.compare.verdict_words import lacks_print, sentence, verdict_word
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.describe import series_labels, summary
+from runs.selectors.compare.describe.series_labels import Wording
+from runs.selectors.compare.describe.verdict_words import lacks_print, sentence, verdict_word
+from runs.selectors.compare.judge.comparisons import ComparedPage, ComparedRow, compared
+from runs.selectors.compare.load.series import Series
 from runs.selectors.reports import conditions as report_conditions
 from runs.templatetags.formats import in_language
 from runs.web import reports

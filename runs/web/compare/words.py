@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.analysis.comparability_judgement import Differing
 from runs.models import Metric
-from runs.selectors.compare import series_labels
+from runs.selectors.compare.describe import series_labels
 from runs.templatetags import formats
 from runs.templatetags.formats import in_language
 

@@ -18,7 +18,7 @@ from runs.selectors import runs, validity
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import workloads
 from runs.selectors.campaigns.factor_names import factor_titles, known_title
-from runs.selectors.compare.series_cells import SERVER
+from runs.selectors.compare.address.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
 from runs.templatetags.formats import as_read
 from runs.tools.quantities import HOST

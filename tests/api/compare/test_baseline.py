@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runs.models import Bisection, Build, Campaign, Cell, Change, Metric, Revision, Run
-from runs.selectors.compare import stored_cells
+from runs.selectors.compare.load import stored_cells
 from runs.services.access import projects
 from runs.services.campaigns import bisections, scenarios
 from runs.services.servers import builds

@@ -6,7 +6,7 @@ import pytest
 
 from runs.api.compare import schema as compare_schema
 from runs.models import Campaign, Run
-from runs.selectors.compare import head_and_base
+from runs.selectors.compare.address import head_and_base
 from runs.services.access import projects
 from tests import factories
 from tests.histories import commit, repeats, sha, store

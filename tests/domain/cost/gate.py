@@ -26,7 +26,7 @@ from django.urls import resolve
 
 from runs.selectors import caching
 from runs.selectors.access.rights import ADDRESSES, GRANTS, Role
-from runs.selectors.compare.judging import Judge
+from runs.selectors.compare.judge.judging import Judge
 from tests.domain.cost.addresses import (
     BEHIND,
     COUNTS,
@@ -64,9 +64,9 @@ MOST: Mapping[str, int] = {
     "runs.selectors.campaigns.metrics.NEWEST_CELLS": 20,
     "runs.selectors.campaigns.noise.NEWEST_CELLS": 10,
     "runs.selectors.campaigns.noise.NEWEST_RUNS": 30,
-    "runs.selectors.compare.candidates.MOST_CELLS": 100,
-    "runs.selectors.compare.candidates.MOST_LOOKED_AT": 16,
-    "runs.selectors.compare.known_noise.NOISE_CELLS": 10,
+    "runs.selectors.compare.address.candidates.MOST_CELLS": 100,
+    "runs.selectors.compare.address.candidates.MOST_LOOKED_AT": 16,
+    "runs.selectors.compare.judge.known_noise.NOISE_CELLS": 10,
     "runs.selectors.histories.causes.MOST_CHANGES": 10,
     "runs.selectors.histories.histories.WINDOW": 10,
     "runs.selectors.operations.prometheus.MOST_ROWS": 100,

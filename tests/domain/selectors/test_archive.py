@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import QueryDict
 
 from runs.selectors.archive import answers, versions
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.comparisons import compared
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.judge.comparisons import compared
 from tests import factories
 
 ANSWER = answers.Answer(

@@ -14,8 +14,8 @@ from runs.models import Campaign, Configuration, Run
 from runs.scenarios import registry
 from runs.scenarios.definition import ChoiceFactor
 from runs.selectors.campaigns import campaigns, factor_names
-from runs.selectors.compare.ratios import ratios
-from runs.selectors.compare.summary import of_table
+from runs.selectors.compare.describe.summary import of_table
+from runs.selectors.compare.judge.ratios import ratios
 from runs.services import archive
 from runs.services.campaigns import scenarios, summaries
 from runs.tools.adapter import Reason, quoted

@@ -8,7 +8,7 @@ import pytest
 from runs.analysis.judgements import Judged
 from runs.models import Run
 from runs.selectors import validity
-from runs.selectors.compare.ratios import ratios
+from runs.selectors.compare.judge.ratios import ratios
 from runs.services.campaigns import repeats
 from runs.services.runs import withdrawals
 from tests import factories

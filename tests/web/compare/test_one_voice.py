@@ -18,9 +18,10 @@ from runs.models import CacheVersion, Campaign, CellSummary, Project, Run, Scena
 from runs.selectors import caching
 from runs.selectors.archive import version_line
 from runs.selectors.campaigns import campaigns
-from runs.selectors.compare import gate, head_and_base
-from runs.selectors.compare.ratios import ratios
-from runs.selectors.compare.verdict_words import VERDICTS, size
+from runs.selectors.compare.address import head_and_base
+from runs.selectors.compare.describe.verdict_words import VERDICTS, size
+from runs.selectors.compare.judge import gate
+from runs.selectors.compare.judge.ratios import ratios
 from runs.web import home
 from runs.web.campaigns import page as campaign_page
 from tests import factories

@@ -8,7 +8,7 @@ from django.utils import timezone
 from runs.models import Campaign, Metric, Run
 from runs.selectors.access.projects import NOBODY
 from runs.selectors.campaigns import campaigns, factor_names, grids
-from runs.selectors.compare import ratios
+from runs.selectors.compare.judge import ratios
 from runs.services.uploads import GivenRevision
 from tests import factories
 from tests.histories import START, commit, repeats, store

@@ -14,8 +14,9 @@ from runs.selectors.access.projects import NOBODY
 from runs.selectors.archive import version_line
 from runs.selectors.campaigns import campaigns, grids, noise
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare import candidates, known_noise, ratios
-from runs.selectors.compare.known_noise import Scope
+from runs.selectors.compare.address import candidates
+from runs.selectors.compare.judge import known_noise, ratios
+from runs.selectors.compare.judge.known_noise import Scope
 from tests import factories
 
 pytestmark = pytest.mark.django_db

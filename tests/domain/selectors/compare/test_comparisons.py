@@ -6,16 +6,14 @@ from django.http import QueryDict
 
 from runs.models import Environment, HardwareProfile, Run, SettingsSnapshot, Topology
 from runs.selectors.archive import version_line
-from runs.selectors.compare import comparability, comparisons, gate, summary
-from runs.selectors.compare import (
-    head_and_base as sides,
-)
-from runs.selectors.compare import (
-    state as compare_state,
-)
-from runs.selectors.compare.cells import compared_cells
-from runs.selectors.compare.comparisons import compared
-from runs.selectors.compare.ratios import ratios
+from runs.selectors.compare.address import head_and_base as sides
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.describe import summary
+from runs.selectors.compare.judge import comparisons, gate
+from runs.selectors.compare.judge.cells import compared_cells
+from runs.selectors.compare.judge.comparisons import compared
+from runs.selectors.compare.judge.ratios import ratios
+from runs.selectors.compare.load import comparability
 from tests import factories
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,12 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import QueryDict
 
 from runs.models import Cell, Project, Revision, Run, SettingsSnapshot
-from runs.selectors.compare import candidates, series, series_cells
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.candidates import CandidateFilters
-from runs.selectors.compare.series_cells import BadSeriesKey, SeriesKey, parse
-from runs.selectors.compare.state import CompareState
+from runs.selectors.compare.address import candidates, series_cells
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.address.candidates import CandidateFilters
+from runs.selectors.compare.address.series_cells import BadSeriesKey, SeriesKey, parse
+from runs.selectors.compare.address.state import CompareState
+from runs.selectors.compare.load import series
 from tests import factories
 
 pytestmark = pytest.mark.django_db

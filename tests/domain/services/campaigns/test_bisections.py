@@ -23,7 +23,7 @@ from runs.models import (
     Token,
 )
 from runs.selectors.archive import version_line
-from runs.selectors.compare import bisections as found_by
+from runs.selectors.compare.judge import bisections as found_by
 from runs.services.access import audit, projects
 from runs.services.campaigns import (
     bisection_questions,

@@ -13,8 +13,8 @@ from runs.execution.plan import RunPlan
 from runs.execution.reporter import ArtifactData, Findings
 from runs.models import Artifact, Campaign, Lease, Run, ScheduleEvent
 from runs.selectors.campaigns import workloads as words
-from runs.selectors.compare.comparisons import compared
-from runs.selectors.compare.state import read as read_state
+from runs.selectors.compare.address.state import read as read_state
+from runs.selectors.compare.judge.comparisons import compared
 from runs.services.campaigns import campaigns, estimates, repeats, scenarios, treatments
 from runs.services.errors import ServiceError
 from runs.services.runs import artifacts, attempts

@@ -12,12 +12,15 @@ from runs.analysis.summary import Summary
 from runs.models import Metric, Run
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import judging, known_noise, series_cells, stored_cells, verdict_words
-from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.known_noise import Scope
-from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.stored_cells import CellRuns
-from runs.selectors.compare.verdict_words import ErrorRow
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.head_and_base import Side
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.describe import verdict_words
+from runs.selectors.compare.describe.verdict_words import ErrorRow
+from runs.selectors.compare.judge import judging, known_noise
+from runs.selectors.compare.judge.known_noise import Scope
+from runs.selectors.compare.load import stored_cells
+from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories import revisions
 

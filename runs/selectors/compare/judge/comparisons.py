@@ -11,12 +11,9 @@ from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
-from runs.selectors.compare import judging, known_noise
-from runs.selectors.compare import series as series_selectors
-from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.series import Loaded, Series, SeriesCell
-from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.series_labels import (
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.address.state import CompareState
+from runs.selectors.compare.describe.series_labels import (
     Difference,
     PlainWording,
     Wording,
@@ -24,7 +21,10 @@ from runs.selectors.compare.series_labels import (
     facet,
     labels,
 )
-from runs.selectors.compare.state import CompareState
+from runs.selectors.compare.judge import judging, known_noise
+from runs.selectors.compare.judge.judging import Judge
+from runs.selectors.compare.load import series as series_selectors
+from runs.selectors.compare.load.series import Loaded, Series, SeriesCell
 
 MIRRORED: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
 

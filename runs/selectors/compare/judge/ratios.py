@@ -18,11 +18,13 @@ from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
 from runs.selectors.campaigns.grids import Measured
-from runs.selectors.compare import judging, known_noise, series_cells, stored_cells
-from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.known_noise import Scope
-from runs.selectors.compare.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
-from runs.selectors.compare.series_cells import VERSION
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import VERSION
+from runs.selectors.compare.judge import judging, known_noise
+from runs.selectors.compare.judge.judging import Judge
+from runs.selectors.compare.judge.known_noise import Scope
+from runs.selectors.compare.judge.ratio_pairs import STEPS, RatioPair, ratio_pairs, subjects
+from runs.selectors.compare.load import stored_cells
 
 # By the key of the cell and the name of the metric.
 Summaries: TypeAlias = Mapping[tuple[int, str], Summary]

@@ -31,13 +31,14 @@ from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.selectors.campaigns.metrics import is_count, primary_name
-from runs.selectors.compare import comparability, known_noise, stored_cells, two_jobs
-from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.known_noise import Scope
-from runs.selectors.compare.ratio_pairs import ratio_pairs
-from runs.selectors.compare.series_cells import SERVER
-from runs.selectors.compare.stored_cells import CellRuns, Machine
-from runs.selectors.compare.two_jobs import TwoJobs
+from runs.selectors.compare.address.series_cells import SERVER
+from runs.selectors.compare.judge import known_noise, two_jobs
+from runs.selectors.compare.judge.known_noise import Scope
+from runs.selectors.compare.judge.ratio_pairs import ratio_pairs
+from runs.selectors.compare.judge.two_jobs import TwoJobs
+from runs.selectors.compare.load import comparability, stored_cells
+from runs.selectors.compare.load.comparability import Comparability
+from runs.selectors.compare.load.stored_cells import CellRuns, Machine
 
 CellPair = tuple[int | None, int | None]
 

@@ -16,13 +16,14 @@ from runs.analysis.inference.resolution import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import comparability, stored_cells, two_jobs
-from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.gate import Asked, SideVerdict, VerdictRow, primary_of
-from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_cells import level_text
-from runs.selectors.compare.stored_cells import CellRuns, Machine
-from runs.selectors.compare.two_jobs import JobHistory
+from runs.selectors.compare.address.head_and_base import Side
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.judge import two_jobs
+from runs.selectors.compare.judge.gate import Asked, SideVerdict, VerdictRow, primary_of
+from runs.selectors.compare.judge.two_jobs import JobHistory
+from runs.selectors.compare.load import comparability, stored_cells
+from runs.selectors.compare.load.comparability import Comparability
+from runs.selectors.compare.load.stored_cells import CellRuns, Machine
 from runs.selectors.histories import revisions
 
 Summaries = Mapping[tuple[Metric, int], Summary]

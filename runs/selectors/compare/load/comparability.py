@@ -20,8 +20,8 @@ from runs.execution.machine.treatment import UNTREATED
 from runs.models import Run
 from runs.models.campaigns import Origin
 from runs.scenarios import duet
-from runs.selectors.compare import stored_cells
-from runs.selectors.compare.stored_cells import CellRuns, Machine
+from runs.selectors.compare.load import stored_cells
+from runs.selectors.compare.load.stored_cells import CellRuns, Machine
 
 # pgbench's defaults, which apply to every scenario that sets none of them.
 _EXECUTED = {"query_mode": "simple", "connection": "kept", "rate": 0, "max_tries": 1}

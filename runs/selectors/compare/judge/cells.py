@@ -9,13 +9,15 @@ from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import by_use, joined, summary_of
-from runs.selectors.compare import judging, series_cells, stored_cells
-from runs.selectors.compare import series as series_selectors
-from runs.selectors.compare.judging import Judge
-from runs.selectors.compare.series import Loaded, Series, SeriesCell
-from runs.selectors.compare.series_cells import SeriesKey, level_text
-from runs.selectors.compare.series_labels import Difference, Wording, differences, labels
-from runs.selectors.compare.stored_cells import CellRuns
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import SeriesKey, level_text
+from runs.selectors.compare.describe.series_labels import Difference, Wording, differences, labels
+from runs.selectors.compare.judge import judging
+from runs.selectors.compare.judge.judging import Judge
+from runs.selectors.compare.load import series as series_selectors
+from runs.selectors.compare.load import stored_cells
+from runs.selectors.compare.load.series import Loaded, Series, SeriesCell
+from runs.selectors.compare.load.stored_cells import CellRuns
 
 # Nobody reads more runs of a cell than this on a page.
 MOST_RUNS = 200

@@ -12,10 +12,8 @@ from django.utils.translation import gettext as _
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
 from runs.selectors.campaigns.factor_names import Words
-from runs.selectors.compare.comparisons import ComparedPage, SeriesFit, Step
-from runs.selectors.compare.ratios import RatioRow
-from runs.selectors.compare.series_labels import fact, fact_value
-from runs.selectors.compare.verdict_words import (
+from runs.selectors.compare.describe.series_labels import fact, fact_value
+from runs.selectors.compare.describe.verdict_words import (
     REASONS,
     TAKEN,
     TIMES,
@@ -25,6 +23,8 @@ from runs.selectors.compare.verdict_words import (
     size,
     size_of_all,
 )
+from runs.selectors.compare.judge.comparisons import ComparedPage, SeriesFit, Step
+from runs.selectors.compare.judge.ratios import RatioRow
 from runs.templatetags.formats import quantity
 
 PROVEN = ("slower", "faster", "different")

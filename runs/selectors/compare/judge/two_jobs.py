@@ -29,9 +29,9 @@ from runs.models import Campaign, Change, Metric, Revision, Run
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT
-from runs.selectors.compare import comparability, stored_cells
-from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.stored_cells import CellRuns, Machine
+from runs.selectors.compare.load import comparability, stored_cells
+from runs.selectors.compare.load.comparability import Comparability
+from runs.selectors.compare.load.stored_cells import CellRuns, Machine
 from runs.selectors.histories import revisions
 
 _VALUES = """

@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference import RULES, Verdict, exit_code, overall
 from runs.models import GateAnswer, Run
-from runs.selectors.compare import gate
-from runs.selectors.compare.comparisons import ComparedPage
-from runs.selectors.compare.gate import Asked, SideVerdict
-from runs.selectors.compare.verdict_words import VERDICTS, size_of_all
+from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all
+from runs.selectors.compare.judge import gate
+from runs.selectors.compare.judge.comparisons import ComparedPage
+from runs.selectors.compare.judge.gate import Asked, SideVerdict
 
 # What was told longer ago is not shown next to an answer.
 MOST_SHOWN, MOST_READ = 3, 20

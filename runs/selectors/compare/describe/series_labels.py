@@ -14,8 +14,8 @@ from runs.scenarios import common_factors, registry
 from runs.selectors.archive import archive, versions
 from runs.selectors.archive.words import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
-from runs.selectors.compare.series import Loaded, Series
-from runs.selectors.compare.series_cells import CONFIGURATION, level_text
+from runs.selectors.compare.address.series_cells import CONFIGURATION, level_text
+from runs.selectors.compare.load.series import Loaded, Series
 from runs.templatetags.formats import bytesize, named
 
 HARDWARE = (

@@ -15,10 +15,10 @@ from django.utils.translation import gettext as _
 
 from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
-from runs.selectors.compare import gate
-from runs.selectors.compare.gate import Asked, SideVerdict, VerdictRow
-from runs.selectors.compare.head_and_base import Side
-from runs.selectors.compare.series_cells import level_text
+from runs.selectors.compare.address.head_and_base import Side
+from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.judge import gate
+from runs.selectors.compare.judge.gate import Asked, SideVerdict, VerdictRow
 
 Half = Literal["first", "second", "undecided"]
 OPEN = ("undecided", "too_few_runs")

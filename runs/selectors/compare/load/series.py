@@ -21,11 +21,12 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.compare import comparability, series_cells, stored_cells
-from runs.selectors.compare import state as compare_state
-from runs.selectors.compare.comparability import Comparability
-from runs.selectors.compare.series_cells import SeriesKey, level_text
-from runs.selectors.compare.stored_cells import CellRuns
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address import state as compare_state
+from runs.selectors.compare.address.series_cells import SeriesKey, level_text
+from runs.selectors.compare.load import comparability, stored_cells
+from runs.selectors.compare.load.comparability import Comparability
+from runs.selectors.compare.load.stored_cells import CellRuns
 
 # Fields of a published table that a comparison has no use for.
 LONG = ("grid", "columns", "search", "method", "findings", "notes", "chart", "reproduce")

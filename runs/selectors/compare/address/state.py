@@ -8,8 +8,8 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from runs.analysis.comparability_facts import KINDS
-from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_cells import BadSeriesKey, SeriesKey
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import BadSeriesKey, SeriesKey
 
 # With more, neither lines nor a table of pairs are readable.
 MOST_SERIES = 24

@@ -25,8 +25,8 @@ from runs.published import words as words_of_archive
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
-from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_cells import SeriesKey, level_text
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import SeriesKey, level_text
 
 MOST_CAMPAIGNS = 8
 # Of the newest that match, whether they have figures at all.

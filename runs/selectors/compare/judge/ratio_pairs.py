@@ -17,7 +17,7 @@ from runs.models import Cell
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
 from runs.selectors.campaigns.factor_names import SUBJECT
-from runs.selectors.compare.series_cells import SERVER, VERSION
+from runs.selectors.compare.address.series_cells import SERVER, VERSION
 
 # In place of a factor: from each version to the next.
 STEPS = "steps"

@@ -12,8 +12,8 @@ from runs.analysis.inference.jobs import LEAST_POINTS
 from runs.models import Campaign, Cell, Revision, Run, Token
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
-from runs.selectors.compare import series_cells
-from runs.selectors.compare.series_cells import BadSeriesKey
+from runs.selectors.compare.address import series_cells
+from runs.selectors.compare.address.series_cells import BadSeriesKey
 from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
 

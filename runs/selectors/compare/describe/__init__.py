@@ -1,0 +1,1 @@
+"""Verdicts, differences and series in the words of the reader."""

@@ -1,0 +1,1 @@
+"""How series and revisions differ, and how surely."""
