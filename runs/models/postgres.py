@@ -33,7 +33,6 @@ class Installation(models.Model):
     extensions = models.JSONField(default=list)
     pgbench_version_num = models.PositiveIntegerField(null=True)
     has_psql = models.BooleanField(default=False)
-    discovered_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True)
 
     class Meta:

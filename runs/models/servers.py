@@ -35,7 +35,6 @@ class PreparedCluster(models.Model):
     key = models.CharField(max_length=64)
     directory = models.CharField(max_length=500)
     prepared_by = models.ForeignKey("Run", models.SET_NULL, null=True, related_name="+")
-    prepared_at = models.DateTimeField(auto_now_add=True)
     removed_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from runs.execution.plan import RunPlan
 from runs.models import Installation, Lease, Run, Server
@@ -191,7 +192,7 @@ def test_a_server_without_client_programs_is_refused(draft, server):
 
 def test_a_removed_installation_is_refused(draft, server):
     installation = draft.installations[0]
-    installation.removed_at = installation.discovered_at
+    installation.removed_at = timezone.now()
     assert problems(draft) == {("installation_missing", "installations")}
 
 
