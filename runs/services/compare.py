@@ -8,7 +8,7 @@ from runs.analysis.inference import RULES
 from runs.models import GateAnswer, SavedComparison
 from runs.selectors.compare.address.state import CompareState
 from runs.selectors.compare.judge import gate, gate_answers
-from runs.selectors.compare.judge.gate import Asked, SideVerdict
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.services import slugs
 from runs.services.errors import ServiceError
@@ -35,21 +35,21 @@ def save_comparison(*, state: CompareState, title: str, note: str, user: User) -
     return slugs.store(comparison, called=title, otherwise="comparison")
 
 
-def answered(found: SideVerdict, asked: Asked, *, is_job: bool) -> list[EarlierAnswer]:
+def answered(found: SideVerdict, criteria: Criteria, *, is_job: bool) -> list[EarlierAnswer]:
     """What was told to this question otherwise before; keeps the answer that a job is given now.
 
     An answer by the same words and the same runs is kept once. Three queries at most.
     """
     if found.head.revision is None:
         return []
-    before = gate_answers.given(found, asked)
+    before = gate_answers.given(found, criteria)
     if not before and not is_job:
         return []
     runs = gate_answers.runs_of(found)
     last = before[0] if before else None
     is_kept = last and last.runs == runs and gate_answers.is_as_today(last, found)
     if is_job and not is_kept:
-        known, fingerprint = gate_answers.question(found, asked)
+        known, fingerprint = gate_answers.question(found, criteria)
         GateAnswer.objects.create(
             campaign=found.head.campaign,
             head=found.head.revision,

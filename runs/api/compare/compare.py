@@ -29,7 +29,7 @@ from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Si
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.judge import baselines, bisections, gate
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
 from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.services import compare as answers
@@ -67,25 +67,25 @@ class CompareDoor(QueryDoor):
             raise doors.refuse(error.parameter, error.code, error.message) from error
 
     def _answer(self, request: Request) -> HttpResponseBase:
-        base, head, asked = _question(request)
+        base, head, criteria = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
-            found = _compared(base, head, asked)
+            found = _compared(base, head, criteria)
             text = markdown(
-                found, request.build_absolute_uri, _earlier_answers(found, asked, request)
+                found, request.build_absolute_uri, _earlier_answers(found, criteria, request)
             )
             settling = bisections.settling(
-                found, metrics=list(asked.metrics), ignore=asked.ignore, to=reader(request)
+                found, metrics=list(criteria.metrics), ignore=criteria.ignore, to=reader(request)
             )
             if settling is not None:
                 text += f"\n---\n\n{settled(settling, request.build_absolute_uri)}"
             return HttpResponse(text, content_type="text/markdown; charset=utf-8")
         # Absolute addresses are those of the host that was asked.
-        key = (*map(_named, (base, head)), asked, request.build_absolute_uri("/"))
+        key = (*map(_named, (base, head)), criteria, request.build_absolute_uri("/"))
         known = caching.versions({base.campaign.pk, head.campaign.pk})
         body = caching.answer(
             key,
             known.results,
-            lambda: JSONRenderer().render(_body(base, head, asked, request)).decode(),
+            lambda: JSONRenderer().render(_body(base, head, criteria, request)).decode(),
         )
         return HttpResponse(body, content_type=JSONRenderer.media_type)
 
@@ -94,15 +94,15 @@ def _named(side: Side) -> Hashable:
     return side.text, side.campaign.pk, side.revision and side.revision.pk, side.run
 
 
-def _question(request: Request) -> tuple[Side, Side, Asked]:
+def _question(request: Request) -> tuple[Side, Side, Criteria]:
     given = request.query_params
-    asked = Asked(
+    criteria = Criteria(
         metrics=tuple(given.getlist("metric")),
         levels=tuple(doors.level(text) for text in given.getlist("level")),
         effect=doors.percent(given.get("effect"), DEFAULT_EFFECT),
         ignore=_ignored(given.get("ignore", "")),
     )
-    _check_metrics(asked, reader(request))
+    _check_metrics(criteria, reader(request))
     base, head = sides.both(
         given.get("base", ""),
         given.get("head", ""),
@@ -111,13 +111,13 @@ def _question(request: Request) -> tuple[Side, Side, Asked]:
         # What is kept is answered without them.
         is_found=False,
     )
-    return base, head, asked
+    return base, head, criteria
 
 
-def _compared(base: Side, head: Side, asked: Asked) -> SideVerdict:
+def _compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     if base.points:
-        return baselines.between(base, head, asked)
-    return gate.between(base, head, asked)
+        return baselines.between(base, head, criteria)
+    return gate.between(base, head, criteria)
 
 
 def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
@@ -149,24 +149,26 @@ def _ignored(text: str) -> tuple[str, ...]:
     return names
 
 
-def _check_metrics(asked: Asked, to: Reader) -> None:
-    if not asked.metrics:
+def _check_metrics(criteria: Criteria, to: Reader) -> None:
+    if not criteria.metrics:
         return
-    seen = projects.visible(Metric.objects.filter(name__in=asked.metrics), to=to)
+    seen = projects.visible(Metric.objects.filter(name__in=criteria.metrics), to=to)
     known = seen.values_list("name", flat=True)
-    for name in sorted(set(asked.metrics) - set(known)):
+    for name in sorted(set(criteria.metrics) - set(known)):
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
 
 
-def _earlier_answers(found: SideVerdict, asked: Asked, request: Request) -> list[EarlierAnswer]:
+def _earlier_answers(
+    found: SideVerdict, criteria: Criteria, request: Request
+) -> list[EarlierAnswer]:
     """What was told before and otherwise; what a CI job is told now is kept."""
     is_job = isinstance(request.auth, Token) and Token.Scope.UPLOAD in request.auth.scopes
-    return answers.answered(found, asked, is_job=is_job)
+    return answers.answered(found, criteria, is_job=is_job)
 
 
-def _body(base: Side, head: Side, asked: Asked, request: Request) -> dict[str, Any]:
-    found = _compared(base, head, asked)
+def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
+    found = _compared(base, head, criteria)
     return {
         "overall": found.overall,
         "exit_code": found.exit_code,
@@ -186,7 +188,7 @@ def _body(base: Side, head: Side, asked: Asked, request: Request) -> dict[str, A
                 "because": each.because,
                 "message": each.text,
             }
-            for each in _earlier_answers(found, asked, request)
+            for each in _earlier_answers(found, criteria, request)
         ],
     }
 

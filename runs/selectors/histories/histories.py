@@ -19,7 +19,7 @@ from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.head_and_base import BadSide
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.judge import gate
-from runs.selectors.compare.judge.gate import Asked, SideVerdict
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import FirstRun, HistoryPoint
 from runs.selectors.servers.hardware import Difference, Profile, differences
@@ -309,7 +309,7 @@ def badge(campaign: Campaign, *, base: str = "", metric: str = "", reader: Reade
         pair = sides.both(base, "", campaign=campaign.slug, reader=reader)
     except BadSide:
         return Badge(None)
-    found = gate.between(*pair, Asked(metrics=(metric,) if metric else ()))
+    found = gate.between(*pair, Criteria(metrics=(metric,) if metric else ()))
     return Badge(found.overall, _behind(found), len(found.rows))
 
 

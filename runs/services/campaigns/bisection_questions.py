@@ -23,7 +23,7 @@ from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.judge import baselines, gate
 from runs.selectors.compare.judge import bisections as found_by
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Asked, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate
@@ -123,8 +123,12 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
         message = _("There is nothing yet to compare it with.")
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
-    asked = Asked(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
-    return baselines.between(base, head, asked) if base.points else gate.between(base, head, asked)
+    criteria = Criteria(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
+    return (
+        baselines.between(base, head, criteria)
+        if base.points
+        else gate.between(base, head, criteria)
+    )
 
 
 def _check_base(base: Side, head: Side) -> None:

@@ -19,7 +19,7 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address.head_and_base import Side
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.judge import two_jobs
-from runs.selectors.compare.judge.gate import Asked, SideVerdict, VerdictRow, primary_of
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow, primary_of
 from runs.selectors.compare.judge.two_jobs import JobHistory
 from runs.selectors.compare.load import comparability, stored_cells
 from runs.selectors.compare.load.comparability import Comparability
@@ -38,7 +38,7 @@ class _Known:
     counts: Mapping[tuple[int, int], list[float]]
     runs: Mapping[int, CellRuns]
     under: Comparability
-    asked: Asked
+    criteria: Criteria
 
     @property
     def counted(self) -> set[int]:
@@ -46,12 +46,12 @@ class _Known:
         return {metric for metric, _cell in self.counts}
 
 
-def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
+def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Each condition of the head against its points of the base. Six queries."""
-    summaries: Summaries = _summaries([cell.pk for cell in head.cells], asked.metrics)
+    summaries: Summaries = _summaries([cell.pk for cell in head.cells], criteria.metrics)
     found = metrics.by_use({metric for metric, _cell in summaries})
     until = revisions.arrived(head.campaign, [head.revision] if head.revision else [])
-    history = _history(base, head, found, asked, until)
+    history = _history(base, head, found, criteria, until)
     ids = {cell.pk for cell in head.cells}.union(
         *history.cells.values(), [c.pk for c in base.cells]
     )
@@ -64,13 +64,13 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
         _counts(ids, found, until),
         runs,
         comparability.of_cells(ids, runs),
-        asked,
+        criteria,
     )
     points: dict[str, list[Cell]] = defaultdict(list)
     for cell in base.cells:
         points[cell.series_key].append(cell)
-    heads = [cell for cell in head.cells if _is_asked_for(head, cell, asked)]
-    primary = primary_of(head, found, asked.metrics)
+    heads = [cell for cell in head.cells if _is_asked_for(head, cell, criteria)]
+    primary = primary_of(head, found, criteria.metrics)
     rows = []
     for metric in found:
         measured = [cell for cell in heads if (metric, cell.pk) in summaries]
@@ -78,7 +78,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
         for cell in measured:
             row = _row(metric, points[cell.series_key], cell, known, tables)
             rows.append(replace(row, levels=head.levels[cell.pk], is_asked=metric.name in primary))
-    return SideVerdict(base, head, tuple(rows), asked.effect)
+    return SideVerdict(base, head, tuple(rows), criteria.effect)
 
 
 def _row(
@@ -89,7 +89,7 @@ def _row(
     tables: tuple[int, int],
 ) -> VerdictRow:
     """A metric of a condition. The points are those since the last step, the newest first."""
-    ignore = [f"{name}_differs" for name in known.asked.ignore]
+    ignore = [f"{name}_differs" for name in known.criteria.ignore]
     base, cells = known.history.baseline(metric.pk, head.series_key)
     values = [math.exp(point.mean) for point in base]
     if metric.pk in known.counted:
@@ -130,7 +130,7 @@ def _answer(
     known: _Known,
     tables: tuple[int, int],
 ) -> Inference:
-    effect, (rows, share) = known.asked.effect / 100, tables
+    effect, (rows, share) = known.criteria.effect / 100, tables
     if metric.pk in known.counted:
         level = 1 - (1 - SIGNIFICANCE) ** (1 / max(rows * share, 1))
         return _of_counts(metric, cells, head, known, effect, level)
@@ -226,7 +226,7 @@ def _counts(
 
 
 def _history(
-    base: Side, head: Side, found: Sequence[Metric], asked: Asked, until: int
+    base: Side, head: Side, found: Sequence[Metric], criteria: Criteria, until: int
 ) -> JobHistory:
     if head.revision is None:
         return JobHistory()
@@ -237,10 +237,10 @@ def _history(
         {metric.pk: metric.pk for metric in found},
         ref=base.text.partition(":")[2],
         until=until,
-        ignore=[f"{name}_differs" for name in asked.ignore],
+        ignore=[f"{name}_differs" for name in criteria.ignore],
     )
 
 
-def _is_asked_for(head: Side, cell: Cell, asked: Asked) -> bool:
+def _is_asked_for(head: Side, cell: Cell, criteria: Criteria) -> bool:
     levels = head.levels[cell.pk]
-    return all(level_text(levels.get(name, "")) == text for name, text in asked.levels)
+    return all(level_text(levels.get(name, "")) == text for name, text in criteria.levels)

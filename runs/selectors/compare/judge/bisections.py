@@ -18,7 +18,7 @@ from runs.selectors.access.projects import Reader, visible
 from runs.selectors.compare.address.head_and_base import Side
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.judge import gate
-from runs.selectors.compare.judge.gate import Asked, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
 
 Half = Literal["first", "second", "undecided"]
 OPEN = ("undecided", "too_few_runs")
@@ -91,8 +91,8 @@ class Measured:
         bisection = self.step.bisection
         followed = None if self.is_first else bisection.followed.get("metric")
         metrics = (followed,) if followed else tuple(bisection.asked["metrics"])
-        asked = Asked(metrics=metrics, effect=float(bisection.asked["effect"]))
-        return gate.between(self._side(base), self._side(head), asked)
+        criteria = Criteria(metrics=metrics, effect=float(bisection.asked["effect"]))
+        return gate.between(self._side(base), self._side(head), criteria)
 
     def _side(self, place: int) -> Side:
         build = self.step.bisection.builds[place]

@@ -30,7 +30,7 @@ WORKLOAD = ("script", "query_mode", "connection", "rate", "max_tries")
 
 
 @dataclass(frozen=True)
-class Asked:
+class Criteria:
     """What is compared: metrics by name (none: all with a better direction), fixed levels as text.
 
     `effect` is the minimum effect in percent; `ignore` has conditions that may differ.
@@ -109,29 +109,29 @@ Levels = Mapping[str, Any]
 Pair = tuple[Levels, int | None, int | None]
 
 
-def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
+def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
     """Compare two sides, their cells paired by equal levels. Eight queries, whatever the size."""
-    pairs = _pairs(base, head, asked.levels)
+    pairs = _pairs(base, head, criteria.levels)
     ids = {cell for _levels, *cells in pairs for cell in cells if cell is not None}
     runs = stored_cells.of_cells(ids)
     pairs = _of_head_jobs(pairs, runs)
     scopes = _scopes((base, head), ids)
-    judge = judging.of_cells(ids, asked.metrics, runs=runs, scopes=scopes, with_summaries=True)
+    judge = judging.of_cells(ids, criteria.metrics, runs=runs, scopes=scopes, with_summaries=True)
     # One of which neither end is better says nothing, unless it is asked for.
     summaries = {
         metric: of_cells
         for metric, of_cells in judge.summaries.items()
-        if asked.metrics or metric.direction != Metric.Direction.NEUTRAL
+        if criteria.metrics or metric.direction != Metric.Direction.NEUTRAL
     }
     rows: list[VerdictRow] = []
     together: dict[Metric, Inference] = {}
     found = metrics.by_use(summaries)
-    primary = primary_of(head, found, asked.metrics)
+    primary = primary_of(head, found, criteria.metrics)
     for metric in found:
         of_cells = summaries[metric]
         measured = [pair for pair in pairs if pair[1] in of_cells or pair[2] in of_cells]
         cells = [(one, other) for _levels, one, other in measured]
-        effect, ignore = asked.effect / 100, [f"{name}_differs" for name in asked.ignore]
+        effect, ignore = criteria.effect / 100, [f"{name}_differs" for name in criteria.ignore]
         judged = judge.judge(cells, metric, effect=effect, ignore=ignore)
         average = judge.together(cells, metric, effect=effect, ignore=ignore)
         if average is not None:
@@ -147,7 +147,7 @@ def between(base: Side, head: Side, asked: Asked) -> SideVerdict:
             )
             for (levels, one, other), comparison in zip(measured, judged, strict=True)
         ]
-    return SideVerdict(base, head, tuple(rows), asked.effect, together)
+    return SideVerdict(base, head, tuple(rows), criteria.effect, together)
 
 
 def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[Pair]:
@@ -173,10 +173,10 @@ def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
     return known_noise.scopes((campaigns[cell.campaign_id], cell.revision_id) for cell in cells)
 
 
-def primary_of(head: Side, found: Sequence[Metric], asked: Sequence[str]) -> set[str]:
+def primary_of(head: Side, found: Sequence[Metric], names: Sequence[str]) -> set[str]:
     """The metrics that decide: those asked for, else the one that the campaign is about."""
-    if asked:
-        return set(asked)
+    if names:
+        return set(names)
     name = metrics.primary_name(head.campaign, found)
     names = [metric.name for metric in found]
     return {name} if name in names else set(names[:1])

@@ -17,7 +17,7 @@ from runs.models import GateAnswer, Run
 from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all
 from runs.selectors.compare.judge import gate
 from runs.selectors.compare.judge.comparisons import ComparedPage
-from runs.selectors.compare.judge.gate import Asked, SideVerdict
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 
 # What was told longer ago is not shown next to an answer.
 MOST_SHOWN, MOST_READ = 3, 20
@@ -62,9 +62,9 @@ class EarlierAnswer:
         return f"{text % words} {BECAUSE[self.because] if self.because else ''}".strip()
 
 
-def question(found: SideVerdict, asked: Asked) -> tuple[dict[str, Any], str]:
+def question(found: SideVerdict, criteria: Criteria) -> tuple[dict[str, Any], str]:
     """What was asked about the head, for a JSON column, and its fingerprint."""
-    known = json.loads(json.dumps(asdict(asked)))
+    known = json.loads(json.dumps(asdict(criteria)))
     text = json.dumps([found.base.text, known], sort_keys=True)
     return known, hashlib.sha256(text.encode()).hexdigest()
 
@@ -82,11 +82,11 @@ def _ranges(keys: Iterable[int]) -> str:
     return ",".join(f"{own[0]}-{own[-1]}" if len(own) > 1 else f"{own[0]}" for own in groups)
 
 
-def given(found: SideVerdict, asked: Asked) -> list[GateAnswer]:
+def given(found: SideVerdict, criteria: Criteria) -> list[GateAnswer]:
     """The last answers to this question, the newest first. One query."""
     if found.head.revision is None:
         return []
-    _known, fingerprint = question(found, asked)
+    _known, fingerprint = question(found, criteria)
     own = GateAnswer.objects.filter(campaign=found.head.campaign, head=found.head.revision)
     return list(own.filter(fingerprint=fingerprint).select_related("head")[:MOST_READ])
 
