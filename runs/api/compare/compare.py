@@ -28,7 +28,7 @@ from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, size
-from runs.selectors.compare.judge import baselines, bisections, gate
+from runs.selectors.compare.judge import baselines, bisections
 from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
 from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.selectors.compare.load.stored_cells import CellRuns
@@ -69,7 +69,7 @@ class CompareDoor(QueryDoor):
     def _answer(self, request: Request) -> HttpResponseBase:
         base, head, criteria = _question(request)
         if isinstance(request.accepted_renderer, MarkdownRenderer):
-            found = _compared(base, head, criteria)
+            found = baselines.compared(base, head, criteria)
             text = markdown(
                 found, request.build_absolute_uri, _earlier_answers(found, criteria, request)
             )
@@ -112,12 +112,6 @@ def _question(request: Request) -> tuple[Side, Side, Criteria]:
         is_found=False,
     )
     return base, head, criteria
-
-
-def _compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
-    if base.points:
-        return baselines.between(base, head, criteria)
-    return gate.between(base, head, criteria)
 
 
 def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
@@ -168,7 +162,7 @@ def _earlier_answers(
 
 
 def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
-    found = _compared(base, head, criteria)
+    found = baselines.compared(base, head, criteria)
     return {
         "overall": found.overall,
         "exit_code": found.exit_code,

@@ -21,7 +21,7 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.access.rights import Right
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
-from runs.selectors.compare.judge import baselines, gate
+from runs.selectors.compare.judge import baselines
 from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
@@ -124,11 +124,7 @@ def _verdict(wish: Wish, reader: Reader) -> SideVerdict:
         raise _refused("base", "baseline_made", message) from first
     _check_base(base, head)
     criteria = Criteria(metrics=tuple(wish.metrics), effect=wish.effect, ignore=tuple(wish.ignore))
-    return (
-        baselines.between(base, head, criteria)
-        if base.points
-        else gate.between(base, head, criteria)
-    )
+    return baselines.compared(base, head, criteria)
 
 
 def _check_base(base: Side, head: Side) -> None:

@@ -18,7 +18,7 @@ from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address.head_and_base import Side
 from runs.selectors.compare.address.series_cells import level_text
-from runs.selectors.compare.judge import two_jobs
+from runs.selectors.compare.judge import gate, two_jobs
 from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow, primary_of
 from runs.selectors.compare.judge.two_jobs import JobHistory
 from runs.selectors.compare.load import comparability, stored_cells
@@ -44,6 +44,11 @@ class _Known:
     def counted(self) -> set[int]:
         """The metrics that are compared by their values, and not by logs."""
         return {metric for metric, _cell in self.counts}
+
+
+def compared(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
+    """The verdict of two sides; the base may be the last points of a branch."""
+    return (between if base.points else gate.between)(base, head, criteria)
 
 
 def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
