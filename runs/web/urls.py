@@ -20,7 +20,7 @@ from runs.web.compare import bisections, compare, why
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.observations import observations
-from runs.web.runs import plans, profiles, queue, runs, series
+from runs.web.runs import profiles, query_plans, queue, runs, series
 from runs.web.servers import servers
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -59,7 +59,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("campaigns/<slug:slug>/cancel/", campaigns.campaign_cancel, name="campaign-cancel"),
     path("runs/<int:run_id>/series/", series.run_series, name="run-series"),
     path("runs/<int:run_id>/profile/", profiles.run_profile, name="run-profile"),
-    path("plans/", plans.plan_viewer, name="plan-viewer"),
+    path("plans/", query_plans.plan_viewer, name="plan-viewer"),
     path("workloads/", workloads.workload_list, name="workload-list"),
     path("workloads/new/", workloads.workload_new, name="workload-new"),
     path("workloads/<slug:slug>/", workloads.workload_detail, name="workload-detail"),
