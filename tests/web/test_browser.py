@@ -89,6 +89,7 @@ def test_ratios_and_settings_are_read_on_a_phone_without_scrolling_sideways(page
 
 # A word of this length is wider than every page.
 LONG = "w" * 200
+WIDTHS = (380, 1280)
 PAGES_WITH_TEXT_OF_PEOPLE = (
     "/",
     "/campaigns/",
@@ -119,10 +120,11 @@ def test_a_long_word_of_a_person_widens_neither_a_page_nor_a_list(page, live_ser
     SavedComparison.objects.create(slug="long", title=LONG, note=LONG, query="s=long")
     keys = {"run": campaign.runs.first().pk, "configuration": kept.slug}
     wide = []
-    for path, width in product(PAGES_WITH_TEXT_OF_PEOPLE, (380, 1280)):
+    for path, width in product(PAGES_WITH_TEXT_OF_PEOPLE, WIDTHS):
         page.set_viewport_size({"width": width, "height": 800})
-        page.goto(live_server.url + path.format(**keys))
-        assert LONG[:100] in page.content()
+        if width == WIDTHS[0]:
+            page.goto(live_server.url + path.format(**keys))
+            assert LONG[:100] in page.content()
         shown = [page.evaluate("document.documentElement.scrollWidth")]
         shown += page.evaluate(WIDTHS_OF_TITLES)
         if max(shown) > width:

@@ -38,6 +38,7 @@ from runs.services.access import projects
 from runs.services.campaigns import wide
 from runs.web.campaigns import page as campaign_page
 from tests import factories
+from tests.each import some
 from tests.histories import commit, repeats, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,15 +230,16 @@ def test_no_page_is_stale_after_any_change(client, operator, lab, nightly, again
             found[name] = TOKEN.sub("", answer.content.decode()).splitlines()
         return found
 
-    met, most = Counter(), Counter(address for address, _change in CHANGES.values())
-    asked_last, of_nothing = None, {}
+    compared = some(CHANGES, 2)
+    met, most = Counter(), Counter(CHANGES[what][0] for what in compared)
     for what, (address, change) in CHANGES.items():
+        if what not in compared:
+            change()
+            continue
         turn = READERS[2 * met[address] >= most[address]]
         names = readers if "BENCHLAB_TEST_ALL" in os.environ else turn
         met[address] += 1
-        # What was made of nothing after the change before is what stands before this one.
-        before = of_nothing if asked_last == (address, *names) else answers(address, names)
-        asked_last = (address, *names)
+        before = answers(address, names)
         assert answers(address, names) == before, what
         change()
         kept = answers(address, names)

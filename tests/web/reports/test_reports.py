@@ -202,7 +202,7 @@ def test_an_export_takes_no_more_memory_and_queries_for_more_rows(
 ):
     endings = ("csv", "json")
     peaks, sizes = {each: [] for each in endings}, {each: [] for each in endings}
-    for runs in (125, 500):
+    for runs in (250, 1000):
         lengthen(finished_campaign, runs)
         for ending in endings:
             tracemalloc.start()
@@ -214,7 +214,7 @@ def test_an_export_takes_no_more_memory_and_queries_for_more_rows(
 
     for ending, (few, many) in sizes.items():
         assert many > 4 * few, ending
-        # 3,750 rows as objects are five times as much.
+        # 7,500 rows as objects are five times as much.
         assert peaks[ending][1] < peaks[ending][0] + 1_000_000, ending
 
 
