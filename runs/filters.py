@@ -60,6 +60,12 @@ class Filters(django_filters.FilterSet):  # type: ignore[misc]
                 self.form.add_error(name, error)
         return queryset
 
+    def get_form_class(self) -> Any:
+        """The form, without the descriptions, for which a list has no room."""
+        for each in self.filters.values():
+            each.extra.pop("help_text", None)
+        return super().get_form_class()
+
     @property
     def fields(self) -> list[forms.BoundField]:
         """What the page draws."""

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from django import template
@@ -123,8 +123,8 @@ class ListingNode(template.Node):
         return render_to_string("components.html#listing", arguments)
 
     def _row(self, context: Context, row: Any) -> str:
-        values = [row] if len(self.names) == 1 else row
-        with context.push(**dict(zip(self.names, values, strict=True)), **{IS_HEAD: False}):
+        values = (row,) if len(self.names) == 1 else row
+        with context.push(dict(zip(self.names, values, strict=True), **{IS_HEAD: False})):
             classes = _classes(self.look.resolve(context)) if self.look else ""
             return f"<tr{classes}>{self.nodelist.render(context)}</tr>\n"
 
@@ -139,30 +139,41 @@ class ColumnNode(template.Node):
         look: FilterExpression | None,
         nodelist: NodeList,
     ) -> None:
-        self.title, self.look, self.nodelist = title, look, nodelist
+        self.title, self.nodelist = title, nodelist
         self.number = "is-number" if "number" in flags else ""
-        self.classes = _classes(self.number)
         self.is_labelled = "labelled" in flags
-        self.start, self.end = ('th scope="row"', "th") if "header" in flags else ("td", "td")
+        self.start, self.end = (
+            ('<th scope="row"', "</th>") if "header" in flags else ("<td", "</td>")
+        )
+        # Most classes are a word, and not asked of each row.
+        self.look = look if look and look.is_var else None
+        self.fixed = look.resolve(Context()) if look and not self.look else ""
+        self.plain = f"{self.start}{_classes(self.number, self.fixed)}>"
 
     def render(self, context: Context) -> SafeString:
         """Either, as the listing asks for."""
-        titles = context[TITLES]
         if context[IS_HEAD]:
-            # As `translate` does: what `_("...")` looks up has its percent signs twice.
-            title = render_value_in_context(self.title.resolve(context), context)
-            titles[self] = title.replace("%%", "%")
-            return SafeString(f'<th scope="col"{self.classes}>{titles[self]}</th>')
-        content, label, absent = self.nodelist.render(context).strip(), "", ""
+            return self._head(context)
+        content = self.nodelist.render(context).strip()
+        if self.look is None and not self.is_labelled:
+            return SafeString(self.plain + content + self.end)
+        label, absent = "", ""
         if self.is_labelled and content:
-            label = f' data-label="{titles[self]}"'
+            label = f' data-label="{context[TITLES][self]}"'
         elif self.is_labelled:
             content, absent = "–", "is-none"
-        look = self.look.resolve(context) if self.look else ""
-        classes = _classes(self.number, look, absent) if look or absent else self.classes
-        return SafeString(f"<{self.start}{classes}{label}>{content}</{self.end}>")
+        look = self.look.resolve(context) if self.look else self.fixed
+        classes = _classes(self.number, look, absent)
+        return SafeString(f"{self.start}{classes}{label}>{content}{self.end}")
+
+    def _head(self, context: Context) -> SafeString:
+        # As `translate` does: what `_("...")` looks up has its percent signs twice.
+        title = render_value_in_context(self.title.resolve(context), context).replace("%%", "%")
+        context[TITLES][self] = title
+        return SafeString(f'<th scope="col"{_classes(self.number)}>{title}</th>')
 
 
+@lru_cache(maxsize=1024)
 def _classes(*names: str) -> str:
     found = " ".join(filter(None, names))
     return f' class="{conditional_escape(found)}"' if found else ""
