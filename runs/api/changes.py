@@ -16,7 +16,7 @@ from runs.filters import ChangeFilters
 from runs.models import Change, Token, Webhook, WebhookDelivery
 from runs.selectors import changes as webhook_selectors
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.histories import histories
 from runs.services.access import projects
 from runs.services.changes import changes, webhooks

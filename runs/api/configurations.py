@@ -17,7 +17,7 @@ from runs.api.doors import ReadOnlyDoor, Schema
 from runs.filters import ConfigurationFilters
 from runs.models import Configuration, Project, Token
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.access import projects
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations import configurations

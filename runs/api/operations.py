@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 
 from runs.api.authentication import BearerAuthentication, CookieAuthentication, reader
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.operations import prometheus, readiness
 
 

@@ -18,7 +18,7 @@ from runs.api.parsing import refuse_others
 from runs.models import Campaign, Schedule, ScheduleEvent, Token
 from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.schedules import schedules
 
 Shape = serializers.Serializer[Any]

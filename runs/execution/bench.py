@@ -21,7 +21,7 @@ from runs.execution.plan import MAIN, RunPlan
 from runs.execution.reporter import Findings, Note, Reporter
 from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import Answer, Host
-from runs.execution.steps.guard import (
+from runs.execution.steps.step_limits import (
     DISK_FLOOR_BYTES,
     LOOK_SECONDS,
     DiskGuard,

@@ -36,7 +36,7 @@ from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.reporter import ArtifactData, Reporter
-from runs.execution.steps.guard import MINUTES, guarded
+from runs.execution.steps.step_limits import MINUTES, guarded
 from runs.wording import gettext_noop as _
 
 

@@ -38,7 +38,7 @@ class MembershipRole(models.TextChoices):
 
 
 class Membership(models.Model):
-    """A person's role in a project; `runs.selectors.access.rights` says what it allows."""
+    """A person's role in a project; `permission_table` of access says what it allows."""
 
     Role: TypeAlias = MembershipRole
 

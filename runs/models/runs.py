@@ -80,6 +80,8 @@ class Run(models.Model):
     `plan` is frozen when the run is queued: the run does what it was queued to do, even if the
     database changes afterwards. `attempt` counts how often it was started from the beginning; a
     run that a new worker takes over continues in the same attempt.
+
+    CONTRIBUTING.md says where a new field has to be named.
     """
 
     State: TypeAlias = RunState

@@ -6,7 +6,7 @@ off. It says what must be reported with the figures.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runs.postgresql_settings import history, values
+from runs.postgresql_settings import values, version_notes
 from runs.postgresql_settings.catalogue import before, existence, setting
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding
@@ -157,7 +157,7 @@ def felt_newcomers(older: str, newer: str) -> tuple[str, ...]:
     """Settings that came between the two versions and are felt without being set."""
     return tuple(
         name
-        for name in sorted(history.FELT_WHEN_NEW)
+        for name in sorted(version_notes.FELT_WHEN_NEW)
         if setting(name, newer) is not None
         and setting(name, older) is None
         and before(older, existence(name)[0])

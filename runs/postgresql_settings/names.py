@@ -4,7 +4,7 @@ import difflib
 import functools
 import re
 
-from runs.postgresql_settings import history, unlisted
+from runs.postgresql_settings import unlisted, version_notes
 from runs.postgresql_settings.catalogue import (
     Setting,
     all_names,
@@ -96,20 +96,22 @@ def _missing(name: str, major: str) -> Finding:
     if name.lower() in unlisted.SESSION_ONLY:
         message = _("%(name)s belongs to a session, not to a configuration.")
         return say.error("session_only", message)
-    if name in history.RECOVERY_CONF and before(major, "12"):
+    if name in version_notes.RECOVERY_CONF and before(major, "12"):
         return say.error(
             "recovery_conf",
             _("Up to PostgreSQL 11, %(name)s belongs in recovery.conf, not in postgresql.conf."),
             _("Leave it out here; the standby's recovery.conf is written from the topology."),
         )
-    successor = ", ".join(each for each in history.kin(name) if setting(each, major) is not None)
+    successor = ", ".join(
+        each for each in version_notes.kin(name) if setting(each, major) is not None
+    )
     if has and before(major, has[0]):
         message = _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s.")
         remedy = _("In %(major)s use %(successor)s.") if successor else ""
         return say.error("not_yet", message, remedy, successor=successor, since=has[0])
-    if has or name in history.RECOVERY_CONF:
+    if has or name in version_notes.RECOVERY_CONF:
         message = _("%(name)s was removed after PostgreSQL %(last)s.")
-        remedy = _("Use %(successor)s.") if successor else history.REASONS.get(name, "")
+        remedy = _("Use %(successor)s.") if successor else version_notes.REASONS.get(name, "")
         last = has[-1] if has else "11"
         return say.error("removed", message, remedy, successor=successor, last=last)
     suggestions = ", ".join(nearest(name, major))

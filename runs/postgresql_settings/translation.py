@@ -1,14 +1,14 @@
 """Carries settings from one version to another, and says what changed, what is lost, and what
 the other version does differently without being asked.
 
-It goes version by version, so that each release's changes are written once, in `rules`.
+It goes version by version, so that each release's changes are written once, in `changed_settings`.
 """
 
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runs.postgresql_settings import history, units, unlisted, values
+from runs.postgresql_settings import units, unlisted, values, version_notes
 from runs.postgresql_settings.catalogue import (
     MAJORS,
     Setting,
@@ -19,9 +19,9 @@ from runs.postgresql_settings.catalogue import (
     position,
     setting,
 )
+from runs.postgresql_settings.changed_settings import RULES, Context, Rule
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.comparability_warnings import felt_newcomers
-from runs.postgresql_settings.rules import RULES, Context, Rule
 from runs.postgresql_settings.values import BadValue
 from runs.wording import gettext_noop as _
 
@@ -142,7 +142,9 @@ class _Journey:
     def arrived(self, target: str) -> Translation:
         """What has become of everything."""
         beside = (
-            {n for n in self.live if n in history.RECOVERY_CONF} if _has_file(target) else set()
+            {n for n in self.live if n in version_notes.RECOVERY_CONF}
+            if _has_file(target)
+            else set()
         )
         return Translation(
             self.major,
@@ -200,19 +202,19 @@ class _Journey:
             self._lose(mode, _("From 12 on, an empty file standby.signal makes a standby."), {})
         self.live = {
             name: _moved(live, live.value, _("From 12 on it belongs in postgresql.conf."))
-            if name in history.RECOVERY_CONF
+            if name in version_notes.RECOVERY_CONF
             else live
             for name, live in self.live.items()
         }
         if mode is not None and mode.value.lower() in unlisted.ON:
             self.signal_file = "standby.signal"
-        elif any(name in history.RECOVERY_CONF for name in self.live):
+        elif any(name in version_notes.RECOVERY_CONF for name in self.live):
             self.signal_file = "recovery.signal"
 
     def _enter_recovery_conf(self) -> None:
         reason = _("Up to 11 it belongs in a separate file, recovery.conf.")
         for name, live in self.live.items():
-            if name in history.RECOVERY_CONF:
+            if name in version_notes.RECOVERY_CONF:
                 self.live[name] = _moved(live, live.value, reason)
         if "primary_conninfo" in self.live:
             conninfo = self.live["primary_conninfo"]
@@ -240,7 +242,7 @@ def _exists(name: str, major: str) -> bool:
         return True
     if name == "pause_at_recovery_target":
         return before(major, "9.5")
-    first = history.RECOVERY_CONF.get(name)
+    first = version_notes.RECOVERY_CONF.get(name)
     return first is not None and _has_file(major) and not before(major, first)
 
 
@@ -306,11 +308,11 @@ def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
     """Why the next version of this step has no such setting."""
     parameters = {"name": name, "major": context.target, "since": context.source}
     if _is_forward(context):
-        reason = history.REASONS.get(name, _("PostgreSQL %(major)s has no %(name)s."))
+        reason = version_notes.REASONS.get(name, _("PostgreSQL %(major)s has no %(name)s."))
         return reason, parameters
     has = existence(name)
     parameters["since"] = has[0] if has else context.source
-    reason = history.REASONS_BACK.get(name, _("%(name)s came with PostgreSQL %(since)s."))
+    reason = version_notes.REASONS_BACK.get(name, _("%(name)s came with PostgreSQL %(since)s."))
     return reason, parameters
 
 
@@ -318,7 +320,7 @@ def _changes(live: Mapping[str, _Live]) -> Iterator[Change]:
     for name, each in live.items():
         same = (name, each.value) == (each.name_from, each.value_from)
         # What moves between postgresql.conf and recovery.conf changes though it reads the same.
-        if each.reason and (not same or name in history.RECOVERY_CONF):
+        if each.reason and (not same or name in version_notes.RECOVERY_CONF):
             yield Change(
                 each.name_from, each.value_from, name, each.value, each.reason, each.parameters
             )
@@ -344,7 +346,7 @@ def _notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note
 def _default_notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note]:
     for old in catalogue(source).values():
         new = setting(old.name, target)
-        if new is None or new.is_preset or old.name in live or old.name in history.NOT_FELT:
+        if new is None or new.is_preset or old.name in live or old.name in version_notes.NOT_FELT:
             continue
         one, other = values.default(old), values.default(new)
         if one == other or _same_default(old, new):

@@ -14,7 +14,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.steps.guard import MINUTES
+from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
     ClusterOptions,

@@ -21,7 +21,7 @@ from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData, SeriesData
 from runs.execution.ssh.login_shell import shell_line
-from runs.execution.steps.guard import GRACE_SECONDS
+from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as procedure
 from runs.scenarios.definition import (

@@ -15,7 +15,7 @@ from runs.execution.machine.cpus import pinned
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.reporter import ArtifactData, SeriesData
-from runs.execution.steps.guard import GRACE_SECONDS
+from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, pgbench_design
 from runs.tools import pgbench, quantities

@@ -16,7 +16,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps.guard import GRACE_SECONDS
+from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios.definition import (
     Choice,

@@ -21,7 +21,7 @@ from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps.base_dir import BaseDir
-from runs.execution.steps.guard import MINUTES
+from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios import notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench

@@ -24,7 +24,7 @@ from runs.models import (
     WebhookDelivery,
 )
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import metrics
 from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points

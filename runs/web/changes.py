@@ -19,7 +19,7 @@ from runs.models import Change, Project, Webhook
 from runs.selectors import changes as webhook_selectors
 from runs.selectors import runs
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.histories import causes, machines
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks

@@ -24,8 +24,8 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Project
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader, newest
-from runs.selectors.access.rights import Right
 from runs.services.access import projects
 from runs.services.errors import ServiceError
 

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from runs.models import Campaign, Schedule
 from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import visible
-from runs.selectors.access.rights import Right
 from runs.services.schedules import schedules
 from runs.web import pages
 

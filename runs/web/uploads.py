@@ -26,7 +26,7 @@ from runs.importers.registry import IMPORTERS
 from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.uploads import importing, version_level
 from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry

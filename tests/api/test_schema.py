@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from runs.api.uploads import circumstances, description, numbers, runs
+from runs.api.uploads import circumstances, description, measured_values, runs
 from runs.api.uploads.circumstances import (
     ENVIRONMENT_TEXTS,
     HARDWARE_NUMBERS,
@@ -167,8 +167,8 @@ def test_uploads_are_described_field_by_field(schema):
     shapes = schema["components"]["schemas"]
 
     assert set(shapes["UploadedRun"]["properties"]) == runs.FIELDS
-    assert set(shapes["UploadedMeasurement"]["properties"]) == numbers.MEASUREMENT
-    assert set(shapes["UploadedSeries"]["properties"]) == numbers.SERIES
+    assert set(shapes["UploadedMeasurement"]["properties"]) == measured_values.MEASUREMENT
+    assert set(shapes["UploadedSeries"]["properties"]) == measured_values.SERIES
     assert set(shapes["UploadedHardware"]["properties"]) == {
         *HARDWARE_TEXTS,
         *HARDWARE_NUMBERS,

@@ -30,7 +30,7 @@ from runs.models import (
     SavedComparison,
     Scenario,
 )
-from runs.selectors.access.rights import ADDRESSES
+from runs.selectors.access.permission_table import ADDRESSES
 from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent

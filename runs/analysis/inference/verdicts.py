@@ -115,7 +115,6 @@ PRECEDENCE: tuple[Verdict, ...] = (
     *("slower", "too_few_runs", "not_comparable", "undecided"),
     *("faster", "different", "same"),
 )
-NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
 
 
 def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Verdict:
@@ -129,12 +128,3 @@ def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Ver
         return "slower"
     found = set(verdicts)
     return next((verdict for verdict in PRECEDENCE if verdict in found), "not_comparable")
-
-
-def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 undecided, 3 not comparable: the exit status for a job."""
-    if verdict == "not_comparable":
-        return NOT_COMPARABLE
-    if verdict == "slower":
-        return REGRESSION
-    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION

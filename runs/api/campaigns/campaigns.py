@@ -23,7 +23,7 @@ from runs.filters import CampaignFilters
 from runs.models import Campaign, Cell, CellSummary, Project, Token
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import campaigns, sentences
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION

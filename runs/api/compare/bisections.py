@@ -30,7 +30,7 @@ from runs.api.parsing import StrictSerializer
 from runs.models import Bisection, Build, Campaign, Server, Token
 from runs.scenarios.definition import Level
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge.gate import DEFAULT_EFFECT

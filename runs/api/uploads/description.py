@@ -6,7 +6,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
-from runs.api.uploads.numbers import DIRECTIONS, MOST_POINTS
+from runs.api.uploads.measured_values import DIRECTIONS, MOST_POINTS
 from runs.api.uploads.runs import MOST_RUNS, STATUSES
 from runs.models import Run
 

@@ -28,7 +28,7 @@ from runs.api.uploads.fields import Faults, Object
 from runs.api.uploads.raw import Files
 from runs.models import Project, Token
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services import uploads
 from runs.services.access import projects
 from runs.services.errors import Fault, Refused

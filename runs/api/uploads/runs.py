@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import circumstances, numbers, raw
+from runs.api.uploads import circumstances, measured_values, raw
 from runs.api.uploads.fields import (
     Faults,
     Object,
@@ -123,7 +123,7 @@ def run(
     _check_key(fields, at, faults)
     if len(faults) > before or times is None:
         return None
-    fields["files"] = (*fields.get("files", ()), *numbers.samples(given))
+    fields["files"] = (*fields.get("files", ()), *measured_values.samples(given))
     return GivenRun(at=at, started_at=times.started_at, finished_at=times.finished_at, **fields)
 
 
@@ -176,8 +176,8 @@ def _measured(given: Object, at: str, faults: Faults) -> dict[str, Any]:
     status = cast("Status | None", choice(given, "status", STATUSES, at, faults))
     if given.get("status") is None:
         missing("status", at, faults)
-    found = numbers.measurements(given, at, faults)
-    series = numbers.series(given, at, faults)
+    found = measured_values.measurements(given, at, faults)
+    series = measured_values.series(given, at, faults)
     reason = text(given, "reason", at, faults, most=2000)
     if status == "failed" and given.get("measurements"):
         message = _(

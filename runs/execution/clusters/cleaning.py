@@ -13,7 +13,7 @@ from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.machine import treating
 from runs.execution.nodes import PLACED, Node, folder_of
 from runs.execution.ssh.hosts import Host
-from runs.execution.steps import guard
+from runs.execution.steps import step_limits
 from runs.execution.steps.steps import stop_all
 from runs.wording import gettext_noop as _
 
@@ -136,7 +136,7 @@ class Cleaning:
         await node.on_host(stop)
 
     async def _keep_in_hand(self) -> None:
-        await guard.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
+        await step_limits.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
 
     async def _set_back(self, node: Node) -> None:
         await treating.set_back_whatever_was(self.bench, node)

@@ -31,7 +31,7 @@ from runs.execution.errors import OUT_OF_REACH, ServerFault, TargetProblem
 from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
 from runs.execution.reporter import ArtifactData
-from runs.execution.steps.guard import MINUTES, guarded
+from runs.execution.steps.step_limits import MINUTES, guarded
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 500

@@ -14,7 +14,7 @@ from runs.execution.machine.sections import number_in
 from runs.execution.nodes import Node
 from runs.execution.procedure import Procedure
 from runs.execution.steps.base_dir import BaseDir
-from runs.execution.steps.guard import MINUTES
+from runs.execution.steps.step_limits import MINUTES
 from runs.execution.steps.steps import NO_SPACE, StepResult, disk_too_small
 from runs.wording import gettext_noop as _
 

@@ -1,4 +1,4 @@
-"""Who may do what: pages, the API and tokens ask here; the table is `runs.selectors.access.rights`.
+"""Who may do what: pages, the API and tokens ask here; `permission_table` has the table.
 
 A role is a person's role in the project that the address belongs to. Machines belong to no project,
 and need the highest role that the person has in any; configurations and scripts that belong to no
@@ -31,7 +31,7 @@ from runs.models import (
     Workload,
 )
 from runs.selectors.access import projects
-from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
+from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
 
 Actor = Token | User | AnonymousUser
 DEFAULT = "default"
@@ -73,7 +73,7 @@ def right_of(address: str, method: str) -> Right | None:
     """
     rules = ADDRESSES.get(address)
     if rules is None:
-        raise PermissionDenied(f"{address}: no rule in runs.selectors.access.rights")
+        raise PermissionDenied(f"{address}: no rule in runs.selectors.access.permission_table")
     return rules.get("GET" if method in READING else method)
 
 

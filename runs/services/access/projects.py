@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Invitation, Membership, Project
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 

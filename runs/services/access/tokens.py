@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import Project, Token
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Role
+from runs.selectors.access.permission_table import Role
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 

@@ -17,8 +17,8 @@ from runs.models import Bisection, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.judge import baselines

@@ -30,7 +30,7 @@ from runs.models import (
     Token,
 )
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge import gate
 from runs.selectors.compare.judge.gate import SideVerdict

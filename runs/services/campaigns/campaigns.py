@@ -1,7 +1,6 @@
 """Campaigns: queueing a draft, and cancelling, pausing and retrying."""
 
 import json
-import random
 import secrets
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +26,7 @@ from runs.selectors.access import projects
 from runs.selectors.archive import reproduction
 from runs.services import slugs
 from runs.services.access import audit
-from runs.services.campaigns import drafts, topologies, workloads
+from runs.services.campaigns import drafts, random_order, topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate
@@ -245,7 +244,7 @@ def _queue(
     ]
     kept = plans.without_needless_templates(frozen, campaign.repeats)
     stored = [plan.as_json() for plan in kept]
-    order = _order(len(cells), campaign.repeats, campaign.seed)
+    order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
     queued = [
         _run(campaign, cells[index][0], repeat, position, cells[index][2].server)
         for position, (repeat, index) in enumerate(order, start=1)
@@ -264,14 +263,3 @@ def _run(campaign: Campaign, cell: Cell, repeat: int, position: int, server: Ser
         hardware_id=server.hardware_id,
         environment_id=server.environment_id,
     )
-
-
-def _order(cells: int, repeats: int, seed: int) -> list[tuple[int, int]]:
-    """(repeat, cell index) in the order of execution: all cells are shuffled for each repeat."""
-    shuffler = random.Random(seed)  # noqa: S311 -- repeatable on purpose
-    order = []
-    for repeat in range(1, repeats + 1):
-        indexes = list(range(cells))
-        shuffler.shuffle(indexes)
-        order += [(repeat, index) for index in indexes]
-    return order

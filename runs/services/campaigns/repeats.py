@@ -11,7 +11,6 @@ sees their figures; a person may let one count, with a reason.
 """
 
 import logging
-import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from django.db import transaction
@@ -30,7 +29,7 @@ from runs.selectors.compare.judge import bisections
 from runs.selectors.why import ablations
 from runs.services import seals
 from runs.services.access import audit
-from runs.services.campaigns import summaries
+from runs.services.campaigns import random_order, summaries
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.errors import Problem, ServiceError
 from runs.services.runs import plans
@@ -169,8 +168,7 @@ def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: s
     made = max(run.repeat for run in latest.values())
     queued = []
     for repeat in range(made + 1, made + rounds + 1):
-        order = sorted(latest)
-        random.Random(f"{campaign.seed}/{last}").shuffle(order)  # noqa: S311 -- repeatable on purpose
+        order = random_order.shuffled(sorted(latest), f"{campaign.seed}/{last}")
         queued += [
             _another(latest[cell], repeat, last + place)
             for place, cell in enumerate(order, start=1)
@@ -229,8 +227,8 @@ def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list
         .values_list("cell")
         .annotate(Max("repeat"))
     )
-    order = sorted(like, key=lambda run: run.pk)
-    random.Random(f"{campaign.seed}/{last}").shuffle(order)  # noqa: S311 -- repeatable on purpose
+    by_key = sorted(like, key=lambda run: run.pk)
+    order = random_order.shuffled(by_key, f"{campaign.seed}/{last}")
     queued = []
     for place, run in enumerate(order, start=1):
         repeats[run.cell_id] += 1

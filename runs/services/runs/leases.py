@@ -283,7 +283,7 @@ def _next_run(lease: Lease) -> tuple[Run, list[Lease]] | None:
     """Lost runs first, then by campaign priority, then the oldest; with all its leases.
 
     A run whose other machines are not all free is passed over, and locks none of them; if that
-    lasts long, it reserves them (`reservations`). A lost run is different: its cluster and load may
+    lasts long, it reserves them (`standing`). A lost run is different: its cluster and load may
     still be running, so nothing new starts on any of its machines until it continues.
     """
     waiting, loaded = waiting_runs().filter(server_id=lease.server_id), maybe_loaded()

@@ -7,7 +7,6 @@ in the same way: what differs between two such clusters is no effect.
 
 import hashlib
 import json
-import random
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -23,11 +22,12 @@ from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.models import Ablation, Campaign, Cell, Project, Run
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.selectors.why.ablations import ARM
 from runs.services import slugs
 from runs.services.access import audit
+from runs.services.campaigns import random_order
 from runs.services.errors import ServiceError
 from runs.services.runs import plans
 from runs.services.why.explanations import Explanation, arm_names
@@ -242,8 +242,7 @@ def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
 
     Each second round goes backwards, so that no arm always follows the same other one.
     """
-    order = list(range(arms))
-    random.Random(seed).shuffle(order)  # noqa: S311 -- repeatable on purpose
+    order = random_order.shuffled(range(arms), seed)
     found = []
     for each in range(rounds):
         turned = order[each % arms :] + order[: each % arms]

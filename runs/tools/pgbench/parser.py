@@ -294,7 +294,7 @@ def settings(values: Values) -> Settings:
 
 
 def figures(summary: Summary) -> Figures:
-    """Return the figures as printed; `corrections` lists where they differ from the print."""
+    """Return the figures as printed."""
     get = summary.values.get
     tps = get("excluding") or get("without_initial") or get("reconnecting")
     return Figures(

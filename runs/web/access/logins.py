@@ -25,7 +25,7 @@ from rest_framework.permissions import SAFE_METHODS
 
 from runs.models import AuditEntry
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.access import audit
 
 # Of one kind and one account: a flood of guesses must not bury the rest of the trail.

@@ -22,7 +22,7 @@ from runs.models.campaigns import Origin
 from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import ChoiceFactor, FurtherCluster, Scenario
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.archive.reproduction import Reproduction, reproduction
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import noise

@@ -15,7 +15,7 @@ from runs.models import Campaign, Configuration, Installation, PublishedNode, Se
 from runs.scenarios import arrangements, common_factors, registry, themes
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
 from runs.selectors.access import permissions, projects
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
 from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent

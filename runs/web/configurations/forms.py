@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Configuration, Server
 from runs.postgresql_settings import conf_file
-from runs.selectors.access.rights import Right
+from runs.selectors.access.permission_table import Right
 from runs.services.configurations import check as configuration_check
 from runs.services.configurations.check import (
     MOST_CHARACTERS,

@@ -19,8 +19,8 @@ from runs.models import Edition, Observation, Server
 from runs.reports import formats
 from runs.scenarios import registry
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader
-from runs.selectors.access.rights import Right
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import noise
 from runs.selectors.observations import anchors, editions, publication

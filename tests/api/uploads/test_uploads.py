@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 
 from runs.analysis.summary import summarise
-from runs.api.uploads import circumstances, numbers
+from runs.api.uploads import circumstances, measured_values
 from runs.api.uploads.fields import Faults
 from runs.models import (
     Campaign,
@@ -796,9 +796,9 @@ NUMBER = {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
 def test_the_short_way_to_read_a_figure_leads_to_what_the_long_one_does(changed):
     given = NUMBER | changed
     found = Faults()
-    read = numbers._measurement(given, "/measurements/0", found)
+    read = measured_values._measurement(given, "/measurements/0", found)
 
-    short = numbers._plain(given)
+    short = measured_values._plain(given)
 
     is_plain = not found and not given.get("samples")
     assert short == (read if is_plain else None)

@@ -25,7 +25,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import resolve
 
 from runs.selectors import caching
-from runs.selectors.access.rights import ADDRESSES, GRANTS, Role
+from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Role
 from runs.selectors.compare.judge.judging import Judge
 from tests.domain.cost.addresses import (
     BEHIND,

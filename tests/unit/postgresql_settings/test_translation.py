@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from runs.postgresql_settings import conf_file, fitting, history, rules, values
+from runs.postgresql_settings import changed_settings, conf_file, fitting, values, version_notes
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, majors, names, setting
+from runs.postgresql_settings.changed_settings import RULES
 from runs.postgresql_settings.fitting import Fitted, fit, home
-from runs.postgresql_settings.rules import RULES
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.unlisted import BACKPORTED
 from runs.postgresql_settings.validation import check, errors
@@ -71,21 +71,21 @@ def test_every_setting_that_went_has_its_own_reason_or_successor():
     carried = {rule.older for rule in RULES}
     for older, newer in itertools.pairwise(MAJORS):
         for name in set(names(older)) - set(names(newer)):
-            assert name in carried or name in history.REASONS, f"{name} went with {newer}"
+            assert name in carried or name in version_notes.REASONS, f"{name} went with {newer}"
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.at}-{rule.older}")
 def test_every_rule_stands_where_the_catalogue_changes(rule):
     below = MAJORS[MAJORS.index(rule.at) - 1]
-    in_file = {*names(below), *history.RECOVERY_CONF}
+    in_file = {*names(below), *version_notes.RECOVERY_CONF}
     assert rule.older in in_file
-    assert setting(rule.newer, rule.at) or rule.newer in history.RECOVERY_CONF
+    assert setting(rule.newer, rule.at) or rule.newer in version_notes.RECOVERY_CONF
     if rule.older != rule.newer:
         assert setting(rule.older, rule.at) is None
         assert setting(rule.newer, below) is None
 
 
-@pytest.mark.parametrize("pair", history.KIN, ids=lambda pair: pair[0])
+@pytest.mark.parametrize("pair", version_notes.KIN, ids=lambda pair: pair[0])
 def test_kin_are_never_in_one_version(pair):
     for major in MAJORS:
         assert sum(setting(name, major) is not None for name in pair) <= 1
@@ -262,7 +262,7 @@ def test_the_way_back_is_noted_too():
 
 @pytest.mark.parametrize("disks", [0, 1, 2, 4, 10, 64, 200])
 def test_prefetching_by_disks_is_found_again(disks):
-    assert rules.disks(rules.prefetch_distance(disks)) == disks
+    assert changed_settings.disks(changed_settings.prefetch_distance(disks)) == disks
 
 
 def test_steps_are_in_the_order_of_time():

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import Client
 
 from runs.models import Campaign, Membership, Run
-from runs.selectors.access.rights import ADDRESSES, Role
+from runs.selectors.access.permission_table import ADDRESSES, Role
 from runs.services.access import projects, tokens
 from tests import factories
 from tests.api import upload_bodies

@@ -31,7 +31,7 @@ from runs.models import (
     Webhook,
 )
 from runs.selectors.access import permissions
-from runs.selectors.access.rights import ADDRESSES, GRANTS, Right, Role
+from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
 from runs.services.access import projects, tokens
 from runs.services.campaigns import topologies
 from runs.services.configurations import configurations

@@ -101,7 +101,7 @@ class SideVerdict:
 
     @property
     def exit_code(self) -> int:
-        """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+        """The exit status of a CI job."""
         return exit_code(self.overall)
 
 

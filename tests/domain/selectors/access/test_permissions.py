@@ -8,8 +8,8 @@ from django.core.exceptions import PermissionDenied
 
 from runs.models import AuditEntry, Membership, Project, Schedule, Token
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import GRANTS, Right, Role
 from runs.selectors.access.permissions import Denied
-from runs.selectors.access.rights import GRANTS, Right, Role
 from runs.services.access import projects
 from tests import factories
 

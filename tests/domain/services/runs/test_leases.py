@@ -363,7 +363,7 @@ def test_a_worker_whose_run_was_given_up_changes_nothing_by_being_stopped(claim,
 
 
 def test_a_run_whose_steps_end_is_not_seen_goes_to_another_worker(claim, monkeypatch):
-    """The guard's own part of it is in tests/ssh/test_guard.py."""
+    """The guard's own part of it is in tests/ssh/test_step_limits.py."""
 
     def unseen(*_given):
         raise EndNotSeen("Step pgbench has ended on the target without being seen.")

@@ -28,6 +28,7 @@ from runs.models import (
     Seal,
     SealRequest,
 )
+from runs.selectors import seals as contents
 from runs.selectors.access import macs
 from runs.selectors.seals import entry_hash
 from runs.services import exchange, seal_keys, seals
@@ -82,6 +83,18 @@ def sql(statement, *parameters):
     """What a superuser of the database does, past all of BenchLab."""
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
+
+
+# Sealed as parts of their own, derived, or of the run's way to its result.
+NOT_AS_FIELDS = {
+    *("again_of", "cancel_requested_at", "cell_major", "cell_version", "certificate", "code", "id"),
+    *("is_public", "message", "private_project", "remedy", "state", "validity", "wording"),
+    *("campaign", "cell", "cluster", "environment", "hardware", "plan", "server", "settings"),
+}
+
+
+def test_each_field_of_a_run_is_sealed_or_left_out_on_purpose():
+    assert {each.name for each in Run._meta.concrete_fields} == {*contents.RUN} | NOT_AS_FIELDS
 
 
 def test_what_was_sealed_verifies(sealed):

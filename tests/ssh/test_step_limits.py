@@ -10,7 +10,7 @@ from runs.execution.errors import Detached, EndNotSeen, TargetProblem
 from runs.execution.plan import RunPlan
 from runs.execution.ssh.connection import Line
 from runs.execution.steps import steps
-from runs.execution.steps.guard import Guard, generous_seconds, guarded
+from runs.execution.steps.step_limits import Guard, generous_seconds, guarded
 from runs.scenarios import pgbench_procedure
 from tests.ssh.directing import execute, left_running, names
 

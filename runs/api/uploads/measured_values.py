@@ -21,7 +21,7 @@ from runs.api.uploads.fields import (
 )
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
-from runs.services.uploads import GivenMeasurement, GivenSeries, uploaded_metrics
+from runs.services.uploads import GivenMeasurement, GivenSeries, plausible_figures
 
 MOST_MEASUREMENTS = 1000
 MOST_SERIES = 100
@@ -93,7 +93,7 @@ def _plain(given: Any) -> GivenMeasurement | None:
     if not are_texts or not -LARGEST <= value <= LARGEST:
         return None
     meant = _known_unit(metric, unit, direction)
-    if meant is None or uploaded_metrics.fault_of(metric, meant, value, value):
+    if meant is None or plausible_figures.fault_of(metric, meant, value, value):
         return None
     figure = float(value)
     return GivenMeasurement(metric, figure, 1, "single", unit, direction, "", (figure, figure))
@@ -106,7 +106,7 @@ def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | N
     slug(given, "metric", "", faults, most=80, required=True)
     text(given, "unit", "", faults, most=40)
     choice(given, "direction", DIRECTIONS, "", faults)
-    return None if faults else unit or uploaded_metrics.unit_of_name(metric)
+    return None if faults else unit or plausible_figures.unit_of_name(metric)
 
 
 def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None:
@@ -120,8 +120,8 @@ def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None
     if not values or not metric:
         return None
     least, most, n = min(values), max(values), len(values)
-    if fault := uploaded_metrics.fault_of(
-        metric, unit or uploaded_metrics.unit_of_name(metric), least, most
+    if fault := plausible_figures.fault_of(
+        metric, unit or plausible_figures.unit_of_name(metric), least, most
     ):
         faults.add(f"{at}/{'samples' if n > 1 else 'value'}", *fault)
     value = values[0] if n == 1 else statistics.median(values)
