@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import gc
+import itertools
 import os
 import shutil
 import subprocess
@@ -117,10 +118,17 @@ def plain_static_files(tmp_path_factory):
     }
 
 
+@pytest.fixture(scope="session")
+def artifacts_of_tests(tmp_path_factory) -> Iterator[Path]:
+    """Folders that are not there yet, one after the other."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_artifacts(settings, tmp_path):
-    """Each test keeps its artifacts in a folder of its own."""
-    settings.ARTIFACTS_DIR = tmp_path / "artifacts"
+def own_artifacts(artifacts_of_tests):
+    """Each test keeps its artifacts in a folder of its own, which is made if it keeps any."""
+    settings.ARTIFACTS_DIR = next(artifacts_of_tests)
 
 
 @pytest.fixture(autouse=True)
