@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchlab.embedded.embedded_server import free_port
 from runs.models import Artifact, Run, Upload
 from runs.services.access import tokens
 from runs.services.runs import artifacts
@@ -151,11 +152,10 @@ def project_token(token):
     return made
 
 
-def test_a_server_that_was_killed_gets_the_upload_once_when_it_is_back(
+def test_a_server_that_was_away_gets_the_upload_once_when_it_is_back(
     upload, transactional_db, token, tmp_path
 ):
-    with WebServer(tmp_path) as server:
-        port = server.port
+    port = free_port()
     reach = {"BENCHLAB_URL": f"http://127.0.0.1:{port}", "BENCHLAB_TOKEN": token}
 
     away = upload(*NEW, "--tries", "2", str(GOOD), **reach)
