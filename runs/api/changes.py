@@ -14,7 +14,7 @@ from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
 from runs.filters import ChangeFilters
 from runs.models import Change, Token, Webhook, WebhookDelivery
-from runs.selectors import changes as webhook_selectors
+from runs.selectors import webhooks as webhook_selectors
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
 from runs.selectors.histories import histories

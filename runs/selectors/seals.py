@@ -1,4 +1,4 @@
-"""Seals: the form of a chain's entries, what is sealed of a run, and whether it has changed.
+"""Seals: the form of a chain's entries, and whether what is sealed of a run has changed.
 
 The parts correspond to the run's lines in an export (`docs/seals.md`), so an export can be checked
 without a database.
@@ -6,8 +6,7 @@ without a database.
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,20 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.utils import timezone
 
 from runs.models import (
-    Artifact,
-    Campaign,
-    Cell,
-    Command,
-    Environment,
-    HardwareProfile,
     Instance,
-    Measurement,
-    Run,
     Seal,
-    Series,
-    SettingsSnapshot,
 )
-from runs.selectors import exchange
 from runs.selectors.access import macs
 
 
@@ -120,139 +108,6 @@ Figures = Mapping[str, Sequence[Any]]
 def figures_digest(figures: Figures) -> str:
     """SHA-256 of a run's figures, by which a request to seal says what it is for."""
     return digest_of({name: [float(value), n] for name, (value, n) in figures.items()})
-
-
-# Fields of the export's lines; those left out may change, or differ elsewhere.
-CAMPAIGN = ("slug", "origin", "parameters", "treatment", "scenario", "configuration")
-CELL = ("levels", "version", "version_num", "revision")
-RUN = (
-    *("repeat", "position", "origin", "attempt", "server_version", "tool_name", "tool_version"),
-    *("quality", "external_id", "round", "labels", "queued_at", "started_at", "finished_at"),
-)
-HARDWARE = tuple(name for name in exchange.HARDWARE if name not in {"slug", "name"})
-ENVIRONMENT = tuple(name for name in exchange.ENVIRONMENT if name != "slug")
-ARTIFACT = ("name", "media_type", "size", "sha256")
-
-
-class Shared:
-    """Digests of rows that many runs share, read once each."""
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, int | None], str] = {}
-
-    def digest(self, model: Any, key: int | None, fields: tuple[str, ...]) -> str:
-        """The digest of the row with this key; empty for none."""
-        mark = (model.__name__, key)
-        if mark not in self.known:
-            row = model.objects.filter(pk=key).values(*fields).first() if key else None
-            self.known[mark] = digest_of(row) if row else ""
-        return self.known[mark]
-
-
-def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[int, Content]:
-    """The content to seal of these runs. A fixed number of queries, plus one for each profile.
-
-    Expensive for runs with long series: they are read completely, one after the other.
-    """
-    shared = shared or Shared()
-    rows = Run.objects.filter(pk__in=run_ids).order_by()
-    keys = ("pk", "plan", "campaign_id", "cell_id", "hardware_id", "environment_id", "settings_id")
-    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, server_slug=_slug())}
-    campaigns = _campaigns({row["campaign_id"] for row in runs.values()})
-    cells = _cells({row["cell_id"] for row in runs.values()})
-    figures, metrics = _figures(run_ids)
-    parts = {
-        "commands": _digests(Command, exchange.COMMAND, ("attempt", "ordinal"), run_ids),
-        "series": _digests(Series, exchange.SERIES, ("name",), run_ids),
-        "artifacts": _digests(Artifact, ARTIFACT, ("name",), run_ids),
-    }
-    contents: dict[int, Content] = {}
-    for key, row in runs.items():
-        described = {
-            "campaign": campaigns[row["campaign_id"]],
-            "cell": cells[row["cell_id"]],
-            "metrics": metrics.get(key, {}),
-            "run": _own_fields(row),
-        }
-        content = {
-            "run": digest_of(described),
-            "figures": figures.get(key, {}),
-            "plan": digest_of(_plan(row)) if row["plan"] is not None else "",
-            "hardware": shared.digest(HardwareProfile, row["hardware_id"], HARDWARE),
-            "environment": shared.digest(Environment, row["environment_id"], ENVIRONMENT),
-            "settings": shared.digest(SettingsSnapshot, row["settings_id"], exchange.SETTINGS),
-            **{name: digests.get(key, "") for name, digests in parts.items()},
-        }
-        contents[key] = {name: value for name, value in content.items() if value}
-    return contents
-
-
-def _slug() -> Any:
-    return exchange.named("run")["link_server"]
-
-
-def _campaigns(keys: Collection[int]) -> dict[int, Row]:
-    links = exchange.named("campaign")
-    wanted = {name: links[f"link_{name}"] for name in CAMPAIGN if f"link_{name}" in links}
-    fields = [name for name in CAMPAIGN if name not in wanted]
-    rows = Campaign.objects.filter(pk__in=keys).order_by()
-    named = {f"link_{name}": path for name, path in wanted.items()}
-    return {row.pop("pk"): _without_links(row) for row in rows.values("pk", *fields, **named)}
-
-
-def _cells(keys: Collection[int]) -> dict[int, Row]:
-    rows = Cell.objects.filter(pk__in=keys).order_by()
-    fields = [name for name in CELL if name != "revision"]
-    named = exchange.named("cell")
-    return {row.pop("pk"): _without_links(row) for row in rows.values("pk", *fields, **named)}
-
-
-def _without_links(row: Row) -> Row:
-    return {name.removeprefix("link_"): value for name, value in row.items()}
-
-
-def _own_fields(row: Row) -> Row:
-    """The run's own fields, as an export has them."""
-    labels = dict(row["labels"])
-    elsewhere = labels.pop(exchange.ELSEWHERE, None)
-    values = {name: row[name] for name in RUN}
-    return {**values, "labels": labels, "server": row["server_slug"] or elsewhere}
-
-
-def _plan(row: Row) -> Row:
-    plan: Row = row["plan"]
-    return {name: value for name, value in plan.items() if name not in exchange.SECRET_IN_PLAN}
-
-
-def _figures(run_ids: Collection[int]) -> tuple[dict[int, Row], dict[int, Row]]:
-    """For each run: value, n and statistic by metric, and unit and direction of the metrics."""
-    figures: dict[int, Row] = defaultdict(dict)
-    metrics: dict[int, Row] = defaultdict(dict)
-    rows = Measurement.objects.filter(run__in=run_ids).order_by()
-    for run, metric, unit, direction, value, n, statistic in rows.values_list(
-        *("run_id", "metric__name", "metric__unit", "metric__direction", "value", "n", "statistic")
-    ):
-        figures[run][f"{metric}:{statistic}"] = [value, n]
-        metrics[run][metric] = [unit, direction]
-    return figures, metrics
-
-
-def _digests(
-    model: Any, fields: tuple[str, ...], order: tuple[str, ...], run_ids: Collection[int]
-) -> Mapping[int, str]:
-    """SHA-256 of the rows of each run, one line each. Only a few are in memory at a time."""
-    hashes: dict[int, Any] = defaultdict(hashlib.sha256)
-    for row in _rows(model, fields, order, run_ids):
-        run = row.pop("run_id")
-        hashes[run].update(canonical(row).encode() + b"\n")
-    return {run: found.hexdigest() for run, found in hashes.items()}
-
-
-def _rows(
-    model: Any, fields: tuple[str, ...], order: tuple[str, ...], run_ids: Collection[int]
-) -> Iterator[Row]:
-    rows = model.objects.filter(run__in=run_ids).order_by("run_id", *order)
-    yield from rows.values("run_id", *fields).iterator(50)
 
 
 # An update's mark is worth nothing later: somebody may have copied it.

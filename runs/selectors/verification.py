@@ -10,14 +10,13 @@ from django.db.models import Exists, OuterRef, QuerySet
 from runs import queries
 from runs.models import AuditLink, Project, Run, Seal, SealRequest
 from runs.selectors.access import macs
+from runs.selectors.sealed_content import Shared, contents_of
 from runs.selectors.seals import (
     AUDIT,
     BEGINNING,
     HEAD,
     Content,
-    Shared,
     changed_parts,
-    contents_of,
     entry_hash,
     is_signed,
     is_updating,

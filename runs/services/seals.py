@@ -23,6 +23,7 @@ from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, Se
 from runs.models.campaigns import Origin
 from runs.selectors import seals
 from runs.selectors.access import macs
+from runs.selectors.sealed_content import contents_of
 from runs.selectors.seals import BEGINNING, Figures, canonical, entry_hash, figures_digest
 from runs.services import audit_chain, seal_keys
 from runs.services.access import audit, projects
@@ -234,7 +235,7 @@ class Batch:
     """Requests to seal, what the runs are now, and which requests are not BenchLab's own."""
 
     def __init__(self, waiting: Sequence[SealRequest]) -> None:
-        self.contents = seals.contents_of({e.run for e in waiting if e.kind in WITH_CONTENT})
+        self.contents = contents_of({e.run for e in waiting if e.kind in WITH_CONTENT})
         self.entries = _entries_of({each.run for each in waiting})
         self.refused: dict[int, str] = {}
         for each in waiting:

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from runs.filters import ChangeFilters
 from runs.models import Change, Project, Webhook
-from runs.selectors import changes as webhook_selectors
 from runs.selectors import runs
+from runs.selectors import webhooks as webhook_selectors
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.histories import causes, machines

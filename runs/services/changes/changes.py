@@ -19,13 +19,13 @@ from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
 from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
-from runs.selectors import changes as change_selectors
-from runs.selectors.changes import Watched
+from runs.selectors import watched_histories
 from runs.selectors.compare.judge import bisections
 from runs.selectors.histories import causes, histories, machines, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.histories.suites import SuiteJobs
+from runs.selectors.watched_histories import Watched
 from runs.services.access import audit
 from runs.services.campaigns import bisections as answers
 from runs.services.campaigns import summaries
@@ -87,7 +87,7 @@ def _find(campaign_id: int, waiting: Sequence[tuple[int, int]]) -> list[Change]:
         for key, cells in _by_series(
             stale | (_beside(campaign, stale) if suite.parts else set())
         ).items():
-            for each in change_selectors.watched(campaign, key, cells, suite):
+            for each in watched_histories.watched(campaign, key, cells, suite):
                 found += _news(each)
                 watched |= {known.id for known in each.known}
         _refute_left(campaign)
@@ -314,7 +314,7 @@ def _changes_again() -> int:
     known = {change.pk for change in judged}
     parts = {each: suites.of_jobs(each) for each in {campaign for campaign, _key in histories}}
     for (campaign, key), cells in histories.items():
-        for each in change_selectors.watched(campaign, key, cells, parts[campaign]):
+        for each in watched_histories.watched(campaign, key, cells, parts[campaign]):
             _judge(each, known)
     Change.objects.filter(pk__in=known).update(rules=monitoring.RULES)
     return len(judged)

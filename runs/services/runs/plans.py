@@ -1,10 +1,6 @@
 """Freezes a run's plan: what it will do, even if the database changes afterwards."""
 
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -13,12 +9,13 @@ from runs import queries
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
-from runs.models import Campaign, Cell, Installation, Run, Server, WorkloadVersion
+from runs.models import Campaign, Cell, Run, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario
 from runs.services.campaigns import topologies
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
+from runs.services.runs.cluster_reuse import cluster_key
 from runs.services.servers.tools import Tools
 from runs.wording import gettext_noop
 
@@ -64,7 +61,8 @@ def freeze(
     if tools is None:
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
     settings, options = cell.cluster_settings, cell.initdb_options
-    key = _cluster_key(campaign, server, installation, settings, options, cell.cluster.data)
+    data = cell.cluster.data
+    key = cluster_key(campaign, server, installation, settings, options, data)
     writes = design.scenario.changes_data(cell.levels)
     return RunPlan(
         run_id=0,
@@ -184,31 +182,3 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
         for each in fitted.left_out
     ]
     return tuple({**each, "parameters": dict(each["parameters"])} for each in [*changes, *lost])
-
-
-def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
-    """A template that only one run would use costs more than it saves: such a run loads itself.
-
-    Each plan is that of a cell with this many repeats.
-    """
-    uses = Counter(plan.template_key for plan in plans)
-    is_needless = [uses[plan.template_key] * repeats < 2 for plan in plans]
-    return [
-        replace(plan, template_key="") if needless else plan
-        for plan, needless in zip(plans, is_needless, strict=True)
-    ]
-
-
-def _cluster_key(
-    campaign: Campaign,
-    server: Server,
-    installation: Installation,
-    settings: object,
-    options: object,
-    data: object,
-) -> str:
-    """The same for runs that can share a loaded cluster: same machine, binaries, settings, data."""
-    binaries = [server.slug, installation.bindir, installation.version]
-    made_of = [*binaries, settings, options, campaign.parameters, data]
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
-    return f"{campaign.pk}-{digest[:12]}"

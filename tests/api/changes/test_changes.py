@@ -13,7 +13,7 @@ from runs import dispatch
 from runs.analysis import monitoring
 from runs.analysis.change_points import ChangePoint
 from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
-from runs.selectors import changes as change_selectors
+from runs.selectors import watched_histories
 from runs.selectors.histories.suites import SuiteJobs
 from runs.services.access import projects
 from runs.services.changes import changes, mails, webhooks
@@ -139,7 +139,7 @@ def test_a_step_whose_new_place_is_taken_keeps_its_place_and_interval(stepped):
     key = stepped.cell.series_key
     (each,) = [
         one
-        for one in change_selectors.watched(campaign, key, {stepped.cell_id}, SuiteJobs())
+        for one in watched_histories.watched(campaign, key, {stepped.cell_id}, SuiteJobs())
         if one.metric == metric
     ]
     step = ChangePoint(

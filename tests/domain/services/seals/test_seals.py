@@ -28,7 +28,7 @@ from runs.models import (
     Seal,
     SealRequest,
 )
-from runs.selectors import seals as contents
+from runs.selectors import sealed_content
 from runs.selectors.access import macs
 from runs.selectors.seals import entry_hash
 from runs.services import exchange, seal_keys, seals
@@ -94,7 +94,9 @@ NOT_AS_FIELDS = {
 
 
 def test_each_field_of_a_run_is_sealed_or_left_out_on_purpose():
-    assert {each.name for each in Run._meta.concrete_fields} == {*contents.RUN} | NOT_AS_FIELDS
+    assert {each.name for each in Run._meta.concrete_fields} == {
+        *sealed_content.RUN
+    } | NOT_AS_FIELDS
 
 
 def test_what_was_sealed_verifies(sealed):

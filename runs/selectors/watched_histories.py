@@ -1,13 +1,10 @@
-"""Changes: histories for the analysis of new results, and the webhooks that report changes."""
+"""The ends of histories that new results are analysed with, and the changes known of them."""
 
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-
-from django.contrib.auth.models import AnonymousUser, User
-from django.db.models import Prefetch, QuerySet
 
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
@@ -19,18 +16,12 @@ from runs.models import (
     Measurement,
     Metric,
     Run,
-    Token,
-    Webhook,
-    WebhookDelivery,
 )
-from runs.selectors.access import permissions
-from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import metrics
 from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories.points import HistoryPoint
 from runs.selectors.histories.suites import SuiteJobs
-from runs.selectors.newest import of_each
 
 # For older points the median is enough; an alarm looks at the runs of the last ones.
 SINGLE_VALUES = RECENT + MINIMUM_RUNS
@@ -186,30 +177,3 @@ def _known(
         for change in histories.changes(campaign, metric, [key])
         if (position := histories.place(change, points)) is not None
     )
-
-
-SHOWN_DELIVERIES = 10
-
-
-def webhooks(*, to: Token | User | AnonymousUser) -> QuerySet[Webhook]:
-    """Those of a token's project; for a person those of the projects that they maintain."""
-    found = Webhook.objects.select_related("project").order_by("-pk")
-    if isinstance(to, Token):
-        return found.filter(project=to.project_id)
-    if not isinstance(to, User) or not to.is_active:
-        return found.none()
-    maintained = permissions.may_in(to, Right.WEBHOOKS)
-    return found if maintained is None else found.filter(project__in=maintained)
-
-
-def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
-    """The same with the newest reports of each, as `recent`."""
-    newest = of_each(
-        WebhookDelivery.objects.all(), Webhook.objects.all(), by="webhook", number=SHOWN_DELIVERIES
-    )
-    return webhooks(to=asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
-
-
-def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """The reports of a webhook, the newest first."""
-    return WebhookDelivery.objects.filter(webhook=webhook).order_by("-pk")

@@ -1,0 +1,39 @@
+"""Webhooks that report changes, with what they sent."""
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import Prefetch, QuerySet
+
+from runs.models import (
+    Token,
+    Webhook,
+    WebhookDelivery,
+)
+from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
+from runs.selectors.newest import of_each
+
+SHOWN_DELIVERIES = 10
+
+
+def webhooks(*, to: Token | User | AnonymousUser) -> QuerySet[Webhook]:
+    """Those of a token's project; for a person those of the projects that they maintain."""
+    found = Webhook.objects.select_related("project").order_by("-pk")
+    if isinstance(to, Token):
+        return found.filter(project=to.project_id)
+    if not isinstance(to, User) or not to.is_active:
+        return found.none()
+    maintained = permissions.may_in(to, Right.WEBHOOKS)
+    return found if maintained is None else found.filter(project__in=maintained)
+
+
+def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:
+    """The same with the newest reports of each, as `recent`."""
+    newest = of_each(
+        WebhookDelivery.objects.all(), Webhook.objects.all(), by="webhook", number=SHOWN_DELIVERIES
+    )
+    return webhooks(to=asker).prefetch_related(Prefetch("deliveries", newest, to_attr="recent"))
+
+
+def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+    """The reports of a webhook, the newest first."""
+    return WebhookDelivery.objects.filter(webhook=webhook).order_by("-pk")
