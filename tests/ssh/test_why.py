@@ -243,7 +243,6 @@ SCRIPTS = {
     "range": "\\set aid random(1, 90000)\nSELECT sum(abalance) FROM pgbench_accounts"
     " WHERE aid BETWEEN :aid AND :aid + 2000;",
 }  # fmt: skip
-OFTEN = {"synchronous_commit"}
 
 
 @pytest.fixture
@@ -253,10 +252,8 @@ def newest(racks, binaries, lab):
     return made
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(each, marks=[] if each in OFTEN else [pytest.mark.slow]) for each in CASES],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
 def test_a_planted_cause_is_suspected_or_said_not_to_act(newest, admin_user, name):
     script, mode, values, expected = CASES[name]
     campaign = queued(newest, script, settings={name: list(values)}, mode=mode)
