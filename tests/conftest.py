@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import functools
 import gc
 import itertools
 import os
@@ -98,6 +99,16 @@ connections.settings["default"]["HOST"] = socket_folder()
 def quick_passwords():
     """A password is hashed a million times, which is meant to take long."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def archive_read_once() -> None:
+    """A process parses the archive's own files once, of which each `verify` parses all."""
+    from runs.published import reading  # needs Django's settings
+
+    parse = reading.read
+    parsed = functools.cache(parse)
+    reading.read = lambda path: (parsed if path.parent == reading.FOLDER else parse)(path)
 
 
 @pytest.fixture(scope="session", autouse=True)
