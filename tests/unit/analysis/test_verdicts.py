@@ -1,10 +1,18 @@
-"""The word for an interval, and how many more rounds would decide it."""
+"""The word for an interval, how many more rounds would decide it, and what a job ends with."""
 
 import math
 
 import pytest
 
-from runs.analysis.inference.verdicts import MOST_ROUNDS, Inference, rounds_missing, word
+from runs.analysis.inference.exit_codes import exit_code
+from runs.analysis.inference.verdicts import (
+    MOST_ROUNDS,
+    VERDICTS,
+    Inference,
+    of_table,
+    rounds_missing,
+    word,
+)
 from runs.analysis.judgements import Judged
 
 EFFECT = 0.03
@@ -64,3 +72,23 @@ def test_an_answer_doubts_no_run_of_itself():
     assert Inference("same").judged == Judged()
     assert not Inference("same").is_proven
     assert Inference("different").is_proven
+
+
+def test_a_job_fails_by_what_the_word_says():
+    assert {each: exit_code(each) for each in VERDICTS} == {
+        "faster": 0,
+        "different": 0,
+        "same": 0,
+        "slower": 1,
+        "undecided": 2,
+        "too_few_runs": 2,
+        "not_comparable": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("p_value", "tables", "expected"),
+    [(0.03, 1, 0.03), (0.03, 2, 1 - 0.97**2), (1e-9, 4, 4e-9), (0.0, 4, 0.0), (1.0, 4, 1.0)],
+)
+def test_a_p_value_in_a_table_of_several_rows(p_value, tables, expected):
+    assert of_table(p_value, tables) == pytest.approx(expected, rel=1e-6)
