@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import PermissionDenied
 
-from runs.models import AuditEntry, Membership, Project, Schedule, Token
+from runs.models import Annotation, AuditEntry, Membership, Project, Schedule, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import GRANTS, Right, Role
 from runs.selectors.access.permissions import Denied
@@ -97,6 +97,62 @@ def test_a_right_to_an_address_is_that_in_its_objects_project(public, private):
     ):
         denied = permissions.decide(both, Right.WITHDRAW, address, named)
         assert (denied is None) == may, (address, named)
+
+
+def test_what_names_no_project_is_of_the_instance_or_of_the_default_one(public, private):
+    # The first project's key is next to that of the instance.
+    first, _is_new = Project.objects.get_or_create(pk=1, defaults={"slug": "a", "name": "A"})
+    user = member(Role.MAINTAINER, public, private, *{first} - {public, private})
+    ours, theirs = (
+        factories.configuration(slug, project=project)
+        for slug, project in (("ours", None), ("theirs", private))
+    )
+    campaigns = [factories.campaign(f"of-{each}", project=each) for each in (None, private)]
+    annotation = Annotation(campaign=campaigns[1])
+
+    for address, row, project, may in (
+        ("configuration-edit", ours, permissions.INSTANCE, False),
+        ("configuration-edit", theirs, private.pk, True),
+        ("campaign-cancel", campaigns[0], None, True),
+        ("campaign-cancel", campaigns[1], private.pk, True),
+    ):
+        denied = permissions.decide(user, Right.QUEUE, address, {"slug": row.slug})
+        assert (denied is None) == may, row.slug
+        assert permissions.project_of(row) == project, row.slug
+    assert permissions.project_of(annotation) == private.pk
+    assert permissions.project_of(private) == private.pk
+    drafts = [Schedule(draft=draft) for draft in ({"project": private.pk}, {})]
+    assert [permissions.project_of(each) for each in drafts] == [private.pk, None]
+
+
+def test_a_token_and_a_reader_are_asked_for_the_right_alone(private, django_assert_num_queries):
+    reading, queueing = (token(scope, project=private) for scope in (SCOPE.READ, SCOPE.QUEUE))
+    absent = {"slug": "absent"}
+
+    with django_assert_num_queries(0):
+        for actor, right, expected in (
+            (AnonymousUser(), Right.LOOK, None),
+            (queueing, Right.QUEUE, None),
+            (reading, Right.QUEUE, Denied(Right.QUEUE, SCOPE.QUEUE)),
+        ):
+            assert permissions.decide(actor, right, "campaign-cancel", absent) == expected
+
+
+def test_a_page_leads_to_what_may_be_done_or_to_the_login(public):
+    operator, viewer = member(Role.OPERATOR, public), member(Role.VIEWER, public)
+
+    for address, right, offered in (
+        ("campaign-new", Right.QUEUE, [True, True, False]),
+        ("campaign-estimate", Right.QUEUE, [True, True, False]),
+        ("api:campaign-list", Right.QUEUE, [True, True, False]),
+        ("campaign-list", Right.LOOK, [True, True, True]),
+        ("server-new", Right.SERVERS, [True, False, False]),
+    ):
+        assert permissions.right_to_act(address) == right, address
+        found = [
+            permissions.is_offered(each, address) for each in (AnonymousUser(), operator, viewer)
+        ]
+        assert found == offered, address
 
 
 def test_what_is_hidden_is_not_there_as_what_is_absent(public, private):
@@ -193,7 +249,11 @@ def test_a_right_is_had_in_the_projects_where_the_role_suffices(public, private)
     assert permissions.may_in(user, Right.QUEUE) == [private.pk]
     assert set(permissions.may_in(user, Right.LOOK)) == {public.pk, private.pk}
     assert permissions.may_in(user, Right.MAINTAIN) == []
-    assert permissions.may_in(member(Role.VIEWER, is_superuser=True), Right.SERVERS) is None
+    assert list(permissions.choices(user, Right.QUEUE)) == [private]
+    assert list(permissions.choices(user, Right.MAINTAIN)) == []
+    root = member(Role.VIEWER, is_superuser=True)
+    assert permissions.may_in(root, Right.SERVERS) is None
+    assert list(permissions.choices(root, Right.SERVERS)) == [private, public]
 
 
 @pytest.mark.parametrize(
