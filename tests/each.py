@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def examples(count: int) -> int:
-    """How many examples Hypothesis tries: `count` by script/test --all, otherwise a third."""
+    """How many examples are tried: `count` by script/test --all, otherwise a third."""
     return count if "BENCHLAB_TEST_ALL" in os.environ else math.ceil(count / 3)
 
 
