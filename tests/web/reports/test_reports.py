@@ -14,6 +14,7 @@ from docutils.core import publish_doctree
 
 from runs.models import Annotation, Campaign, Command, Project, Run
 from tests import factories
+from tests.each import some
 
 pytestmark = pytest.mark.django_db
 
@@ -200,7 +201,7 @@ def lengthen(campaign, runs):
 def test_an_export_takes_no_more_memory_and_queries_for_more_rows(
     client, finished_campaign, django_assert_max_num_queries
 ):
-    endings = ("csv", "json")
+    endings = some(("csv", "json"), 2)
     peaks, sizes = {each: [] for each in endings}, {each: [] for each in endings}
     for runs in (250, 1000):
         lengthen(finished_campaign, runs)
