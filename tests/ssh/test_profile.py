@@ -91,7 +91,9 @@ def test_with_permission_the_whole_machine_is_sampled_during_the_load(
     lines = files["perf-folded.txt"].splitlines()
     assert all(FOLDED.fullmatch(line) for line in lines)
     commands = {line.partition(";")[0] for line in lines}
-    assert {"postgres", "pgbench"} <= commands
+    assert "postgres" in commands
+    # On a busy machine perf may have looked before `env` became pgbench, and keeps that name.
+    assert commands & {"pgbench", "env"}
     assert any("_[k]" in line for line in lines)
     # pgbench waits for its server, in a call of the kernel.
     assert "_sys_" in files["perf-switches-folded.txt"]
