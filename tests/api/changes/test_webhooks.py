@@ -164,6 +164,30 @@ def test_a_delivery_is_given_up_after_the_last_pause(hook, receiver):
     assert deliveries.deliver(delivery_id=delivery.pk) is None
 
 
+def test_each_pause_is_longer_than_the_one_before_and_after_the_last_there_is_none():
+    begun = timezone.now()
+    pauses = [deliveries._next_try(tries) - begun for tries in range(1, len(PAUSES) + 1)]
+
+    assert [each // timedelta(seconds=1) for each in pauses] == [30, 120, 600, 3600, 21600, 86400]
+    assert deliveries._next_try(len(PAUSES) + 1) is None
+
+
+def test_what_is_being_sent_is_not_sent_by_another_worker_for_a_minute(hook, monkeypatch):
+    delivery, begun, seen = queued(hook), timezone.now(), []
+
+    def post(*_given, **_more):
+        if not seen:
+            delivery.refresh_from_db()
+            seen.extend([delivery.next_try_at - begun, deliveries.deliver(delivery_id=delivery.pk)])
+        return deliveries.Answer(204, "")
+
+    monkeypatch.setattr(deliveries, "post", post)
+
+    assert sent(delivery).state == "delivered"
+    held, again = seen
+    assert (held // timedelta(seconds=1), again) == (60, None)
+
+
 def test_one_that_is_not_due_is_not_sent(hook, receiver):
     receiver.status = 500
     delivery = sent(queued(hook))
@@ -196,13 +220,14 @@ def test_the_beat_wakes_what_is_due(hook, django_capture_on_commit_callbacks, mo
 
 
 def test_old_deliveries_are_forgotten_unless_they_wait(hook, receiver):
-    sent(queued(hook))
-    waiting = queued(hook)
-    WebhookDelivery.objects.update(created_at=timezone.now() - timedelta(days=31))
+    old, new, waiting = sent(queued(hook)), sent(queued(hook)), queued(hook)
+    for each, hours in ((old, 30 * 24 + 1), (new, 30 * 24 - 1), (waiting, 30 * 24 + 1)):
+        at = timezone.now() - timedelta(hours=hours)
+        WebhookDelivery.objects.filter(pk=each.pk).update(created_at=at)
 
     deliveries.forget()
 
-    assert list(WebhookDelivery.objects.all()) == [waiting]
+    assert list(WebhookDelivery.objects.order_by("pk")) == [new, waiting]
 
 
 def test_nobody_there_is_tried_again(hook, receiver):
@@ -232,7 +257,7 @@ def test_a_redirect_is_not_followed(hook, receiver):
 def test_of_a_long_answer_only_the_beginning_is_kept(hook, receiver):
     receiver.status, receiver.answer = 500, b"x" * 10_000_000
 
-    assert len(sent(queued(hook)).problem) == deliveries.LONGEST_PROBLEM
+    assert len(sent(queued(hook)).problem) == 1000
 
 
 def test_an_answer_that_drips_is_broken_off(hook, receiver, monkeypatch):
@@ -333,6 +358,19 @@ def test_one_private_address_among_several_refuses_the_name(monkeypatch):
 
     with pytest.raises(Undeliverable, match=r"127\.0\.0\.1"):
         deliveries.resolve(urlsplit("http://two.example/"), allow_private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "port"),
+    [("http://a.example/", 80), ("https://a.example/", 443), ("https://a.example:8443/", 8443)],
+)
+def test_a_name_is_looked_up_for_the_port_of_its_address(monkeypatch, url, port):
+    asked = []
+    found = [(2, 1, 6, "", ("8.8.8.8", port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_more: asked.append(given) or found)
+
+    assert deliveries.resolve(urlsplit(url), allow_private=False) == "8.8.8.8"
+    assert asked == [("a.example", port)]
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
