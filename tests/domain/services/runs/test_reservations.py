@@ -294,6 +294,15 @@ def test_a_lost_run_goes_before_older_ones_and_those_of_higher_priority():
 
 
 @pytest.mark.django_db
+def test_an_older_run_of_its_own_campaign_does_not_hide_a_lost_one():
+    server = make_host()
+    _older, late = queued(server, repeats=2).runs.order_by("pk")
+    Run.objects.filter(pk=late.pk).update(state=Run.State.LOST)
+
+    assert begun_on(server) == late
+
+
+@pytest.mark.django_db
 def test_a_run_that_needs_a_loaded_machine_is_passed_over_and_the_next_begins():
     database, other, generator = make_server(), make_server(), make_server()
     lost(make_run(other, generator))
