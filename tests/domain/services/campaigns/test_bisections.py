@@ -271,6 +271,11 @@ def test_a_loss_of_many_small_ones_is_not_put_down_to_one_commit(lab, nightly, b
     made, _is_new = started(lab, boss, commits=SHAS[1:-1])
     found = work_off(made, lambda place: 0.99**place, noise=0.002)
     assert (found.verdict, found.is_found) == ("slower", False)
+    # Nor when it is judged again.
+    Bisection.objects.update(rules=1)
+    assert changes.judge_some() == 1
+    found.refresh_from_db()
+    assert (found.verdict, found.is_found, found.rules) == ("slower", False, RULES)
 
 
 def test_a_step_that_is_cancelled_failed_or_lacks_its_build_ends_it(lab, nightly, boss):

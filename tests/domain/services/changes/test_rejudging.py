@@ -54,3 +54,8 @@ def test_a_turn_with_nothing_to_do_reads_some_buffers_of_a_large_archive(archive
     assert len(selects) == 2
     # Reading all 20,000 rows takes hundreds of them.
     assert sum(map(buffers, selects)) < 60
+
+
+@pytest.mark.parametrize("key", [1, 2**31, 2**63 - 1])
+def test_a_campaign_of_any_key_can_be_locked(db, key):
+    assert changes.lock(campaign_id=key)
