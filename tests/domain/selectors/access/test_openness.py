@@ -69,7 +69,8 @@ def test_a_private_row_says_whose_it_is_and_a_member_sees_it_among_public_ones(c
     assert {run.campaign for run in seen(Run)} == set(shown)
     figures = Measurement.objects.order_by("-run_id", "-pk")
     of_shown = [each for each in figures if each.run.campaign in shown]
-    assert list(newest(figures, to=member, number=7)) == of_shown[:7]
+    for number in (7, 100):  # the private ones come first
+        assert list(newest(figures, to=member, number=number)) == of_shown[:number]
     Campaign.objects.filter(pk=shown[1].pk).update(project=other)
     Campaign.objects.filter(pk=hidden.pk).update(project=closed)
     assert seen(Campaign) == [hidden, shown[0]]

@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
 
-from runs.models import Campaign, Membership, Project, Token
+from runs.models import Campaign, Configuration, Membership, Project, Run, Server, Token
 from runs.selectors.access import projects
 from tests import factories
 
@@ -39,3 +39,68 @@ def test_a_reader_sees_what_is_public_or_of_own_projects_now():
         *(["of-one", "open"], ["of-one", "open"], ["of-two", "open"], ["of-two", "open"]),
         *(["of-one", "open"], ["of-two", "open"]),
     ]
+
+
+@pytest.fixture
+def own():
+    return Project.objects.create(slug="own", name="own", is_public=False)
+
+
+@pytest.fixture
+def other():
+    return Project.objects.create(slug="other", name="other", is_public=False)
+
+
+def test_a_token_changes_what_is_of_its_project_and_none_of_the_instance(own, other):
+    default, _is_new = Project.objects.get_or_create(slug="default", defaults={"name": "d"})
+    tokens = [Token(name="t", project=project) for project in (default, own, other)]
+    loose, named, ours = (Campaign(project=project) for project in (None, default, own))
+
+    for row, expected in (
+        (loose, [True, False, False]),
+        (named, [True, False, False]),
+        (ours, [False, True, False]),
+        (Run(campaign=ours), [False, True, False]),
+        (Configuration(project=own), [False, True, False]),
+        (Configuration(), [False, False, False]),
+        (Server(), [True, True, True]),
+    ):
+        assert [projects.is_own(row, token) for token in tokens] == expected, row
+
+
+def test_each_list_of_a_reader_has_what_the_reader_may_see(own, other):
+    for slug, project in (("open", None), ("of-own", own), ("of-other", other)):
+        factories.campaign(slug, project=project)
+        factories.configuration(slug, project=project)
+    member, superuser = User.objects.create_user("member"), User.objects.create_superuser("root")
+    Membership.objects.create(user=member, project=own, role="viewer")
+    names = {"open", "of-own", "of-other"}
+
+    def slugs(rows):
+        return {each.slug for each in rows} & names
+
+    for reader, hidden in (
+        (AnonymousUser(), {"of-own", "of-other"}),
+        (member, {"of-other"}),
+        (Token(name="t", project=own), {"of-other"}),
+        (superuser, set()),
+    ):
+        for model in (Campaign, Configuration):
+            rows = model.objects.order_by("-pk")
+            seen = list(projects.newest(rows, to=reader, number=3 + rows.count()))
+            assert slugs(seen) == names - hidden, (reader, model)
+            keys = projects.newest_keys(rows, to=reader, number=3 + rows.count())
+            assert keys == [each.pk for each in seen]
+        assert slugs(projects.hidden_campaigns(reader)) == hidden
+        read = {each.slug for each in projects.readable(reader)}
+        assert {"own", "other"} - read == {each.removeprefix("of-") for each in hidden}
+    for key, expected in ((None, {"open"}), (own.pk, {"open", "of-own"})):
+        assert slugs(projects.usable(Configuration.objects.all(), in_project=key)) == expected
+
+
+@pytest.mark.parametrize(("number", "parts"), [(20, 21), (21, 1)])
+def test_a_list_is_made_of_an_index_a_private_project_up_to_twenty(number, parts):
+    user = User()
+    user._benchlab_memberships = dict.fromkeys(range(1, number + 1), ("viewer", False))
+
+    assert len(projects._parts(Campaign.objects.order_by("-pk"), user)) == parts
