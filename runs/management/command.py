@@ -12,8 +12,8 @@ from runs.services.access import audit, projects
 from runs.services.errors import ServiceError
 
 
-class Reader(BaseCommand):
-    """A command that starts in half the time: it runs no checks of addresses.
+class LeanCommand(BaseCommand):
+    """A command without the checks of addresses, which take half of its start.
 
     These load all pages. Web runs them as it starts, and `manage.py check` whenever asked.
     """
@@ -21,7 +21,7 @@ class Reader(BaseCommand):
     requires_system_checks = (Tags.database, Tags.models, Tags.security)
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """A command by which somebody acts: the audit trail has who is logged in to the machine."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:

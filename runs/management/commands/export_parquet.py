@@ -8,11 +8,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from benchlab import extras
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.services.exchange import parquet
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """All projects are in the files, private ones too: their column says which."""
 
     help = __doc__

@@ -6,12 +6,12 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from benchlab.bucket import StoreError
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.models import Project
 from runs.services import exchange
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """On standard output: manage.py export_project default | gzip > default.ndjson.gz."""
 
     help = __doc__

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.services.changes import changes
 from runs.services.runs import certificates
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Judges what older rules judged, or nobody."""
 
     help = "Judges runs, changes and bisections again by what was recorded. Safe to repeat."

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.services.runs import transitions
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Corrects what the triggers of the database should have kept."""
 
     help = "Counts runs again, and corrects stored numbers that differ. Safe while services run."

@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.services import seals
 from runs.services.access import encryption
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Put the new key first, run this, then take the old one away."""
 
     help = __doc__

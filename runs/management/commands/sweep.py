@@ -5,13 +5,13 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from runs.execution.errors import TargetProblem
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.models import Server
 from runs.services.errors import ServiceError
 from runs.services.runs import sweeping
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Only folders with this BenchLab's mark are touched, and none of a run that is still open."""
 
     help = __doc__

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.services.campaigns import scenarios
 from runs.services.configurations import configurations
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Run it after each migrate of a deployment; script/server does the same by itself."""
 
     help = __doc__

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import connection, transaction
 
 from benchlab.bucket import StoreError
-from runs.management.command import Reader
+from runs.management.command import LeanCommand
 from runs.published.errors import PublishedFileError
 from runs.selectors import audit_chain, verification
 from runs.selectors.seals import AUDIT
@@ -45,7 +45,7 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
     yield from verification.heads_missing(heads, trusted.keys)
 
 
-class Command(Reader):
+class Command(LeanCommand):
     """Names every run and figure that is not as it was sealed; docs/seals.md says what it finds."""
 
     help = __doc__
