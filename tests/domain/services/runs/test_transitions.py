@@ -192,6 +192,7 @@ def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
         ({S.QUEUED: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
         ({S.LOST: 1, S.FINISHED: 2}, Campaign.State.RUNNING),
         ({S.FINISHED: 3}, Campaign.State.FINISHED),
+        ({S.FINISHED: 2, S.WITHDRAWN: 1}, Campaign.State.FINISHED),
         ({S.FINISHED: 2, S.FAILED: 1}, Campaign.State.INCOMPLETE),
         ({S.FINISHED: 2, S.ERRORED: 1}, Campaign.State.INCOMPLETE),
         ({S.FINISHED: 1, S.FAILED: 1, S.CANCELLED: 1}, Campaign.State.CANCELLED),
@@ -199,6 +200,30 @@ def test_only_one_run_of_a_server_can_be_active_even_by_force(campaign, server):
 )
 def test_a_campaigns_state_follows_from_its_runs(states, expected):
     assert transitions.campaign_state(Counter(states)) == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "to", "has_started", "set_now"),
+    [
+        (S.CLAIMED, S.PREPARING, False, {"started_at"}),
+        # Taken over: it goes on since it first began.
+        (S.CLAIMED, S.PREPARING, True, set()),
+        (S.PREPARING, S.MEASURING, False, set()),
+        (S.MEASURING, S.LOST, True, set()),
+        (S.COLLECTING, S.FINISHED, True, {"finished_at"}),
+        (S.MEASURING, S.FAILED, True, {"finished_at"}),
+        (S.FAILED, S.QUEUED, True, set()),
+        # What was withdrawn ended when it ended.
+        (S.FINISHED, S.WITHDRAWN, True, set()),
+    ],
+)
+def test_a_runs_times_are_those_of_its_begin_and_its_end(state, to, has_started, set_now):
+    run = Run(state=state, started_at=NOW if has_started else None)
+
+    times = transitions._times(run, to)
+
+    assert {name for name, value in times.items() if value} == set_now
+    assert ("finished_at" in times) == bool(set_now)
 
 
 def test_every_state_has_its_transitions():
