@@ -226,6 +226,23 @@ def test_a_runs_times_are_those_of_its_begin_and_its_end(state, to, has_started,
     assert ("finished_at" in times) == bool(set_now)
 
 
+def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
+    server, campaign, monkeypatch
+):
+    woken = []
+    claim = claimed(server)
+    monkeypatch.setattr("runs.dispatch.wake", woken.append)
+    run, token = claim.run_id, claim.token
+
+    for state in (S.PREPARING, S.MEASURING):
+        assert transitions.transition(run_id=run, to=state, code="x", token=token)
+    transitions.cancel(run=Run.objects.get(pk=run))
+    assert not transitions.cancel_where_asked(run_id=run, token=token + 1)
+    assert woken == []
+    assert transitions.cancel_where_asked(run_id=run, token=token)
+    assert woken == [server.pk]
+
+
 def test_every_state_has_its_transitions():
     assert set(transitions.TRANSITIONS) == set(S.values)
 
