@@ -76,14 +76,14 @@ class TokenForm(forms.Form):
 # What docs/ci.md says, with the address of this BenchLab.
 STEP = """\
 # in the job that measures
-- uses: example/benchlab/ci/github@v0.2.0
+- uses: example/benchlab/ci/github@v0.3.0
   with:
     url: %(url)s
     campaign: nightly
     scenario: tpcb-like
     run: pgbench -n -c 2 -j 2 -T 60
 # in a job of its own, which needs the first
-- uses: example/benchlab/ci/github@v0.2.0
+- uses: example/benchlab/ci/github@v0.3.0
   with:
     act: report
     url: %(url)s
