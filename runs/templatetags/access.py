@@ -15,7 +15,7 @@ register = template.Library()
 @register.filter
 def may(user: User | AnonymousUser, address: str) -> bool:
     """`{% if user|may:"server-edit" %}`: what belongs to no project, or something new."""
-    return permissions.may(user, permissions.right_to_act(address))
+    return permissions.may_act(user, address)
 
 
 @register.simple_tag(takes_context=True)
@@ -38,8 +38,6 @@ def may_here(context: Any, address: str, row: Model) -> bool:
     if not user.is_authenticated:
         return False
     project = permissions.project_of(row)
-    return permissions.may(
-        user,
-        permissions.right_to_act(address),
-        permissions.default_for(user) if project is None else project,
-    )
+    if project is None:
+        project = permissions.default_for(user)
+    return permissions.may_act(user, address, project)

@@ -83,9 +83,14 @@ def right_to_act(address: str) -> Right:
     return rules.get("POST") or rules["GET"]
 
 
+def may_act(actor: Actor, address: str, project: int | None = None) -> bool:
+    """Whether somebody may do what an address is for, in a project or with none."""
+    return may(actor, right_to_act(address), project)
+
+
 def is_offered(user: User | AnonymousUser, address: str) -> bool:
     """Whether a page leads somebody there: who may go, and who has to log in first."""
-    return not user.is_authenticated or may(user, right_to_act(address))
+    return not user.is_authenticated or may_act(user, address)
 
 
 class NotThereError(LookupError):

@@ -240,7 +240,7 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
     if not state.series:
         return Shown(SafeString(), state, (), "")
-    may_queue = permissions.may(reader, permissions.right_to_act("bisection-new"))
+    may_queue = permissions.may_act(reader, "bisection-new")
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
 
