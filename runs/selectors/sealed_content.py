@@ -18,7 +18,10 @@ from runs.models import (
     SettingsSnapshot,
 )
 from runs.selectors import exchange
-from runs.selectors.seals import Content, Row, canonical, digest_of
+from runs.selectors.seals import canonical, digest_of
+
+Row = dict[str, Any]
+Content = dict[str, Any]
 
 # Fields of the export's lines; those left out may change, or differ elsewhere.
 CAMPAIGN = ("slug", "origin", "parameters", "treatment", "scenario", "configuration")

@@ -99,8 +99,6 @@ def _moment(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} has no form in a seal")
 
 
-Row = dict[str, Any]
-Content = dict[str, Any]
 # Value and n by metric and statistic.
 Figures = Mapping[str, Sequence[Any]]
 

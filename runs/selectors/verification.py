@@ -10,12 +10,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 from runs import queries
 from runs.models import AuditLink, Project, Run, Seal, SealRequest
 from runs.selectors.access import macs
-from runs.selectors.sealed_content import Shared, contents_of
+from runs.selectors.sealed_content import Content, Shared, contents_of
 from runs.selectors.seals import (
     AUDIT,
     BEGINNING,
     HEAD,
-    Content,
     changed_parts,
     entry_hash,
     is_signed,
