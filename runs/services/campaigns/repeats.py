@@ -164,7 +164,7 @@ def _latest_runs(campaign: Campaign) -> dict[int, Run]:
 
 def _queue(campaign: Campaign, latest: Mapping[int, Run], rounds: int, reason: str) -> list[Run]:
     """Complete rounds: all cells have the same repeat in it, each round has its own order."""
-    last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
+    last = _last_position(campaign)
     made = max(run.repeat for run in latest.values())
     queued = []
     for repeat in range(made + 1, made + rounds + 1):
@@ -215,12 +215,16 @@ def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
     }
 
 
+def _last_position(campaign: Campaign) -> int:
+    return campaign.runs.aggregate(last=Max("position"))["last"] or 0
+
+
 def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
     Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
     """
-    last = campaign.runs.aggregate(Max("position"))["position__max"] or 0
+    last = _last_position(campaign)
     repeats = dict(
         campaign.runs.filter(cell__in={run.cell_id for run in like})
         .order_by()
