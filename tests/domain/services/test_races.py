@@ -4,33 +4,15 @@ import threading
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from runs.models import Membership
 from runs.services.access import projects
 from runs.services.changes import deliveries, webhooks
 from runs.services.errors import ServiceError
 from tests.api.receiver import Receiver
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def at_once(works):
-    """Call each in a thread of its own, all from the same moment on."""
-    barrier = threading.Barrier(len(works))
-
-    def begin(work):
-        try:
-            barrier.wait(10)
-            work()
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=begin, args=(each,)) for each in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
 
 
 def test_of_those_who_use_one_invitation_one_becomes_a_member(monkeypatch):

@@ -292,14 +292,12 @@ def test_a_page_offers_nothing_that_its_reader_may_not_do(public, people, settin
             path = html.unescape(there).partition("#")[0] or here
             if not path.startswith("/") or (role == Role.ANYBODY and method == "GET"):
                 continue
-            target = resolve(path.partition("?")[0]).view_name
-            if (
-                target not in ADDRESSES
-                or (role, method, target, path.partition("?")[0]) in seen
-                or _is_theirs(target)
-            ):
+            bare = path.partition("?")[0]
+            target = resolve(bare).view_name
+            offer = (role, method, target, bare)
+            if target not in ADDRESSES or offer in seen or _is_theirs(target):
                 continue
-            seen.add((role, method, target, path.partition("?")[0]))
+            seen.add(offer)
             if is_denied(asked(people[role], method, path)):
                 wrong.add((role.name, name, method, target))
 

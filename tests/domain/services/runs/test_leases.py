@@ -3,6 +3,7 @@
 import threading
 import time
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import connection
@@ -17,6 +18,7 @@ from runs.services.runs import attempts, execution, leases, results, supervision
 from runs.services.runs.supervision import Pulses
 from runs.services.servers import ssh_keys
 from tests import factories
+from tests.at_once import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -95,18 +97,13 @@ def test_silence_loses_a_run_and_a_sign_of_life_keeps_it(settings):
 def test_of_many_workers_one_gets_the_run():
     server = make_server()
     make_campaign(server)
-    barrier, claims = threading.Barrier(8), []
+    claims = []
 
     def work(name):
-        barrier.wait()
         claims.append(leases.claim(server_id=server.pk, holder=name))
-        connection.close()
 
-    threads = [threading.Thread(target=work, args=(str(n),)) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([partial(work, str(number)) for number in range(8)])
+    assert len(claims) == 8
     assert len([claim for claim in claims if claim is not None]) == 1
     assert Run.objects.filter(state="claimed").count() == 1
 

@@ -1,14 +1,14 @@
 """Runs whose load comes from other machines: all their servers are theirs, or none."""
 
-import threading
+from functools import partial
 
 import pytest
-from django.db import connection
 
 from runs.models import Lease, Run, Server
 from runs.services.runs import leases, supervision, transitions
 from runs.services.servers import maintenance
 from tests import factories
+from tests.at_once import at_once
 
 
 def make_server(**fields):
@@ -116,19 +116,12 @@ def test_two_that_want_each_others_servers_end_with_one_of_them():
     one, two = make_server(), make_server()
     make_run(one, two)
     make_run(two, one)
-    start = threading.Barrier(2)
     claims = []
 
     def work(server_id):
-        start.wait()
         claims.append(leases.claim(server_id=server_id, holder=str(server_id)))
-        connection.close()
 
-    workers = [threading.Thread(target=work, args=(each.pk,)) for each in (one, two)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(timeout=30)
+    at_once([partial(work, each.pk) for each in (one, two)])
     assert len(claims) == 2
     assert len([claim for claim in claims if claim]) <= 1
     # Where each found the other's locked, both went home and the beat wakes them again.
