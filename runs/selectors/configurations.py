@@ -28,7 +28,7 @@ from runs.postgresql_settings.comparing import Shown, of_server
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
-from runs.selectors.campaigns.campaigns import CampaignLine
+from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.templatetags.formats import named, translated
 
@@ -84,7 +84,7 @@ def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:
     return found
 
 
-def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[CampaignLine]:
+def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns that the reader may see and that use it, published ones included."""
     printed = PublishedNode.objects.filter(
         configuration=configuration, table__campaign=OuterRef("pk")
@@ -95,7 +95,7 @@ def used_by(configuration: Configuration, *, to: Reader, limit: int) -> list[Cam
     using = campaigns.listed().filter(
         Q(configuration=configuration) | Exists(varied) | Exists(printed)
     )
-    return campaigns.in_lines(projects.visible(using, to=to)[:limit])
+    return campaigns.rows(projects.visible(using, to=to)[:limit])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db.models import F, IntegerField, Prefetch, Q, QuerySet
@@ -13,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.execution.evidence.profiling import FOLDED
 from runs.models import Artifact, Command, HardwareProfile, Measurement, Run, Series
-from runs.models.runs import PLAN_PREFIX, judgement
+from runs.models.runs import PLAN_PREFIX
 from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.wording import of_stored
@@ -105,60 +104,22 @@ def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
     return projects.newest(ended, to=to, number=limit)
 
 
-@dataclass(frozen=True)
-class RunLine:
-    """What a line of the first page says of a run, with the levels of its cell."""
-
-    pk: int
-    repeat: int
-    state: str
-    validity: str
-    started_at: datetime | None
-    campaign: str
-    levels: dict[str, Any]
-    sha: str | None
-    server: str | None
-
-    def get_state_display(self) -> str:
-        """In the reader's language."""
-        return str(Run.State(self.state).label)
-
-    @property
-    def judgement(self) -> str:
-        """As that of a run."""
-        return judgement(self.state, self.validity)
-
-
-_LINE = (
-    *("pk", "repeat", "state", "validity", "started_at", "campaign__title", "cell__levels"),
-    *("cell__revision__sha", "server__name"),
-)
-
-
 _CONFIGURATION = [f"campaign__configurations__configuration__{each}" for each in ("slug", "name")]
 
 
-def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[RunLine], list[RunLine]]:
+def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
     """What `running_now` has that the reader may see, and `latest`. Two queries.
 
     A third one where a level is a configuration, whose name it has instead.
     """
-    running = visible(running_now(), to=to).values_list(*_LINE)
-    ended = latest(limit, to=to).values_list(*_LINE)
-    now, last = ([RunLine(*row) for row in rows] for rows in (running, ended))
-    configured = [line for line in (*now, *last) if "configuration" in line.levels]
+    now, last = list(visible(running_now(), to=to)), list(latest(limit, to=to))
+    configured = [run for run in (*now, *last) if "configuration" in run.cell.levels]
     used = Run.objects.filter(pk__in=[each.pk for each in configured]).order_by()
     names = dict(used.values_list(*_CONFIGURATION))
-    for line in configured:
-        if name := names.get(line.levels["configuration"]):
-            line.levels["configuration"] = gettext(name)
-    return sorted(now, key=_since), last
-
-
-def _since(run: RunLine) -> tuple[bool, float, int]:
-    """The longest first; one that has not begun comes last, as PostgreSQL has it."""
-    began = run.started_at
-    return began is None, began.timestamp() if began else 0.0, run.pk
+    for run in configured:
+        if name := names.get(run.cell.levels["configuration"]):
+            run.cell.levels["configuration"] = gettext(name)
+    return now, last
 
 
 def _whole(series: QuerySet[Series]) -> QuerySet[Run]:

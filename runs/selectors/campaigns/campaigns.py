@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -41,47 +40,30 @@ EXECUTED_HERE = 0
 
 
 @dataclass(frozen=True)
-class CampaignRow:
-    """A campaign in a list. `run_counts` has the states that occur."""
-
-    campaign: Campaign
-    run_counts: Mapping[str, int]
-
-
-@dataclass(frozen=True)
-class CampaignLine:
-    """What a line of a list of campaigns shows: texts and numbers. `finished` counts runs."""
-
-    slug: str
-    title: str
-    title_ja: str
-    scenario: str
-    origin: str
-    state: str
-    is_paused: bool
-    created_at: datetime
-    year: int | None
-    finished: int
-    total: int
-    failed: int
-
-    @property
-    def is_published(self) -> bool:
-        """Nothing of it was queued or executed here."""
-        return self.origin == Origin.PUBLISHED
-
-    def get_state_display(self) -> str:
-        """In the reader's language."""
-        return str(Campaign.State(self.state).label)
-
-
-@dataclass(frozen=True)
 class Progress:
     """How many of a campaign's runs are done. `seconds_left` is unknown until one has finished."""
 
     done: int
     total: int
     seconds_left: float | None
+
+
+@dataclass(frozen=True)
+class CampaignRow:
+    """A campaign in a list. `run_counts` has the states that occur."""
+
+    campaign: Campaign
+    run_counts: Mapping[str, int]
+
+    @property
+    def progress(self) -> Progress:
+        """How many of its runs have finished."""
+        return finished(self.run_counts)
+
+    @property
+    def is_paused(self) -> bool:
+        """No further run of it begins until it is resumed."""
+        return self.campaign.paused_at is not None and self.campaign.state in Campaign.LIVE
 
 
 @dataclass(frozen=True)
@@ -152,49 +134,14 @@ def unpublished() -> QuerySet[Campaign]:
     return listed().exclude(origin=Origin.PUBLISHED)
 
 
-def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignLine], int]:
+def recent_and_finished(*, limit: int, to: Reader) -> tuple[list[CampaignRow], int]:
     """The newest campaigns, without published ones, and how many runs of all that were executed
     here have finished: for the first page. Two queries.
     """
-    found = projects.newest(unpublished(), to=to, number=limit)
-    newest = found.values_list(*_SHOWN)
-    counts = run_counts([*(key for key, *_rest in newest), EXECUTED_HERE])
-    finished = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
-    return [_line(counts[key], *shown) for key, *shown in newest], finished
-
-
-def in_lines(campaigns: QuerySet[Campaign] | Iterable[Campaign]) -> list[CampaignLine]:
-    """These campaigns with the states of their runs, counted in one query for all."""
-    shown = [(campaign.pk, *_shown(campaign)) for campaign in campaigns]
-    counts = run_counts([key for key, *_rest in shown])
-    return [_line(counts[key], *each) for key, *each in shown]
-
-
-_SHOWN = (
-    *("pk", "slug", "title", "title_ja", "scenario__title"),
-    *("origin", "state", "paused_at", "created_at", "year"),
-)
-_shown = attrgetter(*(name.replace("__", ".") for name in _SHOWN[1:]))
-
-
-def _line(
-    counts: Mapping[str, int],
-    slug: str,
-    title: str,
-    title_ja: str,
-    scenario: str,
-    origin: str,
-    state: str,
-    paused_at: datetime | None,
-    created_at: datetime,
-    year: int | None,
-) -> CampaignLine:
-    is_paused = paused_at is not None and state in Campaign.LIVE
-    of_all, failed = finished(counts), counts.get(Run.State.FAILED, 0)
-    return CampaignLine(
-        *(slug, title, title_ja, scenario, origin, state, is_paused, created_at, year),
-        *(of_all.done, of_all.total, failed),
-    )
+    newest = list(projects.newest(unpublished(), to=to, number=limit))
+    counts = run_counts([*(campaign.pk for campaign in newest), EXECUTED_HERE])
+    executed = counts[EXECUTED_HERE].get(Run.State.FINISHED, 0)
+    return [CampaignRow(campaign, counts[campaign.pk]) for campaign in newest], executed
 
 
 def rows(campaigns: Iterable[Campaign]) -> list[CampaignRow]:

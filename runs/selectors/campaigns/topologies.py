@@ -11,7 +11,7 @@ from runs.models import Campaign, HardwareProfile, PublishedNode, Server, Topolo
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
-from runs.selectors.campaigns.campaigns import CampaignLine
+from runs.selectors.campaigns.campaigns import CampaignRow
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ def detail(slug: str, *, to: Reader) -> TopologyRow:
     return row
 
 
-def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignLine]:
+def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns that used it, of those that the reader may see."""
     using = campaigns.listed().filter(topology=topology)
-    return campaigns.in_lines(projects.visible(using, to=to)[:limit])
+    return campaigns.rows(projects.visible(using, to=to)[:limit])
 
 
 def _own(keys: Sequence[int]) -> dict[int, list[NodeRow]]:

@@ -15,7 +15,7 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import campaigns
-from runs.selectors.campaigns.campaigns import CampaignLine
+from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.templatetags.formats import term
 
 Device = TypeVar("Device", Disk, NetworkCard)
@@ -195,14 +195,14 @@ def detail(key: int, *, to: Reader) -> HardwareRow:
     return row
 
 
-def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignLine]:
+def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns of its newest runs that the reader may see, and published ones on it."""
     own = Run.objects.filter(hardware=hardware).order_by("-pk")
     runs = projects.newest(own, to=to, number=MOST_COUNTED)
     ran = sorted(set(runs.values_list("campaign", flat=True)), reverse=True)[:limit]
     printed = PublishedNode.objects.filter(hardware=hardware).order_by().values("table__campaign")
     using = campaigns.listed().filter(Q(pk__in=ran) | Q(pk__in=printed))
-    return campaigns.in_lines(projects.visible(using, to=to)[:limit])
+    return campaigns.rows(projects.visible(using, to=to)[:limit])
 
 
 def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:

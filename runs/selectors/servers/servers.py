@@ -1,6 +1,7 @@
 """Servers: their installations, what they do now, what waits, and SSH keys."""
 
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -82,28 +83,14 @@ def overview(found: QuerySet[Server], *, to: projects.Reader = projects.NOBODY) 
     return _rows(found.order_by("name", "pk"), to)
 
 
-@dataclass(frozen=True)
-class ServerLine:
-    """What the first page says of a server: its versions, and how many runs wait for it."""
+def at_a_glance() -> list[Any]:
+    """All servers by name, each with the `versions` that it has and how many runs are `queued`.
 
-    slug: str
-    name: str
-    state: str
-    queued: int
-    versions: tuple[str, ...]
-
-    def get_state_display(self) -> str:
-        """In the reader's language."""
-        return str(Server.State(self.state).label)
-
-
-def at_a_glance() -> list[ServerLine]:
-    """All servers by name with what waits for them, not with what holds them. One query."""
+    Not with what holds them. One query.
+    """
     own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
     names = ArraySubquery(own.order_by("version_num", "bindir").values("version"))
-    servers = Server.objects.annotate(waiting=_waiting(), names=names).order_by("name", "pk")
-    found = servers.values_list("slug", "name", "state", "waiting", "names")
-    return [ServerLine(*row[:4], tuple(row[4])) for row in found]
+    return list(Server.objects.annotate(queued=_waiting(), versions=names).order_by("name", "pk"))
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:

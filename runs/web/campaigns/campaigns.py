@@ -135,7 +135,7 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
         "origins": Origin.choices,
         "filters": filters,
         "page": page,
-        "campaigns": campaign_selectors.in_lines(page.rows),
+        "campaigns": campaign_selectors.rows(page.rows),
     }
     return render(request, "campaigns/list.html", context)
 

@@ -28,6 +28,6 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "section": "scenarios",
         "scenario": scenario,
-        "campaigns": campaigns.in_lines(projects.visible(own, to=request.user)[:NEWEST]),
+        "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
     }
     return render(request, "scenarios/detail.html", context)

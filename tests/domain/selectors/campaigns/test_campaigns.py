@@ -43,7 +43,7 @@ def test_the_newest_campaigns_are_those_that_are_not_published():
     factories.campaign("printed", origin="published")
 
     newest, _finished = campaigns.recent_and_finished(limit=2, to=NOBODY)
-    assert [line.slug for line in newest] == ["uploaded", "executed-2"]
+    assert [row.campaign.slug for row in newest] == ["uploaded", "executed-2"]
 
 
 @pytest.mark.parametrize("number", [1, 5])
@@ -53,7 +53,7 @@ def test_a_list_takes_two_queries_however_long(number, django_assert_num_queries
 
     with django_assert_num_queries(2):
         newest, _finished = campaigns.recent_and_finished(limit=50, to=NOBODY)
-        assert [line.scenario for line in newest] == ["fixed-point-read"] * number
+        assert [row.campaign.scenario.slug for row in newest] == ["fixed-point-read"] * number
     with django_assert_num_queries(2):
         rows = campaigns.rows(campaigns.unpublished())
         assert [row.campaign.scenario.slug for row in rows] == ["fixed-point-read"] * number

@@ -84,12 +84,12 @@ def test_the_first_page_has_the_runs_in_progress_and_the_latest_by_two_queries(
     with django_assert_num_queries(2):
         running, latest = runs.now_and_latest(2)
 
-    assert [line.pk for line in running] == [long.pk, short.pk, waiting.pk]
-    words = [(line.pk, line.judgement) for line in latest]
+    assert [run.pk for run in running] == [long.pk, short.pk, waiting.pk]
+    words = [(run.pk, run.judgement) for run in latest]
     assert words == [(second.pk, "doubtful"), (third.pk, "unknown")]
-    line = latest[0]
-    assert (line.levels, line.repeat) == (second.cell.levels, second.repeat)
-    assert (line.campaign, line.server, line.sha) == (campaign.title, "Lab 1", None)
+    run = latest[0]
+    assert (run.cell.levels, run.repeat) == (second.cell.levels, second.repeat)
+    assert (run.campaign, run.server.name, run.cell.revision) == (campaign, "Lab 1", None)
 
 
 @pytest.mark.parametrize("number", [1, 4])
