@@ -16,23 +16,6 @@ HEADROOM = 1.06
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A cell as it is drawn: value and range in the metric's unit, or ratio and its interval.
-
-    `url` is the target of a click, `conditions` what the hover text says about its machine.
-    """
-
-    x: Any
-    value: float
-    low: float
-    high: float
-    n: int | None
-    url: str = ""
-    conditions: str = ""
-    mark: str = ""
-
-
-@dataclass(frozen=True)
 class Curve:
     """A law fitted to a series: its values at these places of the x axis."""
 
@@ -41,13 +24,10 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Track:
+class Track(Line):
     """A series in a chart. `place` is its number among all series, which gives its colour."""
 
-    label: str
-    place: int
-    spots: tuple[Spot, ...]
-    major: str = ""
+    place: int = 0
     curve: Curve | None = None
 
 
@@ -70,25 +50,22 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
 
     Levels that are all numbers make lines, others bars.
     """
-    spots = [spot for tracks in facets for track in tracks for spot in track.spots]
-    if all((isinstance(spot.x, int | float) and not isinstance(spot.x, bool)) for spot in spots):
-        log_x = axes.log_x or grow_by_factors(sorted({spot.x for spot in spots}))
+    points = [point for tracks in facets for track in tracks for point in track.points]
+    levels = [point.x for point in points]
+    if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):
+        log_x = axes.log_x or grow_by_factors(sorted(set(levels)))
         axes = replace(axes, log_x=log_x)
         drawn = [_lines(tracks, axes) for tracks in facets]
-        _share_x(drawn, [spot.x for spot in spots], axes)
+        _share_x(drawn, levels, axes)
     else:
         drawn = [_bars(tracks, axes) for tracks in facets]
-    _share_y(drawn, spots, axes)
+    _share_y(drawn, points, axes)
     return drawn
 
 
 def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
-    lines = [
-        Line(track.label, track.major, tuple(_point(spot.x, spot) for spot in track.spots))
-        for track in tracks
-    ]
     figure = scaling(
-        lines,
+        tracks,
         x_title=axes.x_title,
         y_title=axes.y_title,
         log_x=axes.log_x,
@@ -96,55 +73,41 @@ def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
         from_zero=axes.from_zero,
         words=axes.words,
     )
-    drawn = [track for track in tracks if track.spots]
-    for trace, track in zip(figure["data"], drawn, strict=True):
-        _finish(trace, track)
+    drawn = _finished(figure, tracks, axes)
     figure["data"] += [_curve(track, track.curve) for track in drawn if track.curve]
-    if axes.relative:
-        figure["layout"]["shapes"] = [line_at("y", 1)]
     return figure
 
 
 def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
-    groups = [
-        Group(
-            track.label,
-            tuple(_point(_named(spot.x, track), spot) for spot in track.spots),
-            track.major,
-        )
+    named = [
+        replace(track, points=tuple(replace(p, x=_named(p.x, track)) for p in track.points))
         for track in tracks
     ]
     figure = bars(
-        groups,
+        [Group(track.label, track.points, track.major) for track in named],
         x_title=axes.x_title,
         y_title=axes.y_title,
         log_y=axes.log_y,
         words=axes.words,
     )
-    for trace, track in zip(figure["data"], [t for t in tracks if t.spots], strict=True):
-        _finish(trace, track)
-    if all(spot.x is None for track in tracks for spot in track.spots):
+    _finished(figure, tracks, axes)
+    if all(point.x is None for track in tracks for point in track.points):
         # Each bar has its name below: no labels beside it and no legend are needed.
         figure["layout"] |= {"barmode": "overlay", "showlegend": False}
-    if axes.relative:
-        figure["layout"]["shapes"] = [line_at("y", 1)]
     return figure
 
 
-def _finish(trace: dict[str, Any], track: Track) -> None:
-    """The target of a click, the extra hover text, and the colour of series without a version."""
-    trace["meta"] = {"urls": [spot.url for spot in track.spots]}
-    if not track.major:
-        trace["meta"]["slot"] = track.place % SLOTS
-        if "line" in trace:
-            trace["line"]["dash"] = palette.dash(track.place // SLOTS)
-    trace["customdata"] = [
-        [*known, spot.conditions]
-        for known, spot in zip(trace["customdata"], track.spots, strict=True)
-    ]
-    trace["hovertemplate"] = trace["hovertemplate"].replace(
-        "<extra>", "<br>%{customdata[3]}<extra>"
-    )
+def _finished(figure: Figure, tracks: Sequence[Track], axes: Axes) -> list[Track]:
+    """The tracks that are drawn, those without a version in the colour of their place."""
+    drawn = [track for track in tracks if track.points]
+    for trace, track in zip(figure["data"], drawn, strict=True):
+        if not track.major:
+            trace["meta"] = {**trace.get("meta", {}), "slot": track.place % SLOTS}
+            if "line" in trace:
+                trace["line"]["dash"] = palette.dash(track.place // SLOTS)
+    if axes.relative:
+        figure["layout"]["shapes"] = [line_at("y", 1)]
+    return drawn
 
 
 def _curve(track: Track, curve: Curve) -> dict[str, Any]:
@@ -175,29 +138,24 @@ def _share_x(figures: Sequence[Figure], levels: Sequence[float], axes: Axes) -> 
         figure["layout"]["xaxis"]["range"] = [low - room, high + room]
 
 
-def _share_y(figures: Sequence[Figure], spots: Sequence[Spot], axes: Axes) -> None:
+def _share_y(figures: Sequence[Figure], points: Sequence[Point], axes: Axes) -> None:
     """The same range in each; ratios do not start at zero, since nothing is that slow."""
-    if not spots:
+    if not points:
         return
-    low, high = min(spot.low for spot in spots), max(spot.high for spot in spots)
+    low, high = min(point.minimum for point in points), max(point.maximum for point in points)
+    has_lines = all(trace["type"] != "bar" for trace in figures[0]["data"])
     if axes.log_y:
-        low = min((spot.low for spot in spots if spot.low > 0), default=1.0)
+        low = min((point.minimum for point in points if point.minimum > 0), default=1.0)
         span = [math.log10(low) - 0.05, math.log10(max(high, low)) + 0.1]
-    elif axes.relative:
-        low, high = min(low, 1.0), max(high, 1.0)
-        room = 0.08 * (high - low) or 0.1
-        span = [low - room, high + room]
-    elif not axes.from_zero and all(trace["type"] != "bar" for trace in figures[0]["data"]):
+    elif axes.relative or (has_lines and not axes.from_zero):
+        if axes.relative:
+            low, high = min(low, 1.0), max(high, 1.0)
         room = 0.08 * (high - low) or 0.1
         span = [low - room, high + room]
     else:
         span = [min(0.0, low), high * HEADROOM or 1.0]
     for figure in figures:
         figure["layout"]["yaxis"]["range"] = span
-
-
-def _point(x: Any, spot: Spot) -> Point:
-    return Point(x, spot.value, spot.low, spot.high, spot.n, spot.mark)
 
 
 def _named(x: Any, track: Track) -> str:

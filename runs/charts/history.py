@@ -44,17 +44,8 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """A person's decision on a change: `label` is shown at its line, `text` has all of it."""
-
-    at: datetime
-    label: str
-    text: str
-
-
-@dataclass(frozen=True)
-class HostMark:
-    """The machine changes here: `label` is shown at the line, `text` has all of it."""
+class Event:
+    """The machine changes, or a person decides: `label` is at its line, `text` is all of it."""
 
     at: datetime
     label: str
@@ -67,8 +58,8 @@ def history(
     *,
     y_title: str,
     words: Words | None = None,
-    hosts: Sequence[HostMark] = (),
-    decisions: Sequence[Decided] = (),
+    hosts: Sequence[Event] = (),
+    decisions: Sequence[Event] = (),
 ) -> Figure:
     """Points with their ranges; the levels between steps as thick lines, alarms as crosses.
 
@@ -170,7 +161,7 @@ def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
     }
 
 
-def _label(mark: HostMark | Decided, *, top: bool) -> dict[str, Any]:
+def _label(mark: Event, *, top: bool) -> dict[str, Any]:
     """Along the line, in the colour of the page's text; all of it on hovering.
 
     The machine's are at the top, those of people at the bottom.

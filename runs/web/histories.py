@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 from django.views.decorators.http import require_POST, require_safe
 
-from runs.charts.history import Decided, HostMark, Mark, Point, Words, history
+from runs.charts.history import Event, Mark, Point, Words, history
 from runs.charts.sparkline import sparkline
 from runs.models import Campaign, Change
 from runs.models.campaigns import Origin
@@ -205,7 +205,7 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
         _marks(each),
         y_title=title or (_(metric.title) if metric else ""),
         words=words,
-        hosts=[HostMark(host.at, host.label, "\n".join(host.lines)) for host in hosts],
+        hosts=[Event(host.at, host.label, "\n".join(host.lines)) for host in hosts],
         decisions=_decided(each),
     )
 
@@ -228,7 +228,7 @@ def _point(point: HistoryPoint, url: str) -> Point:
     )
 
 
-def _decided(each: History) -> list[Decided]:
+def _decided(each: History) -> list[Event]:
     """What people have said of changes, dismissed ones included."""
     found = []
     for change in each.changes:
@@ -240,7 +240,7 @@ def _decided(each: History) -> list[Decided]:
         label = ": ".join(filter(None, words))
         short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
         text = "\n".join(filter(None, (label, by)))
-        found.append(Decided(each.points[place].at, short, text))
+        found.append(Event(each.points[place].at, short, text))
     return found
 
 

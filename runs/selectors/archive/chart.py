@@ -277,9 +277,10 @@ def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
     first = drawn[0]
     common: dict[str, Any] = {
         "x_title": "" if first.is_sparse else first.factors.title(first.x),
-        "y_title": _axis_title([plot.metric for plot in drawn]),
+        # Of several on one axis only their unit.
+        "y_title": metric_title(first.metric) if len(drawn) == 1 else first.metric.unit,
         "log_y": bool(wanted.get("log")),
-        "words": Words(median=_("value"), range=_("min–max"), runs=_("runs"), unknown=_("unknown")),
+        "words": hover_words(_("value")),
     }
     if wanted.get("kind") == "lines" and len(drawn) == 1 and first.has_numbers:
         return scaling(first.lines, **common)
@@ -289,6 +290,11 @@ def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
         for group in plot.groups(metric_label(plot.metric) if len(drawn) > 1 else "")
     ]
     return bars(groups, stacked=wanted.get("kind") == "stacked", **common)
+
+
+def hover_words(value: str = "", interval: str = "") -> Words:
+    """The words of a chart's hover text: of medians and their range, unless others are named."""
+    return Words(value or _("median"), interval or _("min–max"), _("runs"), _("unknown"))
 
 
 def metric_label(metric: Metric) -> str:
@@ -326,7 +332,7 @@ def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None
         x_title=plot.factors.title(plot.x),
         y_title=_("Ratio to the baseline"),
         from_zero=False,
-        words=Words(median=_("ratio"), range=_("min–max"), runs=_("runs"), unknown=_("unknown")),
+        words=hover_words(_("ratio")),
     )
 
 
@@ -351,12 +357,10 @@ def _most_varied(cells: Sequence[Cell]) -> str:
     return max(counts, key=lambda name: counts[name], default="")
 
 
-def _axis_title(shown: Sequence[Metric]) -> str:
-    """The metric with its unit; for several on one axis only the unit."""
-    if len(shown) > 1:
-        return shown[0].unit
-    label = metric_label(shown[0])
-    return f"{label} ({shown[0].unit})" if shown[0].unit else label
+def metric_title(metric: Metric) -> str:
+    """The metric with its unit."""
+    label = metric_label(metric)
+    return f"{label} ({metric.unit})" if metric.unit and metric.unit != label else label
 
 
 def _ratio(base: float | None, head: float | None) -> float | None:

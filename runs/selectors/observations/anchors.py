@@ -3,11 +3,10 @@
 from django.utils.translation import gettext as _
 
 from runs.charts.figure import Figure
-from runs.charts.forest import Branch, Words, forest
+from runs.charts.forest import Branch
 from runs.models import Edition
 from runs.selectors.observations import editions
-from runs.selectors.reports.results import MINIMUM_EFFECT
-from runs.templatetags.formats import verdict
+from runs.selectors.reports.results import forest_of
 
 
 def line(edition: Edition) -> list[tuple[str, Figure]]:
@@ -29,13 +28,4 @@ def line(edition: Edition) -> list[tuple[str, Figure]]:
                     drift.high,
                 )
             )
-    return [(title, _figure(branches)) for title, branches in found.items()]
-
-
-def _figure(branches: list[Branch]) -> Figure:
-    words = Words(
-        ratio=_("ratio"),
-        interval=_("interval (95 %)"),
-        verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
-    )
-    return forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
+    return [(title, forest_of(branches)) for title, branches in found.items()]

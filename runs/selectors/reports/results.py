@@ -11,11 +11,11 @@ from runs.charts.bars import Group, bars, of_single_points
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
-from runs.charts.scaling import Point, Words, scaling
+from runs.charts.scaling import Point, scaling
 from runs.models import Campaign, Cell, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors import validity
-from runs.selectors.archive.chart import metric_label
+from runs.selectors.archive.chart import hover_words, metric_label, metric_title
 from runs.selectors.campaigns import campaigns, grids, metrics
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns.grids import Grid, GridCell, Measured
@@ -75,14 +75,18 @@ def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
     ]
     if 0 < len(branches) <= MOST_BRANCHES:
         caption = _("Ratios of %(metric)s, 95 %% interval") % {"metric": metric_label(metric)}
-        forest_words = ForestWords(
-            ratio=_("ratio"),
-            interval=_("interval (95 %)"),
-            verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
-        )
-        figure = forest(branches, minimum_effect=MINIMUM_EFFECT, words=forest_words)
-        blocks.append(Picture("ratios", caption, figure))
+        blocks.append(Picture("ratios", caption, forest_of(branches)))
     return blocks
+
+
+def forest_of(branches: Sequence[Branch]) -> Figure:
+    """The forest of a report."""
+    words = ForestWords(
+        ratio=_("ratio"),
+        interval=_("interval (95 %)"),
+        verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
+    )
+    return forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
 
 
 def _metrics(campaign: Campaign) -> list[Metric]:
@@ -100,7 +104,7 @@ def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
         for row in grid.rows
     )
     caption = _("%(metric)s: median, least to greatest, number of runs") % {
-        "metric": _with_unit(metric)
+        "metric": metric_title(metric)
     }
     caption = _of_first(caption, len(grid.rows), grid.total)
     return Table(caption, (_("Condition"), *heads), rows, frozenset(range(1, len(heads) + 1)))
@@ -127,26 +131,21 @@ def _of_first(caption: str, shown: int, total: int) -> str:
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
-    words = Words(
-        median=_("median"),
-        range=_("min–max"),
-        runs=_("runs"),
-        unknown=_("unknown"),
-    )
+    words = hover_words()
     x_title = designs.factor_title(campaign, grid.factor)
     rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
     lines = campaigns.lines_of(rows, grid.factor, among.summaries)
     if any(len(line.points) > 1 for line in lines):
-        return scaling(lines, x_title=x_title, y_title=_with_unit(metric), words=words)
+        return scaling(lines, x_title=x_title, y_title=metric_title(metric), words=words)
     single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if single:
-        return bars(single, x_title=title, y_title=_with_unit(metric), words=words)
+        return bars(single, x_title=title, y_title=metric_title(metric), words=words)
     groups = [
         Group(row.label, tuple(_bars(row.cells, grid.columns)), row.major) for row in grid.rows
     ]
     if not any(group.bars for group in groups):
         return None
-    return bars(groups, x_title=x_title, y_title=_with_unit(metric), words=words)
+    return bars(groups, x_title=x_title, y_title=metric_title(metric), words=words)
 
 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
@@ -204,11 +203,6 @@ def _caption(metric: Metric, figure: Figure) -> str:
         "metric": metric_label(metric),
         "factor": figure["layout"]["xaxis"]["title"]["text"],
     }
-
-
-def _with_unit(metric: Metric) -> str:
-    title = metric_label(metric)
-    return f"{title} ({metric.unit})" if metric.unit and metric.unit != title else title
 
 
 def _named(row: RatioRow, words: designs.Words) -> str:

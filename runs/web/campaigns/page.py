@@ -14,11 +14,11 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.charts.bars import bars, of_single_points
-from runs.charts.scaling import Words, scaling
+from runs.charts.scaling import scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
-from runs.selectors.archive.chart import as_printed
+from runs.selectors.archive.chart import as_printed, hover_words
 from runs.selectors.caching import NEVER, Versions
 from runs.selectors.campaigns import campaigns as campaign_selectors
 from runs.selectors.campaigns import waiting, workloads
@@ -349,7 +349,7 @@ def _figure(
     lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
-    words = Words(median=_("median"), range=_("min–max"), runs=_("runs"), unknown=_("unknown"))
+    words = hover_words()
     y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
     x_title = factor_title(campaign, factor)
     groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)

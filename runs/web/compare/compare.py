@@ -21,6 +21,7 @@ from runs.selectors import caching
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance
+from runs.selectors.archive.chart import metric_title
 from runs.selectors.archive.words import Factors
 from runs.selectors.compare.address import candidates, series_cells
 from runs.selectors.compare.address import state as compare_state
@@ -135,7 +136,7 @@ def _address(found: ComparedCells, state: CompareState, *, swapped: bool = False
 def _line(row: MetricRow) -> dict[str, Any]:
     found = row.comparison
     return {
-        "title": compare_words.metric_title(row.metric),
+        "title": metric_title(row.metric),
         "a": estimate(row.a.median if found.base_value is None else found.base_value),
         "b": estimate(row.b.median if found.head_value is None else found.head_value),
         "ratio": ratio(found.ratio),

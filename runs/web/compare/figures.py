@@ -8,13 +8,14 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
 from runs.charts import comparison as drawing
-from runs.charts.comparison import Axes, Curve, Spot, Track
+from runs.charts.comparison import Axes, Curve, Track
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
-from runs.charts.scaling import Words
+from runs.charts.scaling import Point
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
+from runs.selectors.archive.chart import hover_words, metric_title
 from runs.selectors.compare.address.series_cells import SeriesKey
 from runs.selectors.compare.describe.series_labels import Wording
 from runs.selectors.compare.describe.verdict_words import verdict_word
@@ -43,7 +44,7 @@ def lines(page: ComparedPage, words: Wording) -> list[tuple[str, Figure]]:
                 # A label in the chart of its facet, which says its own name already.
                 label=short[each.key].removesuffix(f" · {value}") if value else short[each.key],
                 place=places[each.key],
-                spots=tuple(_spots(page, each, words, ratios)),
+                points=tuple(_points(page, each, words, ratios)),
                 major=versions.major(each.version) if coloured else "",
                 curve=_curve(each, short[each.key], curves[each.key].fit)
                 if each.key in curves
@@ -135,7 +136,7 @@ def _cell_urls(each: Series) -> list[str]:
 
 def _axes(page: ComparedPage, words: Wording) -> Axes:
     metric, x = page.loaded.metric, page.loaded.x
-    title = compare_words.metric_title(metric) if metric else ""
+    title = metric_title(metric) if metric else ""
     numbers = [cell.x for each in page.loaded.series for cell in each.cells]
     if page.state.relative:
         title = _("Ratio to the baseline")
@@ -147,12 +148,9 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         log_y=page.state.log_y and _are_positive(page),
         relative=page.state.relative,
         from_zero=metric is None or not metric.is_ratio,
-        words=Words(
-            median=_("ratio") if page.state.relative else _("median"),
-            range=_("interval (95 %)") if page.state.relative else _("min–max"),
-            runs=_("runs"),
-            unknown=_("unknown"),
-        ),
+        words=hover_words(_("ratio"), _("interval (95 %)"))
+        if page.state.relative
+        else hover_words(),
     )
 
 
@@ -160,24 +158,24 @@ def _are_positive(page: ComparedPage) -> bool:
     return all(cell.summary.minimum > 0 for each in page.loaded.series for cell in each.cells)
 
 
-def _spots(
+def _points(
     page: ComparedPage, each: Series, words: Wording, ratios: Mapping[int, ComparedRow] | None
-) -> list[Spot]:
+) -> list[Point]:
     found = []
     for cell, url in zip(each.cells, _cell_urls(each), strict=True):
         drawn = _drawn(page, each, cell, ratios)
         if drawn is not None:
             low, value, high = drawn
             found.append(
-                Spot(
-                    x=_place(cell.x, page, words),
-                    value=value,
-                    low=low,
-                    high=high,
-                    n=cell.summary.n,
+                Point(
+                    _place(cell.x, page, words),
+                    value,
+                    low,
+                    high,
+                    cell.summary.n,
+                    validity.counted(cell.runs.judged),
+                    note=_hover(page, cell),
                     url=url,
-                    conditions=_hover(page, cell),
-                    mark=validity.counted(cell.runs.judged),
                 )
             )
     return found

@@ -14,6 +14,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.scalability import Fit
 from runs.models.campaigns import Origin
 from runs.selectors import validity
+from runs.selectors.archive.chart import metric_title
 from runs.selectors.compare.address import state as compare_state
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.describe import series_labels, summary
@@ -51,9 +52,7 @@ def context(page: ComparedPage, words: Wording) -> dict[str, Any]:
         "state": page.state,
         "sprite": static("icons/sprite.svg"),
         "chips": _chips(page),
-        "metric_title": compare_words.metric_title(page.loaded.metric)
-        if page.loaded.metric
-        else "",
+        "metric_title": metric_title(page.loaded.metric) if page.loaded.metric else "",
         "x_title": words.title(page.loaded.x) if page.loaded.x else "",
         "closed_loop": _closed_loop(page),
         "figures": compare_figures.lines(page, words),
@@ -98,7 +97,7 @@ def form(page: ComparedPage, words: Wording) -> dict[str, Any]:
             loaded.x or compare_state.NO_AXIS,
         ),
         "metric_choices": _choices(
-            [(each.name, compare_words.metric_title(each)) for each in loaded.metrics], metric
+            [(each.name, metric_title(each)) for each in loaded.metrics], metric
         ),
         "facet_choices": _choices(compare_words.FACETS.items(), state.facet),
         "fit_choices": _choices(compare_words.FITS.items(), state.fit),

@@ -15,6 +15,7 @@ from runs.analysis.judgements import JUDGEMENTS
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.selectors import validity
+from runs.selectors.archive.chart import metric_title
 from runs.selectors.compare.address import state as compare_state
 from runs.selectors.compare.describe import series_labels, summary
 from runs.selectors.compare.describe.series_labels import Wording
@@ -25,7 +26,6 @@ from runs.selectors.reports import conditions as report_conditions
 from runs.templatetags.formats import in_language
 from runs.web import reports
 from runs.web.compare import figures as compare_figures
-from runs.web.compare import words as compare_words
 
 FORMATS = {
     "csv": ("text/csv", "csv", tables.as_csv),
@@ -60,7 +60,7 @@ def table(page: ComparedPage, words: Wording) -> tables.Table:
         heads=(
             pgettext("compared", "Series"),
             words.title(page.loaded.x) if page.loaded.x else _("Level"),
-            compare_words.metric_title(metric) if metric else _("Median"),
+            metric_title(metric) if metric else _("Median"),
             _("Minimum"),
             _("Maximum"),
             "n",

@@ -6,10 +6,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.analysis.comparability_judgement import Differing
-from runs.models import Metric
 from runs.selectors.compare.describe import series_labels
 from runs.templatetags import formats
-from runs.templatetags.formats import in_language
 
 # Of the facts that a row names; the table of all differences has the others.
 MOST_NAMED = 4
@@ -70,10 +68,3 @@ def change(ratio: float | None) -> str:
     if not ratio:
         return ""
     return f"× {ratio:.3g}" if ratio >= LARGE else formats.change(ratio)
-
-
-def metric_title(metric: Metric) -> str:
-    """The metric with its unit."""
-    title = in_language(metric, "title")
-    text = _(title) if title else metric.name
-    return f"{text} ({metric.unit})" if metric.unit else text

@@ -8,7 +8,7 @@ import pytest
 
 from runs.charts import palette
 from runs.charts.bars import Group, bars
-from runs.charts.comparison import Axes, Curve, Spot, Track, comparison
+from runs.charts.comparison import Axes, Curve, Track, comparison
 from runs.charts.forest import Branch, Words, forest
 from runs.charts.scaling import Point
 
@@ -90,12 +90,12 @@ def test_a_group_without_bars_is_not_drawn():
 AXES = Axes("Clients", "tps")
 
 
-def track(label, values, place=0, **more):
-    spots = tuple(
-        Spot(x, y, y * 0.9, y * 1.2, 3, f"/runs/{number}/", "a machine")
+def track(label, values, place=0, major="", **more):
+    points = tuple(
+        Point(x, y, y * 0.9, y * 1.2, 3, note="a machine", url=f"/runs/{number}/")
         for number, (x, y) in enumerate(values)
     )
-    return Track(label, place, spots, **more)
+    return Track(label, major, points, place=place, **more)
 
 
 def test_numbers_make_lines_with_whiskers_addresses_and_conditions():

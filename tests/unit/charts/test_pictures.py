@@ -16,7 +16,7 @@ from runs.charts import (
     timeline,
 )
 from runs.charts.bars import Group, bars, of_single_points, ranking
-from runs.charts.comparison import Axes, Spot, Track, comparison
+from runs.charts.comparison import Axes, Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
 from runs.charts.palette import STYLES
@@ -112,15 +112,15 @@ def test_a_phone_has_the_names_of_lines_in_a_legend_within_the_picture():
 
 
 def test_a_point_of_a_page_has_words_and_a_link_and_few_enough_stops():
-    spots = tuple(Spot(at, 2.0, 1.9, 2.1, 3, url=f"/runs/{at}/") for at in range(1, 61))
-    (figure,) = comparison([[Track("16", 0, spots, "16")]], Axes("Clients", "tps"))
+    spots = tuple(Point(at, 2.0, 1.9, 2.1, 3, url=f"/runs/{at}/") for at in range(1, 61))
+    (figure,) = comparison([[Track("16", "16", spots)]], Axes("Clients", "tps"))
     links = list(drawn(figure, look=looks.PAGE).iter(f"{NAMESPACE}a"))
     assert [link.get("href") for link in links] == [spot.url for spot in spots]
     words = links[0].findtext(f"{NAMESPACE}title").replace("\n", ", ")
     assert words == "16, Clients: 1, median: 2, range: 1.9 – 2.1, runs: 3"
     assert {link.get("tabindex") for link in links} == {None}
-    more = (*spots, Spot(61, 2.0, 1.9, 2.1, 3, url="/runs/61/"))
-    (figure,) = comparison([[Track("16", 0, more, "16")]], Axes("Clients", "tps"))
+    more = (*spots, Point(61, 2.0, 1.9, 2.1, 3, url="/runs/61/"))
+    (figure,) = comparison([[Track("16", "16", more)]], Axes("Clients", "tps"))
     links = drawn(figure, look=looks.PAGE).iter(f"{NAMESPACE}a")
     assert {link.get("tabindex") for link in links} == {"-1"}
     assert not list(drawn(figure).iter(f"{NAMESPACE}a"))
@@ -128,8 +128,8 @@ def test_a_point_of_a_page_has_words_and_a_link_and_few_enough_stops():
 
 @pytest.mark.parametrize("url", ['"><script>alert(1)</script>', "/a&b"])
 def test_an_address_stays_an_address(url):
-    spots = (Spot(1, 2.0, 1.9, 2.1, 3, url=url, conditions="<script>"),)
-    (figure,) = comparison([[Track("<b>x", 0, spots)]], Axes("<i>", "tps"))
+    spots = (Point(1, 2.0, 1.9, 2.1, 3, url=url, note="<script>"),)
+    (figure,) = comparison([[Track("<b>x", "", spots)]], Axes("<i>", "tps"))
     picture = drawn(figure, look=looks.PAGE)
     (link,) = picture.iter(f"{NAMESPACE}a")
     assert link.get("href") == url
@@ -140,7 +140,7 @@ def test_a_history_has_dates_below_and_its_events_along_their_lines():
     days = [datetime(2026, month, 1, tzinfo=UTC) for month in range(1, 13)]
     points = [history.Point(day, 100.0, 99.0, 101.0, 3, f"c{day.month}") for day in days]
     marks = [history.Mark(days[6], 100.0, 90.0)]
-    decided = [history.Decided(days[6], "kernel &amp; <ours>", "all of it")]
+    decided = [history.Event(days[6], "kernel &amp; <ours>", "all of it")]
     picture = drawn(history.history(points, marks, y_title="tps", decisions=decided))
     assert [text for text in texts(picture) if text.startswith("2026")] == [
         f"2026-{month:02d}" for month in (1, 4, 7, 10)
@@ -265,8 +265,8 @@ def test_a_forest_has_its_rows_from_the_top_and_the_band_of_small_effects():
 
 def test_what_the_compare_page_draws_can_be_drawn():
     tracks = [
-        Track("16", 0, (Spot(1, 1.0, 0.9, 1.1, 3), Spot(8, 2.0, 1.9, 2.1, 3)), "16"),
-        Track("other", 1, (Spot(1, 1.0, 0.9, 1.1, 3),)),
+        Track("16", "16", (Point(1, 1.0, 0.9, 1.1, 3), Point(8, 2.0, 1.9, 2.1, 3))),
+        Track("other", "", (Point(1, 1.0, 0.9, 1.1, 3),), place=1),
     ]
     (figure,) = comparison([tracks], Axes("Clients", "ratio", relative=True))
     assert "ratio" in texts(drawn(figure))

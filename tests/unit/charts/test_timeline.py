@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runs.analysis.trend import Link, trend
 from runs.charts import palette
-from runs.charts.history import HostMark, Mark, Point, history
+from runs.charts.history import Event, Mark, Point, history
 from runs.charts.timeline import Track, thin, timeline
 from runs.charts.version_line import Minor, Origin, version_line
 
@@ -175,7 +175,7 @@ def test_a_history_without_points_is_an_empty_chart():
 
 
 def test_another_machine_is_a_dashed_line_with_its_label_and_the_whole_text_on_hovering():
-    hosts = [HostMark(day(1), "kernel 6.1 → <6.8>", "kernel\nmemory")]
+    hosts = [Event(day(1), "kernel 6.1 → <6.8>", "kernel\nmemory")]
 
     layout = history(points(10, 11), [Mark(day(1), 10.0, 11.0)], y_title="tps", hosts=hosts)[
         "layout"
