@@ -19,12 +19,10 @@ import os
 import signal
 import subprocess
 import sys
-import traceback
+from asyncio.streams import FlowControlMixin
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import asyncssh
 
@@ -32,7 +30,7 @@ from benchlab.embedded.account import Account, myself
 from benchlab.embedded.descendants import Ending, become_subreaper
 from benchlab.embedded.places import write_private
 
-Stream = TypeVar("Stream", bound=asyncio.BaseProtocol)
+CHUNK_BYTES = 64 * 1024
 
 
 class Reaper:
@@ -83,214 +81,60 @@ class Shell:
         )
 
 
-class Input(asyncio.Protocol):
-    """What the client sends, on its way into the command's standard input.
-
-    The pipe counts from open() on, not from connection_made(): asyncio registers its descriptor
-    only after the latter, and a pipe that is closed in between would stay registered, to the
-    harming the next process with that number.
-    """
-
-    def __init__(self, channel: "asyncssh.SSHServerChannel[bytes]"):
-        self._channel = channel
-        self._pipe: asyncio.WriteTransport | None = None
-        self._early: list[bytes] = []
-        self._at_end = False
-        self._closed = False
-
-    def open(self, pipe: asyncio.WriteTransport) -> None:
-        """Pass on what came before the pipe was there, and from now on all at once."""
-        self._pipe = pipe
-        pipe.write(b"".join(self._early))
-        self._early.clear()
-        if self._at_end:
-            pipe.write_eof()
-        if self._closed:
-            self.close()
-
-    def feed(self, data: bytes) -> None:
-        """Pass data on; a command that no longer reads gets nothing, and nothing stops for it."""
-        if self._closed:
-            return
-        if self._pipe is None:
-            self._early.append(data)
-        elif not self._pipe.is_closing():
-            self._pipe.write(data)
-
-    def feed_eof(self) -> None:
-        """Close the command's input once it has taken what was sent."""
-        self._at_end = True
-        if self._pipe is not None:
-            self._pipe.write_eof()
-
-    def close(self) -> None:
-        """Drop what is left."""
-        self._closed = True
-        self._early.clear()
-        pipe = self._pipe
-        # asyncio fails on abort() after an end of file without earlier data to write
-        if pipe is not None and (not pipe.is_closing() or pipe.get_write_buffer_size()):
-            pipe.abort()
-
-    def pause_writing(self) -> None:
-        self._channel.pause_reading()
-
-    def resume_writing(self) -> None:
-        # Not from within: asyncio calls us while it writes, and an end of file that arrived right
-        # then would make it drop what the same call has just put into its buffer.
-        asyncio.get_running_loop().call_soon(self._channel.resume_reading)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._closed = True
-        self._channel.resume_reading()
-
-
-class Output(asyncio.Protocol):
-    """What the command writes to one of its streams, on its way to the client.
-
-    As with Input, the pipe is touched from open() on.
-    """
-
-    def __init__(self, channel: "asyncssh.SSHServerChannel[bytes]", datatype: int | None):
-        self._channel = channel
-        self._datatype = datatype
-        self._pipe: asyncio.ReadTransport | None = None
-        self._held = False
-        self._closed = False
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def open(self, pipe: asyncio.ReadTransport) -> None:
-        """Obey what was asked for before the pipe was there."""
-        self._pipe = pipe
-        if self._closed:
-            self.close()
-        elif self._held:
-            self.hold()
-
-    def data_received(self, data: bytes) -> None:
-        try:
-            self._channel.write(data, self._datatype)
-        except OSError:  # the client is gone: the command's next write fails, as under sshd
-            self.close()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
-
-    def hold(self) -> None:
-        """Read no more until go_on(): the client is slower than the command."""
-        self._held = True
-        if self._pipe is not None and not self._pipe.is_closing():
-            self._pipe.pause_reading()
-
-    def go_on(self) -> None:
-        """Read again."""
-        self._held = False
-        if self._pipe is not None and not self._pipe.is_closing():
-            self._pipe.resume_reading()
-
-    def close(self) -> None:
-        """Stop reading for good."""
-        self._closed = True
-        if self._pipe is not None:
-            self._pipe.close()
-
-
-class Execution(asyncssh.SSHServerSession[bytes]):
+class Execution(asyncssh.SSHServerProcess[bytes]):
     """One command on one channel. It ends on its own; a lost channel only closes its pipes."""
 
     def __init__(self, shell: Shell):
+        super().__init__(self._run, None, 3, allow_scp=False)
         self._shell = shell
-        self._command = ""
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lost = False
+        self._pid = 0
 
-    def connection_made(self, chan: "asyncssh.SSHServerChannel[bytes]") -> None:
-        self._channel = chan
-        self._input = Input(chan)
-        self._outputs = (Output(chan, None), Output(chan, asyncssh.EXTENDED_DATA_STDERR))
+    def shell_requested(self) -> bool:
+        return False
 
-    def exec_requested(self, command: str) -> bool:
-        self._command = command
-        return True
-
-    def session_started(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
-        self._task.add_done_callback(self._ended)
-
-    def _ended(self, task: "asyncio.Task[None]") -> None:
-        # our own error must show in the log, and must not leave the client waiting forever
-        if (fault := task.exception()) is not None:
-            traceback.print_exception(fault)
-            self._channel.abort()
-
-    async def _run(self) -> None:
+    async def _run(self, _process: "asyncssh.SSHServerProcess[bytes]") -> None:
         try:
-            process = self._process = self._shell.start(self._command)
+            process = self._shell.start(self.command or "")
         except OSError as error:
-            self._channel.write_stderr(f"cannot run the command: {error}\n".encode())
-            self._channel.exit(126)
+            self.stderr.write(f"cannot run the command: {error}\n".encode())
+            self.exit(126)
             return
+        self._pid = process.pid
         exited = self._shell.reaper.expect(process)
-        await self._connect(process)
+        feeding = asyncio.create_task(_feed(self.stdin, process))
+        await self.redirect(None, process.stdout, process.stderr, send_eof=False)
         status = await exited
-        self._process = None
-        self._input.close()
-        # as under sshd: a background child that holds an output open keeps the channel open
-        for output in self._outputs:
-            await output.ended
-        if not self._lost:
+        self._pid = 0
+        feeding.cancel()
+        with contextlib.suppress(OSError, asyncssh.Error):  # the client is gone
+            # as under sshd: a background child that holds an output open keeps the channel open
+            await self.stdout.drain()
+            await self.stderr.drain()
             if os.WIFSIGNALED(status):
                 name = signal.Signals(os.WTERMSIG(status)).name.removeprefix("SIG")
-                self._channel.exit_with_signal(name, os.WCOREDUMP(status))
+                self.exit_with_signal(name, os.WCOREDUMP(status))
             else:
-                self._channel.exit(os.WEXITSTATUS(status))
+                self.exit(os.WEXITSTATUS(status))
 
-    async def _connect(self, process: "subprocess.Popen[bytes]") -> None:
-        loop = asyncio.get_running_loop()
-        stdin, _ = await loop.connect_write_pipe(partial(_itself, self._input), process.stdin)
-        self._input.open(stdin)
-        for output, stream in zip(self._outputs, (process.stdout, process.stderr), strict=True):
-            pipe, _ = await loop.connect_read_pipe(partial(_itself, output), stream)
-            output.open(pipe)
-
-    def data_received(self, data: bytes, datatype: int | None) -> None:
-        self._input.feed(data)
-
-    def eof_received(self) -> bool:
-        self._input.feed_eof()
-        return True  # the command may still have much to say
-
-    def pause_writing(self) -> None:
-        for output in self._outputs:
-            output.hold()
-
-    def resume_writing(self) -> None:
-        for output in self._outputs:
-            output.go_on()
-
-    def signal_received(self, signal: str) -> None:
-        number = _signal_number(signal)
-        if self._process is not None and number is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._lost = True
-        self._input.close()
-        for output in self._outputs:
-            output.close()
+    def signal_received(self, signal_name: str) -> None:
+        with contextlib.suppress(AttributeError, ProcessLookupError, PermissionError):
+            if self._pid:
+                os.killpg(self._pid, getattr(signal, f"SIG{signal_name}"))
 
 
-def _itself(protocol: Stream) -> Stream:
-    return protocol
-
-
-def _signal_number(name: str) -> signal.Signals | None:
+async def _feed(stdin: "asyncssh.SSHReader[bytes]", process: "subprocess.Popen[bytes]") -> None:
+    """Pass on what the client sends; a command that no longer reads gets nothing."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(FlowControlMixin, process.stdin)
+    pipe = asyncio.StreamWriter(transport, protocol, None, loop)
     try:
-        return signal.Signals[f"SIG{name}"]
-    except KeyError:
-        return None
+        while data := await stdin.read(CHUNK_BYTES):
+            pipe.write(data)
+            await pipe.drain()
+    except (OSError, asyncssh.Error):
+        return  # the command reads no more, or the client is gone
+    finally:
+        pipe.close()
 
 
 class Door(asyncssh.SSHServer):
