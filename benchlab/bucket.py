@@ -207,7 +207,6 @@ def _storage(at: Address, seconds: int = QUICK_SECONDS) -> Any:
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Its many errors as one of ours."""
     try:
         from boto3.exceptions import Boto3Error  # noqa: PLC0415 -- see above
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415

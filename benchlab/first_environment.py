@@ -66,7 +66,6 @@ def _environment(var: Path, folder: Path) -> None:
 
 
 def _redis(folder: Path) -> str:
-    """The address of the composition's Redis, whose settings are in `folder`."""
     password = kept_secret(folder / "redis-password", lambda: secrets.token_urlsafe(24))
     # Nothing in it has to outlive a restart: queues are in PostgreSQL.
     settings = f'requirepass {password}\nsave ""\nappendonly no\n{MEMORY}'

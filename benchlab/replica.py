@@ -48,8 +48,6 @@ class _Reads:
 
 
 class _Standby:
-    """The standby as this process knows it."""
-
     def __init__(self) -> None:
         self._silent_until = 0.0
 

@@ -67,7 +67,6 @@ def frames(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _documents(text: str) -> Iterator[str]:
-    """What JSON documents hold: texts, lists of lines, messages of a log."""
     found: list[Any] = []
     place = failures = 0
     while failures < _STARTS_LOOKED_AT:

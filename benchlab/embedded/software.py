@@ -93,7 +93,6 @@ def software_for(
 
 
 def _refused(software: Software, accounts: Sequence[Account]) -> Account | None:
-    """The first of the accounts that cannot run it."""
     tried = TRIED
     for account in accounts:
         if not _runs(software, account, tried):

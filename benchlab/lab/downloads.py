@@ -95,7 +95,6 @@ def _try(release: Release, bindir: Path, account: Account) -> None:
 
 
 def _version(program: Path, account: Account) -> str:
-    """What `PROGRAM --version` prints, of both streams."""
     try:
         with account.spawn(
             [program, "--version"],

@@ -257,7 +257,6 @@ class Batch:
 
 
 def _entries_of(runs: Collection[int]) -> dict[int, int]:
-    """How many entries there are about each run."""
     entries = Seal.objects.filter(run__in=runs).order_by().values_list("run")
     return defaultdict(int, entries.annotate(Count("pk")))
 

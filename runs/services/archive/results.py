@@ -199,7 +199,6 @@ def campaign_fields(table: CheckedTable) -> dict[str, Any]:
 
 
 def _factors(table: CheckedTable) -> dict[str, list[Any]]:
-    """Each factor with its levels in printed order."""
     found: dict[str, list[Any]] = defaultdict(list)
     for checked in table.figures:
         for name, level in checked.figure.levels.items():

@@ -215,7 +215,6 @@ def _titles(table: CheckedTable) -> Iterator[str]:
 
 
 def _majors(table: CheckedTable) -> list[str]:
-    """The major versions of PostgreSQL among them, in order."""
     known = {versions.major(each) for each in _versions(table) if versions.number(each)}
     return sorted(known, key=versions.order)
 
@@ -275,7 +274,6 @@ def _machines(document: Document, entry: CampaignEntry) -> Iterator[str]:
 
 
 def _scalars(value: Any) -> Iterator[str]:
-    """The words in mappings, lists and texts."""
     if isinstance(value, Mapping):
         for name, each in value.items():
             yield str(name)

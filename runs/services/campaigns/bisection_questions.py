@@ -189,7 +189,6 @@ def _urgency(row: VerdictRow) -> tuple[bool, float]:
 
 
 def _installations(wish: Wish, verdict: SideVerdict) -> list[Installation | ToBuild]:
-    """The builds of base and head, and those between."""
     present = list(Installation.objects.filter(server=wish.server, removed_at=None))
     found: list[Installation | ToBuild] = []
     if wish.bindirs is not None:
@@ -368,7 +367,6 @@ def draft(bisection: Bisection, installations: Sequence[Installation]) -> Draft:
 
 
 def _machines(keys: Sequence[int] | None) -> list[Server]:
-    """The servers with these keys, in this order."""
     if not keys:
         return []
     found = Server.objects.select_related("hardware").in_bulk(keys)

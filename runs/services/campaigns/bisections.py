@@ -287,7 +287,6 @@ def _are_built(bisection: Bisection, places: Sequence[int]) -> bool:
 
 
 def _go_on_building(bisection: Bisection) -> None:
-    """Queue the step whose builds are there, or end with the one that failed."""
     if not _may_go_on(bisection):
         _end(bisection, S.FAILED, NO_RIGHT)
         return

@@ -41,7 +41,6 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
 
 
 def _groups(installations: Sequence[Installation]) -> list[list[Installation]]:
-    """Groups: the builds of one version on one server."""
     found: dict[tuple[int, str], list[Installation]] = defaultdict(list)
     for each in installations:
         found[each.server_id, each.version].append(each)

@@ -289,7 +289,6 @@ def _parted(
 def _fits(
     installations: Sequence[Installation], variants: Sequence[Variant], memory: int | None
 ) -> Iterator[InstallationFit]:
-    """What each installation gets from each variant."""
     for each in installations:
         major = fitted_configurations.major_of(each)
         for variant in variants:
@@ -302,7 +301,6 @@ def _fits(
 def _combinations(
     draft: Draft, scenario: Scenario, varied: Mapping[str, Sequence[Level]]
 ) -> Iterator[dict[str, Level]]:
-    """The combinations of the scenario's own levels that it measures."""
     for combination in product(*varied.values()):
         levels = dict(zip(varied, combination, strict=True))
         # The scenario is not asked about levels that it does not know.

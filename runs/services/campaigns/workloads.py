@@ -209,7 +209,6 @@ def _client(design: Design) -> int:
 
 
 def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Problem]:
-    """Why this pgbench is too old."""
     try:
         command.init_options_for_tool(version.init_options, client_version)
         for script in version.scripts:

@@ -203,7 +203,6 @@ def _figures_of(step: ChangePoint, points: Sequence[HistoryPoint]) -> dict[str, 
 
 
 def _name(point: HistoryPoint) -> str:
-    """The commit of a point; else its day."""
     return point.sha or point.at.date().isoformat()
 
 
@@ -219,7 +218,6 @@ def _raised(alarm: Alarm, metric: Metric) -> Change:
 
 
 def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
-    """Store changes at the points where they start."""
     runs = history_points.first_runs({point.cell for point, _change in made}) if made else {}
     for point, change in made:
         change.cell_id = point.cell

@@ -124,7 +124,6 @@ def is_public(text: str) -> bool:
 
 
 def _embedded(address: Address) -> Address:
-    """The IPv4 address that is embedded in an IPv6 address."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     if address in NAT64:

@@ -62,7 +62,6 @@ def _rows(project: Project) -> Iterator[tuple[str, Row]]:
 
 
 def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
-    """A file in parts, compressed as stored."""
     with packed as content:
         part = content.read(PART_BYTES)
         while part:

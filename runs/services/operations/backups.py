@@ -118,8 +118,6 @@ def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
 
 
 class _Copied:
-    """The rows of a table, and how many there were."""
-
     def __init__(self, database: "psycopg.Connection[Any]", name: str, columns: list[str]) -> None:
         self._cursor = database.cursor()
         self._query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
@@ -195,7 +193,6 @@ def _restored(backup: Reader) -> dict[str, int]:
 
 
 def _prepare(backup: Reader) -> None:
-    """See to it that the database is empty and has the tables of the backup."""
     executor = MigrationExecutor(connection)
     loader = executor.loader
     wanted = {(app, name) for app, name in backup.manifest["migrations"]}

@@ -199,7 +199,6 @@ def _artifacts() -> Outcome:
 
 
 def _counts() -> Outcome:
-    """Whether the numbers that lists show are those of the rows."""
     if not (wrong := transitions.drift_of_counts()):
         return Outcome("counts", OK, _("The stored numbers of runs are those of the rows."))
     text = _("%(number)d stored numbers of runs differ from the rows.") % {"number": wrong}

@@ -241,7 +241,6 @@ def _digest_of(key: str) -> str:
 
 
 def _singles() -> Iterator[tuple[str, file_store.Stored]]:
-    """All files of their own, with their digests."""
     for each in file_store.stored(file_store.SINGLE_FILES):
         if digest := _digest_of(each.key):
             yield digest, each

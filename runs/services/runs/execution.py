@@ -89,7 +89,6 @@ def _execute(claim: Claim) -> None:
 
 
 def _enter(state: str, run: Run, claim: Claim, **event: Any) -> bool:
-    """Change the state as the lease's holder; return whether it changed."""
     return transitions.transition(run_id=run.pk, token=claim.token, to=state, **event)
 
 
@@ -98,7 +97,6 @@ def _event_of(problem: TargetProblem) -> dict[str, Any]:
 
 
 def _conclude(run: Run, claim: Claim) -> None:
-    """Execute, and turn the outcome into the run's state."""
     try:
         director = _director(run, claim)
     except TargetProblem as problem:
@@ -166,8 +164,6 @@ def _finish(run: Run, claim: Claim) -> None:
 
 
 def _end(run: Run, claim: Claim, director: Director, state: Run.State, why: TargetProblem) -> None:
-    """End a run that has no result; its output is kept."""
-
     def say() -> None:
         with transaction.atomic():
             found = director.bench.findings
@@ -240,7 +236,6 @@ def _director(run: Run, claim: Claim) -> Director:
 
 
 def _places(server: Server, plan: RunPlan, claim: Claim) -> list[Place]:
-    """The machines of a run, each with its connection, in the plan's order."""
     others = Server.objects.select_related("ssh_key").in_bulk(
         [each.server_id for each in plan.others]
     )

@@ -207,7 +207,6 @@ def _command(run: Run, host: str, ordinal: int, result: StepResult) -> Command:
 
 
 def _keep(command: Command) -> None:
-    """Store a step, or replace what is stored of it."""
     Command.objects.bulk_create(
         [command],
         update_conflicts=True,

@@ -70,7 +70,6 @@ def remove_needless_clusters(*, server_id: int) -> None:
 
 
 async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
-    """End what runs in each cluster and remove it; return whether all is done."""
     way, instance = await sync_to_async(_secrets)(server)
     base = BaseDir(server.base_dir, instance)
     host = await logins.connect_along(way)
@@ -79,7 +78,6 @@ async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
 
 
 async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: Server) -> bool:
-    """Remove it; return whether no further try is needed."""
     try:
         await leftovers.remove(host, base, base.below(cluster.directory))
     except (ConnectionLost, CommandTimeout):

@@ -373,7 +373,6 @@ def _configurations(schedule: Schedule) -> list[Configuration]:
 
 
 def _dated(title: str, day: str) -> str:
-    """A title with the date, cut if it would be too long."""
     room = LONGEST_TITLE - len(day) - 1
     shortened = title if len(title) <= room else f"{title[: room - 1].rstrip()}…"
     return f"{shortened} {day}"

@@ -212,7 +212,6 @@ async def _removed(host: Host, base: BaseDir, build: Build) -> None:
 
 
 def _registered(build: Build) -> bool:
-    """Look at the server again, with the new folder: what is there is recorded as of any other."""
     servers.add_bindirs(server=build.server, bindirs=[build.bindir])
     servers.inspect(server=Server.objects.get(pk=build.server_id))
     present = Installation.objects.filter(server=build.server_id, bindir=build.bindir)

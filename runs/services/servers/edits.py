@@ -133,7 +133,6 @@ def _check_runs(before: Server, changed: Server) -> None:
 
 
 def _release(server: Server) -> None:
-    """Leave the old base directory."""
     try:
         logins.ask(
             _released(server.base_dir, logins.instance_name(), logins.way_to(server)), server

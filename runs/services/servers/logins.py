@@ -107,7 +107,6 @@ def check_jump(server: Server, jump: Server | None) -> None:
 
 
 def _chain(hop: Server) -> list[Server]:
-    """A hop and the hops before it."""
     found: list[Server] = []
     here: Server | None = hop
     while here is not None and here not in found:

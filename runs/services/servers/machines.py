@@ -87,7 +87,6 @@ def _is_in_use(server: Server) -> bool:
 
 
 def _server(run: Run, name: str) -> Server:
-    """The server of a machine in the run's plan, locked."""
     plan = run.plan or {}
     others = (*plan.get("machines", ()), *plan.get("generators", ()))
     keys = {each["name"]: each["server_id"] for each in others}

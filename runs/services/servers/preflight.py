@@ -60,7 +60,6 @@ def ask_all(questions: Sequence[Question]) -> list[Answer]:
 
 
 def _way(question: Question) -> logins.Way | Refusal:
-    """How the server is reached, as the database knows it."""
     server = question.server
     if server.is_only_a_hop:
         return TargetProblem(

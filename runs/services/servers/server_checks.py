@@ -157,7 +157,6 @@ def carry_out(*, check_id: str) -> None:
 def _ask(
     kind: ServerCheck.Kind, machines: Sequence[Server], *, given: dict[str, Any] | None = None
 ) -> ServerCheck:
-    """Store a check, or return the same one that is open already."""
     give_up_the_overdue()
     ServerCheck.objects.filter(asked_at__lt=timezone.now() - KEPT).exclude(state__in=OPEN).delete()
     actor = audit.present()

@@ -260,7 +260,6 @@ def single_topology(*, server: Server) -> Topology:
 
 
 def _single(server: Server) -> str:
-    """The slug of its topology."""
     return f"single-{server.slug}"
 
 

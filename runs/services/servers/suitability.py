@@ -178,7 +178,6 @@ def _tool_problems(part: Part, client: Installation | None) -> Iterator[Problem]
 
 
 def _refusals(part: Part, scenario: Scenario) -> Iterator[Problem]:
-    """Each installation that cannot run the scenario, or a level of it, with the reason."""
     seen = set()
     for cell in part.cells:
         if cell.refusal is not None and (cell.installation, cell.refusal) not in seen:
@@ -188,7 +187,6 @@ def _refusals(part: Part, scenario: Scenario) -> Iterator[Problem]:
 
 
 def _extension_problems(part: Part, scenario: Scenario) -> Iterator[Problem]:
-    """Each installation without an extension that a level needs."""
     seen = set()
     for cell in part.cells:
         installation = cell.installation

@@ -103,7 +103,6 @@ def _make(
     faults: list[Fault],
     uploaded_as: Mapping[str, str],
 ) -> None:
-    """Create the campaign of each slug as its first run describes it."""
     first = {run.campaign: run for run in reversed(runs)}
     nameless = [run for run in first.values() if not run.scenario]
     for run in nameless:

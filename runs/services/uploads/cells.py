@@ -109,7 +109,6 @@ def place(
 
 
 def _locked(places: list[Place]) -> tuple[dict[Place, int], Counter[int]]:
-    """The cells, locked, and the last repeat of each."""
     if not places:
         return {}, Counter()
     wanted = [list(each) for each in zip(*places, strict=True)]

@@ -84,7 +84,6 @@ def _new(runs: Sequence[ImportedRun], project: Project) -> list[ImportedRun]:
 
 
 def _store(runs: Sequence[GivenRun], project: Project, loaded: Loaded) -> None:
-    """Store them; those at fault are left out, and the others tried again."""
     while runs:
         try:
             stored = store(runs=runs, project=project)

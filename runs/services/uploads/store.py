@@ -246,7 +246,6 @@ def _with_those(
     project: Project,
     uploaded_as: Mapping[str, str],
 ) -> list[StoredRun]:
-    """Store what is new; the others are the runs that are there."""
     keys = [(run.campaign, run.external_id) for run in runs]
     new = [run for run, key in zip(runs, keys, strict=True) if key not in there]
     others = iter(_store(new, project, uploaded_as) if new else ())
@@ -272,7 +271,6 @@ def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statemen
 
 
 def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:
-    """The run with its commit's sha as it is stored."""
     if run.revision is None or run.revision.sha not in shas:
         return run
     return replace(run, revision=replace(run.revision, sha=shas[run.revision.sha]))

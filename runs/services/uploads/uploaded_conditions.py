@@ -123,7 +123,6 @@ def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement
 def _profiles(
     name: str, runs: Sequence[GivenRun], rows: Rows, faults: list[Fault]
 ) -> dict[str, int]:
-    """Keys by slug and by fingerprint."""
     given = _given_profiles(name, runs)
     found: dict[str, int] = dict(rows)
     missing = {mark: each for mark, each in given.items() if mark not in found and each.fields}

@@ -49,7 +49,6 @@ def resolve(
 
 
 def _converted(run: GivenRun, known: Known) -> GivenRun:
-    """The run with each figure and each series in the unit of its metric."""
     if not any(
         each.unit and each.unit != known[name][1] for name, each in _named(run) if name in known
     ):

@@ -133,7 +133,6 @@ def _recordable(names: Sequence[str], plan: RunPlan) -> dict[str, bool]:
 
 
 def _plan(cell: Cell) -> tuple[Run, RunPlan]:
-    """The newest measured run of a cell, and its plan."""
     runs = cell.runs.filter(MEASURED, plan__isnull=False, server__isnull=False)
     run = runs.select_related("server").order_by("-repeat").first()
     if run is None:

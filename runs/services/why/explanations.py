@@ -170,7 +170,6 @@ def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any]]:
 
 
 def _labels(a: Cell, b: Cell) -> tuple[str, str]:
-    """What tells the two apart: versions, or the levels in which they differ."""
     names = [
         name
         for name in b.levels

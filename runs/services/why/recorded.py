@@ -110,7 +110,6 @@ def recorded(
 
 
 def _kept(a: Collection[int], b: Collection[int]) -> dict[str, tuple[list[Artifact], ...]]:
-    """The files of each name, of a and of b, the newest last."""
     names = (counting.FILE, WAITS, CALLS, STACKS, FOLDED, SWITCHES)
     found: dict[str, tuple[list[Artifact], ...]] = defaultdict(lambda: ([], []))
     listed = Artifact.objects.filter(run__cell__in=[*a, *b], name__in=names).order_by("-pk")

@@ -241,13 +241,11 @@ def _began_at_once(reports: list[dict[str, Any]]) -> bool:
 
 
 def _seconds(report: dict[str, Any]) -> float:
-    """How long the job has run that has run longest."""
     parts = [part(job, name) for job in rows(report, "jobs") for name in _BANDWIDTHS]
     return max((number(each.get("runtime")) or 0.0 for each in parts), default=0.0) / 1000
 
 
 def _eta(job: dict[str, Any]) -> float:
-    """The seconds that fio expects a job to go on."""
     return number(job.get("eta")) or 0.0
 
 
@@ -264,7 +262,6 @@ def _status(report: dict[str, Any], reasons: tuple[Reason, ...]) -> Status:
 
 
 def _done(job: dict[str, Any]) -> bool:
-    """Whether a job ended without an error and did something."""
     return not job.get("error") and any(
         (number(part(job, direction).get("iops")) or 0) > 0 for direction in _BANDWIDTHS
     )
@@ -316,7 +313,6 @@ def _times(value: Any, factor: float) -> float | None:
 
 
 def _options(report: dict[str, Any]) -> dict[str, Any]:
-    """What all jobs have in common."""
     jobs = [part(job, "job options") for job in rows(report, "jobs")]
     own = jobs[0].items() if jobs else ()
     common = {name: value for name, value in own if all(job.get(name) == value for job in jobs)}

@@ -123,7 +123,6 @@ def _measurements(log: Log) -> Iterator[MetricValue]:
 
 
 def _levels(log: Log) -> dict[str, Level]:
-    """Return what was run; the duration, without the ramp-up, in seconds."""
     found: dict[str, Level] = {}
     for level, name, factor in (
         ("clients", "users", 1),

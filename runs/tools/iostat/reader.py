@@ -102,7 +102,6 @@ def _of_text(text: str) -> Iterator[Row]:
 
 
 def _plain(cell: str) -> str:
-    """A number with a decimal point, and no unit."""
     cell = cell.replace(",", ".").removesuffix("%")
     size = number(cell[:-1]) if cell[-1:] in _SIZES else None
     return cell if size is None else str(size * _SIZES[cell[-1]])

@@ -38,7 +38,6 @@ def _values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
 
 
 def _table(text: str) -> str:
-    """The same as text."""
     try:
         document: Any = foreign_json.loads(text)
     except ValueError as error:

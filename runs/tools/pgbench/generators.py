@@ -113,7 +113,6 @@ def _together(points: Sequence[ProgressPoint]) -> ProgressPoint:
 
 
 def _sum(values: Iterable[T | None]) -> T | None:
-    """The sum; None where one is unknown."""
     known = list(values)
     if not known or any(value is None for value in known):
         return None

@@ -194,7 +194,6 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
 
 
 def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
-    """Return the seconds that the log covers completely."""
     counts = log.per_second.transactions[: log.whole_seconds].tolist()
     sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
     latencies = tuple(

@@ -334,7 +334,6 @@ def _script(script: ScriptLines, whole_run: Values) -> ScriptResult:
 
 
 def _counts_and_latency(values: Values) -> dict[str, Any]:
-    """What is printed alike of a run and of a script."""
     return {
         "failed_transactions": count(values.get("failed")),
         "serialization_failures": count(values.get("serialization")),

@@ -113,7 +113,6 @@ def _shells(script: GivenScript) -> Iterator[Fault]:
 
 
 def _lines(script: GivenScript, defined: set[str]) -> Iterator[Fault]:
-    """What is wrong with the commands, and with variables that nothing has set above."""
     conditions, pipeline, has_sql = _Conditions(), _Pipeline(), False
     is_behind_sql = False  # and behind no other command
     # \\gset and \\aset define what the server's columns are called.
@@ -193,15 +192,11 @@ def _set_by(meta: Token) -> set[str]:
 
 @dataclass
 class _Condition:
-    """A \\if that is not closed yet."""
-
     line: int
     has_else: bool = False
 
 
 class _Conditions:
-    """The \\if around a command."""
-
     def __init__(self) -> None:
         self._open: list[_Condition] = []
 

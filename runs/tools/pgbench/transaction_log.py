@@ -152,7 +152,6 @@ def _column_ends(data: Bytes) -> Places | None:
 
 
 def _numbers(data: Bytes, starts: Places, ends: Places) -> tuple[Numbers, Flags]:
-    """Return the numbers in these places, and which of them are numbers."""
     length = ends - starts
     value, good = _word_numbers(data, ends, np.minimum(length, _WORD))
     long = np.flatnonzero(length > _WORD)
@@ -178,7 +177,6 @@ def _word_numbers(data: Bytes, ends: Places, lengths: Places) -> tuple[Numbers, 
 
 
 def _outcomes(data: Bytes, places: Places) -> tuple[dict[str, int], int]:
-    """Count the words in these places, and their letters."""
     counts: dict[str, int] = {}
     starts, ends = places[:, 0] + 1, places[:, 1]
     for word in OUTCOMES:
@@ -278,7 +276,6 @@ def is_transaction_line(line: bytes) -> bool:
 
 
 def _start(content: bytes) -> int | None:
-    """Return when the first transaction began, in microseconds since the epoch."""
     for line in content[: 1 << 14].split(b"\n")[:_LINES_LOOKED_AT]:
         if match := _TIMED_LINE.match(line):
             latency, seconds, microseconds = (int(text) for text in match.groups())

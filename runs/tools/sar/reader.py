@@ -45,7 +45,6 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
 
 
 def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
-    """The same of a line that sar prints."""
     plain = {_plain(name): value.replace(",", ".") for name, value in cells.items()}
     if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
         yield from _processor(plain)

@@ -192,7 +192,6 @@ def _take(line: str, summary: Summary) -> None:
 
 
 def _report(line: str) -> re.Match[str] | None:
-    """An intermediate report."""
     return next((found for form in _REPORTS if (found := form.fullmatch(line))), None)
 
 
