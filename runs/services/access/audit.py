@@ -55,7 +55,7 @@ def present() -> Actor:
 
 def record(
     action: str,
-    subject: str,
+    subject: str | Model,
     *,
     project: int | Project | None = None,
     before: Mapping[str, Any] | None = None,
@@ -63,12 +63,18 @@ def record(
 ) -> None:
     """Add an entry; call it in the transaction of the action. Automatic actions have none.
 
+    A row is named by its kind and slug or key, and is of its own project unless another is given.
+
     Of `before` and `after` only what differs is kept, and no secret: what is named like one, or
     looks like one, is masked.
     """
     actor = _actor.get()
     if actor is None:
         return
+    if isinstance(subject, Model):
+        if project is None and hasattr(subject, "project_id"):
+            project = of_project(subject.project_id)
+        subject = f"{subject._meta.model_name} {getattr(subject, 'slug', subject.pk)}"
     was, now = dict(before or {}), dict(after or {})
     same = {name for name in was.keys() & now.keys() if was[name] == now[name]}
     made = AuditEntry(

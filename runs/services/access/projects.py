@@ -37,7 +37,7 @@ def create(*, slug: str, name: str = "", is_public: bool, members: Sequence[User
         raise ServiceError("project_exists", message, remedy=_("Choose another."), field="slug")
     project.members.set(members, through_defaults={"role": Membership.Role.OPERATOR})
     details = {"public": is_public, "operators": [user.username for user in members]}
-    audit.record("project_made", f"project {slug}", project=project, after=details)
+    audit.record("project_made", project, project=project, after=details)
     return project
 
 
@@ -66,7 +66,7 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
         expires_at=timezone.now() + GOOD_FOR,
     )
     details = {"role": role, "note": note}
-    audit.record("invited", f"invitation {made.pk}", project=project, after=details)
+    audit.record("invited", made, after=details)
     return NewInvitation(made, secret)
 
 
@@ -119,8 +119,7 @@ def take_back(*, invitation: Invitation) -> None:
     """End an invitation that nobody has used."""
     Invitation.objects.filter(pk=invitation.pk, ended_at=None).update(ended_at=timezone.now())
     details = {"role": invitation.role, "note": invitation.note}
-    subject = f"invitation {invitation.pk}"
-    audit.record("invitation_ended", subject, project=invitation.project_id, before=details)
+    audit.record("invitation_ended", invitation, before=details)
 
 
 @transaction.atomic

@@ -58,7 +58,12 @@ def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
     _require_author(annotation, by)
     before, annotation.text = annotation.text, _checked(text)
     annotation.save(update_fields=["text"])
-    _record("note_changed", annotation, before={"text": before}, after={"text": annotation.text})
+    audit.record(
+        "note_changed",
+        annotation.campaign,
+        before={"text": before},
+        after={"text": annotation.text},
+    )
     return annotation
 
 
@@ -66,13 +71,8 @@ def change(*, annotation: Annotation, text: str, by: User) -> Annotation:
 def delete(*, annotation: Annotation, by: User) -> None:
     """Delete it. Raises ServiceError `not_the_author`."""
     _require_author(annotation, by)
-    _record("note_deleted", annotation, before={"text": annotation.text})
+    audit.record("note_deleted", annotation.campaign, before={"text": annotation.text})
     annotation.delete()
-
-
-def _record(action: str, annotation: Annotation, **changes: dict[str, str]) -> None:
-    project = audit.of_project(annotation.campaign.project_id)
-    audit.record(action, f"campaign {annotation.campaign.slug}", project=project, **changes)
 
 
 def may_change(annotation: Annotation, user: User) -> bool:

@@ -74,7 +74,7 @@ def start(
     _queue(made, by=by)
     names = [found_by.name_of(build) for build in made.builds]
     details = {"server": made.server.slug, "builds": names}
-    _record("bisection_started", made, after=details)
+    audit.record("bisection_started", made, after=details)
     return made, True
 
 
@@ -86,7 +86,7 @@ def cancel(*, bisection: Bisection, by: object = None, message: str = "") -> Bis
         raise ServiceError("bisection_has_ended", _("This bisection has ended already."))
     _end(locked, S.CANCELLED, message)
     _cancel_steps(locked, by)
-    _record("bisection_cancelled", locked)
+    audit.record("bisection_cancelled", locked)
     bisection.refresh_from_db()
     return bisection
 
@@ -319,8 +319,3 @@ def _wait_longer(live: Bisection, seconds: int | None) -> None:
     live.wait_seconds = None if seconds is None else max(seconds, live.wait_seconds)
     live.awaited_at = None if seconds is None else timezone.now()
     live.save(update_fields=["wait_seconds", "awaited_at"])
-
-
-def _record(action: str, bisection: Bisection, **changes: Mapping[str, object]) -> None:
-    project = audit.of_project(bisection.project_id)
-    audit.record(action, f"bisection {bisection.pk}", project=project, **changes)

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -63,7 +63,7 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     for server in design.draft.servers:
         dispatch.wake(server.pk)
     details = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
-    _record("campaign_queued", campaign, after=details)
+    audit.record("campaign_queued", campaign, after=details)
     return campaign
 
 
@@ -89,7 +89,7 @@ def _refreshed(campaign: Campaign, act: str) -> Campaign:
     before = campaign.state
     transitions.refresh_campaign(campaign_id=campaign.pk)
     campaign.refresh_from_db()
-    _record(act, campaign, before={"state": before}, after={"state": campaign.state})
+    audit.record(act, campaign, before={"state": before}, after={"state": campaign.state})
     return campaign
 
 
@@ -103,7 +103,7 @@ def pause(*, campaign: Campaign) -> Campaign:
     if not waiting.update(paused_at=timezone.now()):
         raise ServiceError("campaign_has_ended", _("This campaign has ended already."))
     campaign.refresh_from_db()
-    _record("campaign_paused", campaign)
+    audit.record("campaign_paused", campaign)
     return campaign
 
 
@@ -115,7 +115,7 @@ def resume(*, campaign: Campaign) -> Campaign:
         raise ServiceError("campaign_not_paused", _("This campaign is not paused."))
     _wake_servers(campaign)
     campaign.refresh_from_db()
-    _record("campaign_resumed", campaign)
+    audit.record("campaign_resumed", campaign)
     return campaign
 
 
@@ -134,8 +134,8 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
     before = campaign.priority
     Campaign.objects.filter(pk=campaign.pk).update(priority=priority)
     campaign.refresh_from_db()
-    changes = {"before": {"priority": before}, "after": {"priority": priority}}
-    _record("priority_changed", campaign, **changes)
+    was, now = {"priority": before}, {"priority": priority}
+    audit.record("priority_changed", campaign, before=was, after=now)
     return campaign
 
 
@@ -159,11 +159,6 @@ def _refuse_of_others(draft: Draft, project: int | None) -> None:
             message = _("It is private in another project, which the campaign would show.")
             remedy = _("Copy it into the campaign's project.")
             raise ServiceError("of_other_project", message, remedy=remedy, field=field)
-
-
-def _record(action: str, campaign: Campaign, **changes: Mapping[str, object]) -> None:
-    project = audit.of_project(campaign.project_id)
-    audit.record(action, f"campaign {campaign.slug}", project=project, **changes)
 
 
 def _wake_servers(campaign: Campaign) -> None:

@@ -136,9 +136,8 @@ def add_rounds(*, campaign: Campaign, rounds: int) -> int:
     locked.save(update_fields=["looks", "state"])
     queued = _queue(locked, latest, rounds, _("Added: somebody asked for more rounds."))
     campaign.refresh_from_db()
-    project = audit.of_project(campaign.project_id)
     details = {"rounds": rounds, "runs": len(queued)}
-    audit.record("rounds_added", f"campaign {campaign.slug}", project=project, after=details)
+    audit.record("rounds_added", campaign, after=details)
     return len(queued)
 
 

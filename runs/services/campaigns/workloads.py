@@ -115,7 +115,7 @@ def create(
     workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
     slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
     details = {"name": workload.name}
-    audit.record("workload_made", f"workload {workload.slug}", project=project, after=details)
+    audit.record("workload_made", workload, after=details)
     return _version(workload, 1, content, by)
 
 
@@ -144,8 +144,7 @@ def edit(
     if is_other or was != now:
         was |= {"version": str(number)}
         now |= {"version": str(number + is_other)}
-        subject = f"workload {locked.slug}"
-        audit.record("workload_changed", subject, project=locked.project_id, before=was, after=now)
+        audit.record("workload_changed", locked, before=was, after=now)
     if newest is not None and not is_other:
         return newest
     return _version(locked, number + 1, content, by)

@@ -117,7 +117,7 @@ def decide(*, change: Change, decision: str, note: str = "", by: User | None = N
     change.save(update_fields=["decision", "note", "decided_by", "decided_at"])
     audit.record(
         "change_decided",
-        f"change {change.pk}",
+        change,
         project=audit.of_project(change.cell.campaign.project_id),
         before={"decision": before},
         after={"decision": decision, "note": note},

@@ -61,7 +61,7 @@ def create(
         events=_checked(events),
         encrypted_secret=encryption.encrypt(secret).decode(),
     )
-    _record("webhook_made", webhook, after=_described(webhook))
+    audit.record("webhook_made", webhook, after=_described(webhook))
     return NewWebhook(webhook, secret)
 
 
@@ -87,7 +87,7 @@ def change(
         webhook.is_active = is_active
     webhook.save()
     give_up(webhook.deliveries.all())
-    _record("webhook_changed", webhook, before=before, after=_described(webhook))
+    audit.record("webhook_changed", webhook, before=before, after=_described(webhook))
     return webhook
 
 
@@ -95,10 +95,6 @@ def _described(webhook: Webhook) -> dict[str, Any]:
     """What the audit trail keeps: of the address the host only, for its path may be a secret."""
     host = urlsplit(webhook.url).hostname
     return {"host": host, "events": webhook.events, "active": webhook.is_active}
-
-
-def _record(action: str, webhook: Webhook, **changes: dict[str, Any]) -> None:
-    audit.record(action, f"webhook {webhook.pk}", project=webhook.project_id, **changes)
 
 
 def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
@@ -116,7 +112,7 @@ def give_up(deliveries: QuerySet[WebhookDelivery]) -> int:
 
 def remove(*, webhook: Webhook) -> None:
     """Remove a webhook, and everything that waits for it."""
-    _record("webhook_removed", webhook, before=_described(webhook))
+    audit.record("webhook_removed", webhook, before=_described(webhook))
     webhook.delete()
 
 

@@ -342,7 +342,7 @@ def _load(rows: Iterator[tuple[int, str, Row]], into: Project | None, files: Fil
         files.finish(number)
         results.store()
         details = {"campaigns": results.campaigns, "runs": results.runs, "there": results.skipped}
-        audit.record("imported", f"project {project.slug}", project=project, after=details)
+        audit.record("imported", project, project=project, after=details)
         files.place()
         seals.seal_once_committed()
     except (DataError, IntegrityError, KeyError, TypeError, ValueError) as error:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
-from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib.auth.models import User
@@ -129,7 +128,9 @@ def create(*, plan: Plan, by: User | None = None, project: Project | None = None
         created_by=by,
     )
     slugs.store(observation, called=observation.title, otherwise="observation", taken=NOT_SLUGS)
-    _record("observation_made", observation, {"versions": plan.versions, "anchor": found.anchor})
+    audit.record(
+        "observation_made", observation, after={"versions": plan.versions, "anchor": found.anchor}
+    )
     return observation
 
 
@@ -155,7 +156,7 @@ def begin(
         edition.campaigns.add(
             campaigns.create(draft=draft_asked, by=by, project=observation.project)
         )
-    _record("edition_begun", observation, {"edition": name})
+    audit.record("edition_begun", observation, after={"edition": name})
     return edition
 
 
@@ -164,7 +165,7 @@ def write(*, edition: Edition, **texts: str) -> Edition:
     for name, text in texts.items():
         setattr(edition, name, text.strip())
     edition.save(update_fields=list(texts))
-    _record("edition_written", edition.observation, {"edition": edition.label, **texts})
+    audit.record("edition_written", edition.observation, after={"edition": edition.label, **texts})
     return edition
 
 
@@ -291,8 +292,3 @@ def majors_of(plan: Plan) -> list[str]:
 def offered(server: Server) -> list[str]:
     """The major versions that can be chosen on a server, the oldest first. One query."""
     return list(dict.fromkeys(each.major for each in _chosen(Plan("", server, ()))))
-
-
-def _record(action: str, observation: Observation, after: Mapping[str, Any]) -> None:
-    project = audit.of_project(observation.project_id)
-    audit.record(action, f"observation {observation.slug}", project=project, after=after)

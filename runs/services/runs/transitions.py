@@ -131,7 +131,7 @@ def record_act(action: str, run: Run, *, before: str, reason: str = "") -> None:
     """Keep in the audit trail what somebody did to a run."""
     after = {"state": run.state, **({"reason": reason} if reason else {})}
     project = audit.of_project(run.campaign.project_id)
-    audit.record(action, f"run {run.pk}", project=project, before={"state": before}, after=after)
+    audit.record(action, run, project=project, before={"state": before}, after=after)
 
 
 def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:

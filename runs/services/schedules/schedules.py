@@ -168,7 +168,7 @@ def _described(schedule: Schedule) -> dict[str, Any]:
 
 def _record(action: str, schedule: Schedule, **changes: dict[str, Any]) -> None:
     project = audit.of_project(schedule.draft.get("project"))
-    audit.record(action, f"schedule {schedule.pk}", project=project, **changes)
+    audit.record(action, schedule, project=project, **changes)
 
 
 @transaction.atomic

@@ -66,7 +66,7 @@ def allow(*, server: Server, clone: str, options: Sequence[str] = ()) -> Server:
     before = {"build_from": locked.build_from, "build_options": locked.build_options}
     after = {"build_from": clone, "build_options": list(options)}
     Server.objects.filter(pk=server.pk).update(**after)
-    audit.record("builds_allowed", f"server {server.slug}", before=before, after=after)
+    audit.record("builds_allowed", server, before=before, after=after)
     server.refresh_from_db()
     return server
 
@@ -98,7 +98,7 @@ def ask(*, server: Server, commit: str) -> Build:
             made.save()
     except IntegrityError:
         return live.get()
-    audit.record("build_asked_for", f"server {server.slug}", after={"commit": commit})
+    audit.record("build_asked_for", server, after={"commit": commit})
     dispatch.build(made.pk)
     return made
 

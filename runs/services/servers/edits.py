@@ -166,7 +166,7 @@ def _store(before: Server, changed: Server, by: object) -> Server:
         )
         ServerEvent.objects.create(server=changed, code="edited", message=message, by=str(by or ""))
         was, now = servers.described(before), servers.described(changed)
-        audit.record("server_changed", f"server {changed.slug}", before=was, after=now)
+        audit.record("server_changed", changed, before=was, after=now)
     return changed
 
 

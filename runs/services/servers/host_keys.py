@@ -70,7 +70,7 @@ def _pin(server: Server, code: str, message: str, by: object) -> Server:
     ServerEvent.objects.create(server=server, code=code, message=message, by=str(by or ""))
     audit.record(
         code,
-        f"server {server.slug}",
+        server,
         before={"fingerprint": before},
         after={"fingerprint": hosts.fingerprint(server.host_key)},
     )

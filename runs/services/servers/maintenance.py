@@ -27,7 +27,7 @@ def begin(*, server: Server, reason: str, until: datetime | None = None) -> Serv
     )
     server.refresh_from_db()
     details = {"reason": server.maintenance_reason, "until": until}
-    audit.record("maintenance_begun", f"server {server.slug}", after=details)
+    audit.record("maintenance_begun", server, after=details)
     return server
 
 
@@ -41,5 +41,5 @@ def end(*, server: Server) -> Server:
         raise ServiceError("not_maintained", _("This server is not being maintained."))
     dispatch.wake(server.pk)
     server.refresh_from_db()
-    audit.record("maintenance_ended", f"server {server.slug}")
+    audit.record("maintenance_ended", server)
     return server

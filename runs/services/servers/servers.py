@@ -120,7 +120,7 @@ def delete(*, server: Server) -> None:
         server.delete()
     except ProtectedError as error:
         raise _in_use(server) from error
-    audit.record("server_deleted", f"server {server.slug}", before=details)
+    audit.record("server_deleted", server, before=details)
 
 
 def _in_use(server: Server) -> ServiceError:
@@ -161,7 +161,7 @@ def add_bindirs(*, server: Server, bindirs: Sequence[str]) -> Server:
     server.save(update_fields=["bindirs"])
     audit.record(
         "server_changed",
-        f"server {server.slug}",
+        server,
         before={"bindirs": before},
         after={"bindirs": server.bindirs},
     )
@@ -320,7 +320,7 @@ def _store(server: Server) -> Server:
     slugs.store(server, called=server.name, otherwise="server", taken=NOT_SLUGS)
     Lease.objects.create(server=server)
     single_topology(server=server)
-    audit.record("server_registered", f"server {server.slug}", after=described(server))
+    audit.record("server_registered", server, after=described(server))
     return server
 
 

@@ -49,7 +49,7 @@ def load(*, runs: Iterable[ImportedRun], project: Project, origin: str) -> Loade
         loaded.there += len(some) - len(new)
         _store([_given(run, f"/{place}", origin) for place, run in enumerate(new)], project, loaded)
     details = {"runs": loaded.runs, "there": loaded.there, "from": origin}
-    audit.record("imported", f"project {project.slug}", project=project, after=details)
+    audit.record("imported", project, project=project, after=details)
     return loaded
 
 

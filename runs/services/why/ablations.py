@@ -91,7 +91,7 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
         suspects=[asdict(each) for each in suspects],
     )
     details = {"campaign": campaign.slug, "suspects": [each.name for each in suspects]}
-    _record("ablation_queued", campaign, details)
+    audit.record("ablation_queued", campaign, after=details)
     return made
 
 
@@ -123,7 +123,7 @@ def record(*, found: Explanation, by: User | None = None) -> Ablation:
     campaign.save(update_fields=["treatment", "wanted_half_width", "most_repeats"])
     _queue(campaign, arms, plan_of)
     made = Ablation.objects.create(campaign=campaign, base=found.a, head=found.b, suspects=[])
-    _record("recording_queued", campaign, {"campaign": campaign.slug})
+    audit.record("recording_queued", campaign, after={"campaign": campaign.slug})
     return made
 
 
@@ -247,8 +247,3 @@ def _turns(arms: int, rounds: int, seed: int) -> list[tuple[int, int]]:
         turned = order[each % arms :] + order[: each % arms]
         found += [(each + 1, place) for place in (turned if each % 2 == 0 else turned[::-1])]
     return found
-
-
-def _record(action: str, campaign: Campaign, details: Mapping[str, object]) -> None:
-    project = audit.of_project(campaign.project_id)
-    audit.record(action, f"campaign {campaign.slug}", project=project, after=details)
