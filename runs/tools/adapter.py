@@ -6,10 +6,10 @@ figures, and a run that covers less than was asked for is `partial` and says why
 """
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 from runs.wording import Marked, Wording, joined, put, wording_of
 from runs.wording import gettext_noop as _
@@ -137,14 +137,26 @@ class Reading:
         return joined(reasons, _("; %(sentence)s")) if reasons else {}
 
 
-def status_of(
-    reasons: tuple[Reason, ...], fatal: Container[str] | None, mild: Container[str] = ()
-) -> Status:
-    """Failed by a fatal code, of None by all but the mild ones; partial by any other."""
-    codes = [reason.code for reason in reasons]
+def judged(
+    tool: str,
+    reasons: Iterable[Reason],
+    measurements: Iterable[MetricValue],
+    *,
+    fatal: Container[str] | None,
+    mild: Container[str] = (),
+    **more: Any,
+) -> Reading:
+    """A reading with its status, and the figures, which are not looked at where it failed.
+
+    Failed by a fatal code, of None by all but the mild ones; partial by any other.
+    """
+    found = tuple(reasons)
+    codes = [reason.code for reason in found]
     if any(code not in mild if fatal is None else code in fatal for code in codes):
-        return "failed"
-    return "partial" if codes else "finished"
+        return Reading(status="failed", tool_name=tool, reasons=found, **more)
+    status: Status = "partial" if codes else "finished"
+    figures = tuple(measurements)
+    return Reading(status=status, tool_name=tool, reasons=found, measurements=figures, **more)
 
 
 @dataclass(frozen=True)
@@ -156,20 +168,16 @@ class TakenFile:
     required: bool = False
 
 
-class Adapter(Protocol):
-    """The reader of one tool's output."""
+@dataclass(frozen=True)
+class Adapter:
+    """The reader of one tool's output.
 
-    @property
-    def name(self) -> str:
-        """The tool's name in an upload, which is the folder's: "go_tpc"."""
+    `name` is the tool's in an upload, which is the folder's ("go_tpc"), `title` the one for people.
+    A run with a single text may give it as "stdout" or "raw". `read` takes the files of one run; it
+    raises UnreadableOutput, and nothing else.
+    """
 
-    @property
-    def title(self) -> str:
-        """The name for people: "go-tpc"."""
-
-    @property
-    def takes(self) -> tuple[TakenFile, ...]:
-        """The files that it reads. A run with a single text may give it as "stdout" or "raw"."""
-
-    def read(self, files: Files) -> Reading:
-        """Read the files of one run. Raises UnreadableOutput, and nothing else."""
+    name: str
+    title: str
+    takes: tuple[TakenFile, ...]
+    read: Callable[[Files], Reading]

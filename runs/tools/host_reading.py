@@ -5,10 +5,12 @@ with niced; those of a device carry its name (`disk_util_vda`).
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from runs.tools.metrics import Metric
+from runs.tools.output import number
 from runs.tools.quantities import HOST
 
 KIB_PER_MIB = 1024
@@ -27,6 +29,37 @@ class HostReading:
     columns: Mapping[str, tuple[float | None, ...]]
 
 
+def of_samples(
+    tool: str,
+    seconds: Sequence[float],
+    samples: Sequence[Mapping[str, float]],
+    absent: float | None = None,
+) -> HostReading:
+    """Samples in rows as columns; a value that a row has not is `absent`."""
+    names = dict.fromkeys(name for row in samples for name in row)
+    columns = {name: tuple(row.get(name, absent) for row in samples) for name in names}
+    return HostReading(tool, tuple(seconds), _without_idle_devices(columns))
+
+
+# Of mpstat, sar and iostat. With `-u ALL` interrupts are counted by themselves; to sysstat 8 there
+# is "user" for "usr".
+_PROCESSOR = {
+    "cpu_user": ("usr", "user", "nice", "guest", "gnice"),
+    "cpu_system": ("sys", "system", "irq", "soft"),
+    "cpu_iowait": ("iowait",),
+    "cpu_steal": ("steal",),
+    "cpu_idle": ("idle",),
+}
+
+
+def processor(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The shares of a processor's time, by sysstat's names without the percent sign."""
+    for name, keys in _PROCESSOR.items():
+        shares = [value for key in keys if (value := number(given.get(key))) is not None]
+        if shares:
+            yield name, round(sum(shares), 2)
+
+
 def metric_of(column: str) -> Metric | None:
     """What a column is of, under its own name; None for an unknown one."""
     name = next((name for name in HOST if column == name or column.startswith(f"{name}_")), None)
@@ -38,7 +71,7 @@ def device_column(name: str, device: str) -> str:
     return f"{name}_{_NOT_SLUG.sub('_', device)[:_LONGEST_DEVICE].strip('_')}"
 
 
-def without_idle_devices(
+def _without_idle_devices(
     columns: Mapping[str, tuple[float | None, ...]],
 ) -> dict[str, tuple[float | None, ...]]:
     """Leave out devices on which nothing happened, and all but the busiest of many."""

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from runs.tools.adapter import (
@@ -11,7 +11,6 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    TakenFile,
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
@@ -22,28 +21,21 @@ _ANY = Metric("real_time", "", "ms", "lower")
 MOST = 900  # measurements: an upload takes 1,000
 
 
-@dataclass(frozen=True)
-class DocumentAdapter:
+def of_document(
+    is_one: Callable[[Any], bool], make: Callable[[Any], Reading], otherwise: UnreadableOutput
+) -> Callable[[Files], Reading]:
     """Reads the one JSON document of a tool in its output: what `make` makes of it.
 
     A second document, or a reason that `make` gives, leaves nothing to rely on, unless it says that
-    it is partial.
+    it is partial. Raises `otherwise` where no document `is_one`.
     """
 
-    name: str
-    title: str
-    takes: tuple[TakenFile, ...]
-    is_one: Callable[[Any], bool]
-    make: Callable[[Any], Reading]
-    otherwise: UnreadableOutput
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises `otherwise` where no document `is_one`."""
+    def read(files: Files) -> Reading:
         documents = documents_in(output_of(files))
-        found = [each for each in documents.found if self.is_one(each)]
+        found = [each for each in documents.found if is_one(each)]
         if not found:
-            raise self.otherwise
-        reading = self.make(found[0])
+            raise otherwise
+        reading = make(found[0])
         faults = (*(() if len(found) == 1 else (SEVERAL_RESULTS,)), *_too_many(reading))
         is_failed = bool(faults or (reading.reasons and reading.status != "partial"))
         return replace(
@@ -53,6 +45,8 @@ class DocumentAdapter:
             measurements=() if is_failed else reading.measurements,
             unknown_lines=shown(documents.other_text.split("\n")),
         )
+
+    return read
 
 
 def _too_many(reading: Reading) -> tuple[Reason, ...]:

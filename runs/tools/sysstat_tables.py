@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from runs.tools import output
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, without_idle_devices
+from runs.tools.host_reading import HostReading, of_samples
 from runs.tools.metrics import interval_of
 from runs.wording import gettext_noop as _
 
@@ -47,21 +47,13 @@ def read(
         )
     times = sorted(samples)
     interval = interval_of(times) or 1.0
-    seconds = tuple(time - times[0] + interval for time in times)
-    names = dict.fromkeys(name for row in samples.values() for name in row)
-    columns = {name: tuple(samples[time].get(name, absent) for time in times) for name in names}
-    return HostReading(tool, seconds, without_idle_devices(columns))
+    seconds = [time - times[0] + interval for time in times]
+    return of_samples(tool, seconds, [samples[time] for time in times], absent)
 
 
 def number(cells: Cells, name: str) -> float | None:
     """The number in a column, also with a decimal comma; None where there is none."""
     return output.number(cells.get(name, "").replace(",", "."))
-
-
-def total(cells: Cells, names: Iterable[str]) -> float | None:
-    """The sum of the columns that are there."""
-    found = [value for name in names if (value := number(cells, name)) is not None]
-    return sum(found) if found else None
 
 
 def _rows(text: str) -> Iterator[tuple[float, Cells]]:

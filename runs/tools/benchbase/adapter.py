@@ -6,12 +6,12 @@ request, `Goodput` those that were committed.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     Level,
     MetricValue,
@@ -20,7 +20,7 @@ from runs.tools.adapter import (
     SeriesReading,
     TakenFile,
     UnreadableOutput,
-    status_of,
+    judged,
 )
 from runs.tools.metrics import Point, interval_of, regular
 from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
@@ -45,42 +45,30 @@ _TIME_COLUMN = "Time (seconds)"
 _FILES = 20
 
 
-@dataclass(frozen=True)
-class BenchbaseAdapter:
-    """Reads BenchBase. The summary and the time series may come as files of any names."""
-
-    name: str = "benchbase"
-    title: str = "BenchBase"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("summary", _("*.summary.json"), required=True),
-        TakenFile("results", _("*.results.csv or *.samples.csv, for the series")),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where there is no summary of BenchBase."""
-        summaries, other_text = _read(files)
-        if not summaries:
-            raise UnreadableOutput(
-                "not_benchbase_output",
-                _("There is no summary of BenchBase in the output, or it is not whole."),
-                _("Send the file results/*.summary.json, unchanged."),
-            )
-        summary = summaries[0]
-        reasons = tuple(_reasons(summaries))
-        status = status_of(reasons, None, {"ended_early"})
-        lines = lines_of(other_text)
-        series = tuple(_series(lines.whole))
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            server_version=_server_version(summary),
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(summary)),
-            series=series,
-            levels=_levels(summary),
-            labels=_labels(summary),
-            unknown_lines=() if series else shown(lines.all),
+def read(files: Files) -> Reading:
+    """Read the summary and the time series, of files of any names. Raises UnreadableOutput."""
+    summaries, other_text = _read(files)
+    if not summaries:
+        raise UnreadableOutput(
+            "not_benchbase_output",
+            _("There is no summary of BenchBase in the output, or it is not whole."),
+            _("Send the file results/*.summary.json, unchanged."),
         )
+    summary = summaries[0]
+    lines = lines_of(other_text)
+    series = tuple(_series(lines.whole))
+    return judged(
+        "benchbase",
+        _reasons(summaries),
+        _measurements(summary),
+        fatal=None,
+        mild={"ended_early"},
+        server_version=_server_version(summary),
+        series=series,
+        levels=_levels(summary),
+        labels=_labels(summary),
+        unknown_lines=() if series else shown(lines.all),
+    )
 
 
 def _read(files: Files) -> tuple[list[dict[str, Any]], str]:
@@ -192,4 +180,12 @@ def _labels(summary: dict[str, Any]) -> dict[str, str]:
     return {key: value for key, value in found.items() if value}
 
 
-ADAPTER = BenchbaseAdapter()
+ADAPTER = Adapter(
+    "benchbase",
+    "BenchBase",
+    (
+        TakenFile("summary", _("*.summary.json"), required=True),
+        TakenFile("results", _("*.results.csv or *.samples.csv, for the series")),
+    ),
+    read,
+)

@@ -9,6 +9,7 @@ from runs import foreign_json
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     Level,
     MetricValue,
@@ -124,44 +125,31 @@ _TERSE = re.compile(r"[2-5];fio-\d")
 _JOBS = 50  # more are not reported one by one
 
 
-@dataclass(frozen=True)
-class FioAdapter:
-    """Reads fio 2.x and 3.x."""
-
-    name: str = "fio"
-    title: str = "fio"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What fio --output-format=json printed"), required=True),
-        TakenFile("stderr", _("Standard error")),
+def read(files: Files) -> Reading:
+    """Read a run of fio 2.x or 3.x. Raises UnreadableOutput."""
+    output = documents_in(_NOT_A_NUMBER.sub(r"\1null", output_of(files)))
+    reports = [
+        found for found in output.found if isinstance(found, dict) and "fio version" in found
+    ]
+    messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
+    errors = tuple(
+        line for line in messages if line.startswith("fio: ") and (not reports or _is_error(line))
     )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where there is neither JSON nor a message of fio."""
-        output = documents_in(_NOT_A_NUMBER.sub(r"\1null", output_of(files)))
-        reports = [
-            found for found in output.found if isinstance(found, dict) and "fio version" in found
-        ]
-        messages = f"{output.other_text}\n{text_named(files, 'stderr')}".split("\n")
-        errors = tuple(
-            line
-            for line in messages
-            if line.startswith("fio: ") and (not reports or _is_error(line))
-        )
-        if not reports and not errors:
-            raise _unreadable(output.other_text)
-        reports = _last_of_one_run(reports)
-        report = reports[0] if len(reports) == 1 else {}
-        reasons = tuple(_reasons(reports, report, errors))
-        status = _status(report, reasons)
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            tool_version=(words(report.get("fio version")) or "").removeprefix("fio-") or None,
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(report)),
-            levels=_levels(report),
-            unknown_lines=shown(line for line in messages if not line.startswith("fio: ")),
-        )
+    if not reports and not errors:
+        raise _unreadable(output.other_text)
+    reports = _last_of_one_run(reports)
+    report = reports[0] if len(reports) == 1 else {}
+    reasons = tuple(_reasons(reports, report, errors))
+    status = _status(report, reasons)
+    return Reading(
+        status=status,
+        tool_name="fio",
+        tool_version=(words(report.get("fio version")) or "").removeprefix("fio-") or None,
+        reasons=reasons,
+        measurements=() if status == "failed" else tuple(_measurements(report)),
+        levels=_levels(report),
+        unknown_lines=shown(line for line in messages if not line.startswith("fio: ")),
+    )
 
 
 def _is_error(message: str) -> bool:
@@ -331,4 +319,12 @@ def _levels(report: dict[str, Any]) -> dict[str, Level]:
     return numbers | {name: kind for name, kind in kinds.items() if kind}
 
 
-ADAPTER = FioAdapter()
+ADAPTER = Adapter(
+    "fio",
+    "fio",
+    (
+        TakenFile("stdout", _("What fio --output-format=json printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    ),
+    read,
+)

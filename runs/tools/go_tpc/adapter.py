@@ -9,6 +9,7 @@ from typing import Any
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     MetricValue,
     Reading,
@@ -16,8 +17,8 @@ from runs.tools.adapter import (
     SeriesReading,
     TakenFile,
     UnreadableOutput,
+    judged,
     quoted,
-    status_of,
 )
 from runs.tools.metrics import Point, regular
 from runs.tools.output import (
@@ -205,39 +206,24 @@ def _finite(columns: dict[str, Any]) -> dict[str, float]:
 _ERROR_SUFFIX = "_ERR"
 
 
-@dataclass(frozen=True)
-class GoTpcAdapter:
-    """Reads go-tpc's TPC-C runs: --output plain, table and json."""
-
-    name: str = "go_tpc"
-    title: str = "go-tpc"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What go-tpc tpcc run printed"), required=True),
-        TakenFile("stderr", _("Standard error")),
+def read(files: Files) -> Reading:
+    """Read a TPC-C run: --output plain, table or json. Raises UnreadableOutput."""
+    lines = lines_of(output_of(files))
+    report = read_report((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
+    if not report.known_lines:
+        raise UnreadableOutput(
+            "not_go_tpc_output",
+            _("No line of the output is go-tpc's."),
+            _("Send all that go-tpc tpcc run printed, unchanged."),
+        )
+    return judged(
+        "go_tpc",
+        _reasons(report),
+        _measurements(report),
+        fatal={"no_result", "several_results", "nothing_processed", "other_benchmark"},
+        series=() if report.repeated else tuple(_series(report)),
+        unknown_lines=shown(report.unknown_lines),
     )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is go-tpc's."""
-        lines = lines_of(output_of(files))
-        report = read_report((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
-        if not report.known_lines:
-            raise UnreadableOutput(
-                "not_go_tpc_output",
-                _("No line of the output is go-tpc's."),
-                _("Send all that go-tpc tpcc run printed, unchanged."),
-            )
-        reasons = tuple(_reasons(report))
-        status = status_of(
-            reasons, {"no_result", "several_results", "nothing_processed", "other_benchmark"}
-        )
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(report)),
-            series=() if report.repeated else tuple(_series(report)),
-            unknown_lines=shown(report.unknown_lines),
-        )
 
 
 def _reasons(report: Report) -> Iterator[Reason]:
@@ -307,4 +293,12 @@ def _series(report: Report) -> Iterator[SeriesReading]:
             yield from regular(quantities.TPM.part(name), points, interval=interval)
 
 
-ADAPTER = GoTpcAdapter()
+ADAPTER = Adapter(
+    "go_tpc",
+    "go-tpc",
+    (
+        TakenFile("stdout", _("What go-tpc tpcc run printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    ),
+    read,
+)

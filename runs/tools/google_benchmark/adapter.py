@@ -11,6 +11,7 @@ from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    Adapter,
     Direction,
     MetricValue,
     Reading,
@@ -19,7 +20,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
 )
 from runs.tools.metrics import Metric
-from runs.tools.named_values import DocumentAdapter, doubled, marked, median_of
+from runs.tools.named_values import doubled, marked, median_of, of_document
 from runs.tools.output import number, part, rows, slug, words
 from runs.wording import gettext_noop as _
 
@@ -141,15 +142,17 @@ def _ms(row: dict[str, Any], field: str) -> float | None:
     return None if value is None or unit not in _MS else value * _MS[unit]
 
 
-ADAPTER = DocumentAdapter(
+ADAPTER = Adapter(
     "google_benchmark",
     "Google Benchmark",
     (TakenFile("stdout", _("What --benchmark_format=json prints"), required=True),),
-    _is_one,
-    _read,
-    UnreadableOutput(
-        "not_google_benchmark_output",
-        _("The output has no JSON of Google Benchmark."),
-        _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
+    of_document(
+        _is_one,
+        _read,
+        UnreadableOutput(
+            "not_google_benchmark_output",
+            _("The output has no JSON of Google Benchmark."),
+            _("Run it with --benchmark_format=json, or send the file of --benchmark_out."),
+        ),
     ),
 )

@@ -1,12 +1,13 @@
 """HammerDB's raw output: the log of a TPROC-C run, and what its jobs interface gives as JSON."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     Level,
     MetricValue,
@@ -14,8 +15,8 @@ from runs.tools.adapter import (
     Reason,
     TakenFile,
     UnreadableOutput,
+    judged,
     quoted,
-    status_of,
 )
 from runs.tools.hammerdb.job_report import counter_series, read_document
 from runs.tools.hammerdb.text_log import Log, is_result, read_lines
@@ -33,40 +34,30 @@ _FILES = 20
 _PROCEDURES = 40
 
 
-@dataclass(frozen=True)
-class HammerdbAdapter:
-    """Reads HammerDB 3 to 6. The log, the profile and JSON may come as files of any names."""
-
-    name: str = "hammerdb"
-    title: str = "HammerDB"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("The log of the run, or what job ... result printed"), required=True),
-        TakenFile("timing", _("The time profile: hdbxtprofile.log, or job ... timing as JSON")),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is HammerDB's."""
-        log, found = _read(files)
-        if not log.known_lines:
-            raise UnreadableOutput(
-                "not_hammerdb_output",
-                _("Nothing in the output is HammerDB's."),
-                _("Send hammerdb.log, or what job <id> result printed."),
-            )
-        reasons = tuple(_reasons(log))
-        status = status_of(reasons, None, {"tool_error", "users_failed"})
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            tool_version=log.values.get("version", "").removeprefix("v") or None,
-            server_version=log.values.get("release"),
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(log)),
-            series=() if status == "failed" else tuple(counter_series(_report(found))),
-            levels=_levels(log),
-            labels={"jobid": log.values["jobid"]} if "jobid" in log.values else {},
-            unknown_lines=shown(log.unknown_lines),
+def read(files: Files) -> Reading:
+    """Read log, profile and JSON of files of any names. Raises UnreadableOutput."""
+    log, found = _read(files)
+    if not log.known_lines:
+        raise UnreadableOutput(
+            "not_hammerdb_output",
+            _("Nothing in the output is HammerDB's."),
+            _("Send hammerdb.log, or what job <id> result printed."),
         )
+    reading = judged(
+        "hammerdb",
+        _reasons(log),
+        _measurements(log),
+        fatal=None,
+        mild={"tool_error", "users_failed"},
+        tool_version=log.values.get("version", "").removeprefix("v") or None,
+        server_version=log.values.get("release"),
+        levels=_levels(log),
+        labels={"jobid": log.values["jobid"]} if "jobid" in log.values else {},
+        unknown_lines=shown(log.unknown_lines),
+    )
+    if reading.status == "failed":
+        return reading
+    return replace(reading, series=tuple(counter_series(_report(found))))
 
 
 def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
@@ -136,4 +127,12 @@ def _levels(log: Log) -> dict[str, Level]:
     return found
 
 
-ADAPTER = HammerdbAdapter()
+ADAPTER = Adapter(
+    "hammerdb",
+    "HammerDB",
+    (
+        TakenFile("stdout", _("The log of the run, or what job ... result printed"), required=True),
+        TakenFile("timing", _("The time profile: hdbxtprofile.log, or job ... timing as JSON")),
+    ),
+    read,
+)

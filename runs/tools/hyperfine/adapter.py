@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.tools import quantities
-from runs.tools.adapter import MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.named_values import DocumentAdapter, doubled, marked
+from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -75,15 +75,17 @@ def _median(row: dict[str, Any]) -> float | None:
     return statistics.median(found)
 
 
-ADAPTER = DocumentAdapter(
+ADAPTER = Adapter(
     "hyperfine",
     "hyperfine",
     (TakenFile("stdout", _("The file of --export-json"), required=True),),
-    _is_one,
-    _read,
-    UnreadableOutput(
-        "not_hyperfine_output",
-        _("The output has no JSON of hyperfine."),
-        _("Run hyperfine with --export-json FILE, and send that file."),
+    of_document(
+        _is_one,
+        _read,
+        UnreadableOutput(
+            "not_hyperfine_output",
+            _("The output has no JSON of hyperfine."),
+            _("Run hyperfine with --export-json FILE, and send that file."),
+        ),
     ),
 )

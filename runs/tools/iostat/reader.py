@@ -11,18 +11,11 @@ from typing import Any
 
 from runs import foreign_json
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading, device_column, without_idle_devices
+from runs.tools.host_reading import HostReading, device_column, of_samples, processor
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
 
 NAME = "iostat"
-_CPU = {
-    "cpu_user": ("user", "nice"),
-    "cpu_system": ("system",),
-    "cpu_iowait": ("iowait",),
-    "cpu_steal": ("steal",),
-    "cpu_idle": ("idle",),
-}
 _DISK = {
     "disk_read": (
         *(("rkB/s", 1.0), ("rMB/s", 1024.0), ("rsec/s", 0.5)),
@@ -56,10 +49,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
     samples = reports[1:]
-    seconds = tuple(interval_s * place for place in range(1, len(samples) + 1))
-    names = dict.fromkeys(name for row in samples for name in row)
-    columns = {name: tuple(row.get(name) for row in samples) for name in names}
-    return HostReading(NAME, seconds, without_idle_devices(columns))
+    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(samples))], samples)
 
 
 def _of_json(text: str) -> Iterator[Row]:
@@ -69,7 +59,7 @@ def _of_json(text: str) -> Iterator[Row]:
         return
     for host in rows(part(document, "sysstat"), "hosts")[:1]:
         for report in rows(host, "statistics"):
-            found = dict(_cpu(part(report, "avg-cpu")))
+            found = dict(processor(part(report, "avg-cpu")))
             for disk in rows(report, "disk"):
                 found |= _disk(str(disk.get("disk_device", "")), disk)
             yield found
@@ -94,7 +84,7 @@ def _of_text(text: str) -> Iterator[Row]:
                 found = {}
             header = [each.strip("%") for each in cells]
         elif header and header[0] == "avg-cpu:" and len(cells) == len(header) - 1:
-            found |= dict(_cpu(dict(zip(header[1:], map(_plain, cells), strict=True))))
+            found |= dict(processor(dict(zip(header[1:], map(_plain, cells), strict=True))))
         elif header and len(cells) == len(header):
             found |= _disk(cells[0], dict(zip(header[1:], map(_plain, cells[1:]), strict=True)))
     if found:
@@ -145,13 +135,6 @@ def _is_time(line: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _cpu(given: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    for name, keys in _CPU.items():
-        values = [value for key in keys if (value := number(given.get(key))) is not None]
-        if values:
-            yield name, round(sum(values), 2)
 
 
 def _disk(device: str, given: Mapping[str, Any]) -> Row:

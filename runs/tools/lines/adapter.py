@@ -5,10 +5,10 @@ second: higher is better); for others it is unknown.
 """
 
 import re
-from dataclasses import dataclass
 
 from runs.tools import units
 from runs.tools.adapter import (
+    Adapter,
     Direction,
     Files,
     MetricValue,
@@ -36,51 +36,41 @@ _MEANT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class LinesAdapter:
-    """Reads lines such as `tps=14203.5 tps` and `wal_size=81 MiB lower` among other lines."""
-
-    name: str = "lines"
-    title: str = "metric=value unit"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are ignored"), True),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput if no line has that form."""
-        lines = lines_of(output_of(files))
-        found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
-        matches = [match for _line, match in found if match]
-        if not matches and _LINE.fullmatch(lines.cut.strip()):
-            raise UnreadableOutput(
-                "cut",
-                _("The only line with a figure has no end, and may be cut."),
-                _("Print a line break behind it: echo, and not echo -n or printf without \\n."),
-            )
-        if not matches:
-            raise UnreadableOutput(
-                "no_figures",
-                _("No line has the form metric=value unit."),
-                _("Print lines such as tps=14203.5 tps or wal_size=81 MiB lower."),
-            )
-        values, reasons = _values(matches)
-        reasons += [
-            Reason(
-                "not_a_number",
-                _("No number: %(line)s (write 1203.5 ms, no comma)"),
-                line=line.strip()[:100],
-            )
-            for line, match in found
-            if match is None and _is_meant(line.strip())
-        ][:5]
-        reasons += [Reason("cut", _("The last line has no end."))] if lines.cut else []
-        return Reading(
-            status="failed" if reasons else "finished",
-            tool_name=self.name,
-            reasons=tuple(reasons),
-            measurements=() if reasons else tuple(values),
-            unknown_lines=shown(line for line, match in found if match is None),
+def read(files: Files) -> Reading:
+    """Read lines such as `wal_size=81 MiB lower` among others. Raises UnreadableOutput."""
+    lines = lines_of(output_of(files))
+    found = [(line, _LINE.fullmatch(line.strip())) for line in lines.whole]
+    matches = [match for _line, match in found if match]
+    if not matches and _LINE.fullmatch(lines.cut.strip()):
+        raise UnreadableOutput(
+            "cut",
+            _("The only line with a figure has no end, and may be cut."),
+            _("Print a line break behind it: echo, and not echo -n or printf without \\n."),
         )
+    if not matches:
+        raise UnreadableOutput(
+            "no_figures",
+            _("No line has the form metric=value unit."),
+            _("Print lines such as tps=14203.5 tps or wal_size=81 MiB lower."),
+        )
+    values, reasons = _values(matches)
+    reasons += [
+        Reason(
+            "not_a_number",
+            _("No number: %(line)s (write 1203.5 ms, no comma)"),
+            line=line.strip()[:100],
+        )
+        for line, match in found
+        if match is None and _is_meant(line.strip())
+    ][:5]
+    reasons += [Reason("cut", _("The last line has no end."))] if lines.cut else []
+    return Reading(
+        status="failed" if reasons else "finished",
+        tool_name="lines",
+        reasons=tuple(reasons),
+        measurements=() if reasons else tuple(values),
+        unknown_lines=shown(line for line, match in found if match is None),
+    )
 
 
 def _is_meant(line: str) -> bool:
@@ -114,4 +104,9 @@ def _direction(unit: str) -> Direction | None:
     return "higher" if units.is_measured(unit) and not unit.startswith("error") else None
 
 
-ADAPTER = LinesAdapter()
+ADAPTER = Adapter(
+    "lines",
+    "metric=value unit",
+    (TakenFile("stdout", _("Lines such as tps=14203.5 tps; others are ignored"), True),),
+    read,
+)

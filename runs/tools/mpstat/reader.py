@@ -6,19 +6,11 @@ from typing import Any
 from runs import foreign_json
 from runs.tools import sysstat_tables
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import HostReading
+from runs.tools.host_reading import HostReading, processor
 from runs.tools.output import part, rows
 from runs.wording import gettext_noop as _
 
 NAME = "mpstat"
-# Names of JSON; in text with a percent sign, and to sysstat 8 "user" for "usr".
-_COLUMNS = {
-    "cpu_user": ("usr", "user", "nice", "guest", "gnice"),
-    "cpu_system": ("sys", "system", "irq", "soft"),
-    "cpu_iowait": ("iowait",),
-    "cpu_steal": ("steal",),
-    "cpu_idle": ("idle",),
-}
 
 
 def read(text: str) -> HostReading:
@@ -29,12 +21,10 @@ def read(text: str) -> HostReading:
 
 
 def _values(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
-    if cells.get("CPU") != "all":
-        return
-    for name, keys in _COLUMNS.items():
-        value = sysstat_tables.total(cells, [f"%{key}" for key in keys])
-        if value is not None:
-            yield name, value
+    if cells.get("CPU") == "all":
+        yield from processor(
+            {name.lstrip("%"): value.replace(",", ".") for name, value in cells.items()}
+        )
 
 
 def _table(text: str) -> str:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
-    MetricValue,
     Reading,
     Reason,
     TakenFile,
     UnreadableOutput,
+    judged,
     quoted,
-    status_of,
 )
 from runs.tools.metrics import Metric
 from runs.tools.output import lines_of, output_of, shown, text_named
@@ -58,37 +58,24 @@ class _Tests:
     unknown_lines: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class PgTestFsyncAdapter:
-    """Reads pg_test_fsync."""
-
-    name: str = "pg_test_fsync"
-    title: str = "pg_test_fsync"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What pg_test_fsync printed"), required=True),
-        TakenFile("stderr", _("Standard error")),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is pg_test_fsync's."""
-        tests = _read(output_of(files), text_named(files, "stderr"))
-        if not tests.sections and not tests.errors:
-            raise UnreadableOutput(
-                "not_pg_test_fsync_output",
-                _("The output has none of pg_test_fsync's tests."),
-                _("Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C."),
-            )
-        reasons = tuple(_reasons(tests))
-        status = status_of(reasons, {"no_result", "several_results"})
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            tool_version=tests.version,
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(tests)),
-            levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},
-            unknown_lines=shown(tests.unknown_lines),
+def read(files: Files) -> Reading:
+    """Read a run. Raises UnreadableOutput."""
+    tests = _read(output_of(files), text_named(files, "stderr"))
+    if not tests.sections and not tests.errors:
+        raise UnreadableOutput(
+            "not_pg_test_fsync_output",
+            _("The output has none of pg_test_fsync's tests."),
+            _("Send all that pg_test_fsync printed, unchanged, run with LC_ALL=C."),
         )
+    return judged(
+        "pg_test_fsync",
+        _reasons(tests),
+        (value for metric, rate in tests.rates.items() for value in metric.of(rate)),
+        fatal={"no_result", "several_results"},
+        tool_version=tests.version,
+        levels={} if tests.seconds is None else {"seconds_per_test": tests.seconds},
+        unknown_lines=shown(tests.unknown_lines),
+    )
 
 
 def _read(output: str, errors: str) -> _Tests:
@@ -146,12 +133,15 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield Reason("cut", _("The output ends before the last test, the one without sync."))
 
 
-def _measurements(tests: _Tests) -> Iterator[MetricValue]:
-    for metric, rate in tests.rates.items():
-        yield from metric.of(rate)
-
-
-ADAPTER = PgTestFsyncAdapter()
+ADAPTER = Adapter(
+    "pg_test_fsync",
+    "pg_test_fsync",
+    (
+        TakenFile("stdout", _("What pg_test_fsync printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    ),
+    read,
+)
 
 
 _SECTION = re.compile(r"^Compare file sync methods using one ", re.MULTILINE)

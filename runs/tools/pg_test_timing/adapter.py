@@ -6,17 +6,18 @@ each clock that the machine has: the system's is the one of before, the others h
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     MetricValue,
     Reading,
     Reason,
     TakenFile,
     UnreadableOutput,
+    judged,
     quoted,
 )
 from runs.tools.output import lines_of, output_of, shown
@@ -38,38 +39,25 @@ _SILENT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class PgTestTimingAdapter:
-    """Reads pg_test_timing."""
-
-    name: str = "pg_test_timing"
-    title: str = "pg_test_timing"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What pg_test_timing printed"), required=True),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is pg_test_timing's."""
-        lines = [line.strip() for line in lines_of(output_of(files)).whole]
-        costs = list(_costs(lines))
-        seconds = [match for line in lines if (match := _SECONDS.fullmatch(line))]
-        if not costs and not seconds and not any(map(_BACKWARDS.fullmatch, lines)):
-            raise UnreadableOutput(
-                "not_pg_test_timing_output",
-                _("No line of the output is pg_test_timing's."),
-                _("Send all that pg_test_timing printed, unchanged, run with LC_ALL=C."),
-            )
-        reasons = tuple(_reasons(lines, [clock for clock, _match in costs]))
-        return Reading(
-            status="failed" if reasons else "finished",
-            tool_name=self.name,
-            reasons=reasons,
-            measurements=()
-            if reasons
-            else tuple(value for clock, match in costs for value in _cost(clock, match)),
-            levels={"duration": int(seconds[0]["seconds"])} if seconds else {},
-            unknown_lines=shown(line for line in lines if not _known(line)),
+def read(files: Files) -> Reading:
+    """Read a run. Raises UnreadableOutput."""
+    lines = [line.strip() for line in lines_of(output_of(files)).whole]
+    costs = list(_costs(lines))
+    seconds = [match for line in lines if (match := _SECONDS.fullmatch(line))]
+    if not costs and not seconds and not any(map(_BACKWARDS.fullmatch, lines)):
+        raise UnreadableOutput(
+            "not_pg_test_timing_output",
+            _("No line of the output is pg_test_timing's."),
+            _("Send all that pg_test_timing printed, unchanged, run with LC_ALL=C."),
         )
+    return judged(
+        "pg_test_timing",
+        _reasons(lines, [clock for clock, _match in costs]),
+        (value for clock, match in costs for value in _cost(clock, match)),
+        fatal=None,
+        levels={"duration": int(seconds[0]["seconds"])} if seconds else {},
+        unknown_lines=shown(line for line in lines if not _known(line)),
+    )
 
 
 def _costs(lines: list[str]) -> Iterator[tuple[str, re.Match[str]]]:
@@ -100,4 +88,9 @@ def _known(line: str) -> bool:
     return any(pattern.fullmatch(line) for pattern in (_PER_LOOP, _SECONDS, _CLOCK, _SILENT))
 
 
-ADAPTER = PgTestTimingAdapter()
+ADAPTER = Adapter(
+    "pg_test_timing",
+    "pg_test_timing",
+    (TakenFile("stdout", _("What pg_test_timing printed"), required=True),),
+    read,
+)

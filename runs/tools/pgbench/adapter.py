@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from runs.tools import quantities
 from runs.tools.adapter import (
+    Adapter,
     Files,
     Level,
     MetricValue,
@@ -204,40 +205,27 @@ _NOTHING = _("Nothing in the output is pgbench's: no line of a result, no messag
 _NOT_LOGS = {"stdout", "raw", "stderr", "exit_status"}
 
 
-@dataclass(frozen=True)
-class PgbenchAdapter:
-    """Reads pgbench 9.2 to 19. Files of other names than these are its logs, one a thread."""
-
-    name: str = "pgbench"
-    title: str = "pgbench"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What pgbench printed; standard error may be mixed into it")),
-        TakenFile("stderr", _("Standard error, which has the progress")),
-        TakenFile("exit_status", _("The exit status, as a number")),
-        TakenFile("log", _("Logs of -l, one file for each thread, under any names")),
-    )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is pgbench's."""
-        stdout = text_named(files, "stdout") or text_named(files, "raw")
-        stderr = text_named(files, "stderr")
-        result = parse(stdout, stderr, exit_status=_exit_status(files))
-        logs = read_logs(_logs(files), result)
-        if not logs.found and _is_other_use(result, f"{stdout}\n{stderr}"):
-            raise UnreadableOutput(
-                "not_a_run",
-                _("The output is that of pgbench -i, --help or --version, and of no benchmark."),
-                _("Send what pgbench printed while it measured."),
-            )
-        if not logs.found and any(item.code == "not_pgbench_output" for item in result.problems):
-            raise UnreadableOutput(
-                "not_pgbench_output",
-                _NOTHING,
-                _('Send what pgbench printed as "stdout" (or "raw"), together with its logs.'),
-            )
-        if logs.found and not stdout.strip():
-            return _log_alone(result, logs)
-        return _reading(result, logs)
+def read(files: Files) -> Reading:
+    """Read a run; files of other names than these are its logs. Raises UnreadableOutput."""
+    stdout = text_named(files, "stdout") or text_named(files, "raw")
+    stderr = text_named(files, "stderr")
+    result = parse(stdout, stderr, exit_status=_exit_status(files))
+    logs = read_logs(_logs(files), result)
+    if not logs.found and _is_other_use(result, f"{stdout}\n{stderr}"):
+        raise UnreadableOutput(
+            "not_a_run",
+            _("The output is that of pgbench -i, --help or --version, and of no benchmark."),
+            _("Send what pgbench printed while it measured."),
+        )
+    if not logs.found and any(item.code == "not_pgbench_output" for item in result.problems):
+        raise UnreadableOutput(
+            "not_pgbench_output",
+            _NOTHING,
+            _('Send what pgbench printed as "stdout" (or "raw"), together with its logs.'),
+        )
+    if logs.found and not stdout.strip():
+        return _log_alone(result, logs)
+    return _reading(result, logs)
 
 
 def _reading(result: PgbenchResult, logs: LogReading) -> Reading:
@@ -308,4 +296,14 @@ def _logs(files: Files) -> dict[str, bytes]:
     }
 
 
-ADAPTER = PgbenchAdapter()
+ADAPTER = Adapter(
+    "pgbench",
+    "pgbench",
+    (
+        TakenFile("stdout", _("What pgbench printed; standard error may be mixed into it")),
+        TakenFile("stderr", _("Standard error, which has the progress")),
+        TakenFile("exit_status", _("The exit status, as a number")),
+        TakenFile("log", _("Logs of -l, one file for each thread, under any names")),
+    ),
+    read,
+)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.tools import quantities
-from runs.tools.adapter import MetricValue, Reading, Reason, TakenFile, UnreadableOutput
-from runs.tools.named_values import DocumentAdapter, doubled, marked
+from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
+from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
@@ -56,15 +56,17 @@ def _named(row: dict[str, Any], key: str) -> str:
     return name.strip() if isinstance(name, str) else ""
 
 
-ADAPTER = DocumentAdapter(
+ADAPTER = Adapter(
     "pytest_benchmark",
     "pytest-benchmark",
     (TakenFile("stdout", _("The file of --benchmark-json"), required=True),),
-    _is_one,
-    _read,
-    UnreadableOutput(
-        "not_pytest_benchmark_output",
-        _("The output has no JSON of pytest-benchmark."),
-        _("Run pytest with --benchmark-json=FILE, and send that file."),
+    of_document(
+        _is_one,
+        _read,
+        UnreadableOutput(
+            "not_pytest_benchmark_output",
+            _("The output has no JSON of pytest-benchmark."),
+            _("Run pytest with --benchmark-json=FILE, and send that file."),
+        ),
     ),
 )

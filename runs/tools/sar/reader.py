@@ -14,7 +14,8 @@ from runs.tools.host_reading import (
     KIB_PER_MIB,
     HostReading,
     device_column,
-    without_idle_devices,
+    of_samples,
+    processor,
 )
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
@@ -38,16 +39,14 @@ def read(text: str, *, cpus: Collection[int] = ()) -> HostReading:
     if not samples:
         return HostReading(NAME, (), {})
     begun, interval = samples[0][0], samples[0][1]
-    seconds = tuple(time - begun + interval for time, _interval, _row in samples)
-    names = dict.fromkeys(name for _time, _interval, row in samples for name in row)
-    columns = {name: tuple(row.get(name) for _t, _i, row in samples) for name in names}
-    return HostReading(NAME, seconds, without_idle_devices(columns))
+    seconds = [time - begun + interval for time, _interval, _row in samples]
+    return of_samples(NAME, seconds, [row for _time, _interval, row in samples])
 
 
 def _of_table(cells: sysstat_tables.Cells) -> Iterator[tuple[str, float]]:
     plain = {_plain(name): value.replace(",", ".") for name, value in cells.items()}
     if cells.get("CPU", "all") in {"all", "-1"}:  # macOS has no such column
-        yield from _processor(plain)
+        yield from processor(plain)
     yield from _named(
         plain, (("memory_free", "kbmemfree"), ("memory_cached", "kbcached")), KIB_PER_MIB
     )
@@ -139,7 +138,7 @@ def _samples(
 
 def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[str, float]]:
     loads = rows(sample, "cpu-load")
-    yield from _mean([dict(_processor(each)) for each in loads if str(each.get("cpu")) in cpus])
+    yield from _mean([dict(processor(each)) for each in loads if str(each.get("cpu")) in cpus])
     memory = part(sample, "memory")
     yield from _named(
         memory, (("memory_free", "memfree"), ("memory_cached", "cached")), KIB_PER_MIB
@@ -147,21 +146,6 @@ def _values(sample: Mapping[str, Any], cpus: Collection[str]) -> Iterator[tuple[
     yield from _named(part(sample, "queue"), (("run_queue", "runq-sz"),))
     for device in (*rows(sample, "disk"), *rows(part(sample, "network"), "net-dev")):
         yield from _of_device(device)
-
-
-def _processor(cpu: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """With `-u ALL` the columns have other names, and interrupts are counted by themselves."""
-    parts = {
-        "cpu_user": ("user", "usr", "nice", "guest", "gnice"),
-        "cpu_system": ("system", "sys", "irq", "soft"),
-        "cpu_iowait": ("iowait",),
-        "cpu_steal": ("steal",),
-        "cpu_idle": ("idle",),
-    }
-    for name, keys in parts.items():
-        shares = [value for key in keys if (value := number(cpu.get(key))) is not None]
-        if shares:
-            yield name, round(sum(shares), 2)
 
 
 def _named(

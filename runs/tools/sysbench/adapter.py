@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from runs.tools import quantities
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
+    Adapter,
     Files,
     Level,
     MetricValue,
@@ -18,8 +19,8 @@ from runs.tools.adapter import (
     SeriesReading,
     TakenFile,
     UnreadableOutput,
+    judged,
     quoted,
-    status_of,
 )
 from runs.tools.metrics import Point, regular
 from runs.tools.output import lines_of, output_of, shown, text_named
@@ -221,41 +222,26 @@ def _take_value(line: str, summary: Summary) -> bool:
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 
 
-@dataclass(frozen=True)
-class SysbenchAdapter:
-    """Reads sysbench 0.4 to 1.1."""
-
-    name: str = "sysbench"
-    title: str = "sysbench"
-    takes: tuple[TakenFile, ...] = (
-        TakenFile("stdout", _("What sysbench ... run printed"), required=True),
-        TakenFile("stderr", _("Standard error")),
+def read(files: Files) -> Reading:
+    """Read a run. Raises UnreadableOutput."""
+    lines = lines_of(output_of(files))
+    summary = read_summary((*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut)
+    if not summary.known_lines:
+        raise UnreadableOutput(
+            "not_sysbench_output",
+            _("No line of the output is sysbench's."),
+            _("Send all that sysbench ... run printed, unchanged."),
+        )
+    return judged(
+        "sysbench",
+        _reasons(summary),
+        _measurements(summary),
+        fatal={"no_result", "nothing_processed", "several_results"},
+        tool_version=summary.values.get("version"),
+        series=tuple(_series(summary)),
+        levels=_levels(summary),
+        unknown_lines=shown(summary.unknown_lines),
     )
-
-    def read(self, files: Files) -> Reading:
-        """Read a run. Raises UnreadableOutput where nothing in it is sysbench's."""
-        lines = lines_of(output_of(files))
-        summary = read_summary(
-            (*lines.whole, *lines_of(text_named(files, "stderr")).all), lines.cut
-        )
-        if not summary.known_lines:
-            raise UnreadableOutput(
-                "not_sysbench_output",
-                _("No line of the output is sysbench's."),
-                _("Send all that sysbench ... run printed, unchanged."),
-            )
-        reasons = tuple(_reasons(summary))
-        status = status_of(reasons, {"no_result", "nothing_processed", "several_results"})
-        return Reading(
-            status=status,
-            tool_name=self.name,
-            tool_version=summary.values.get("version"),
-            reasons=reasons,
-            measurements=() if status == "failed" else tuple(_measurements(summary)),
-            series=tuple(_series(summary)),
-            levels=_levels(summary),
-            unknown_lines=shown(summary.unknown_lines),
-        )
 
 
 def _reasons(summary: Summary) -> Iterator[Reason]:
@@ -371,4 +357,12 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-ADAPTER = SysbenchAdapter()
+ADAPTER = Adapter(
+    "sysbench",
+    "sysbench",
+    (
+        TakenFile("stdout", _("What sysbench ... run printed"), required=True),
+        TakenFile("stderr", _("Standard error")),
+    ),
+    read,
+)

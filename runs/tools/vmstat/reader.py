@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import KIB_PER_MIB, HostReading
+from runs.tools.host_reading import KIB_PER_MIB, HostReading, of_samples
 from runs.wording import gettext_noop as _
 
 NAME = "vmstat"
@@ -44,10 +44,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("Look at what vmstat printed."),
         )
     found = [_values(cells) for cells in samples[1:]]
-    seconds = tuple(interval_s * (position + 1) for position in range(len(found)))
-    names = dict.fromkeys(name for row in found for name in row)
-    columns = {name: tuple(row.get(name) for row in found) for name in names}
-    return HostReading(NAME, seconds, columns)
+    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(found))], found)
 
 
 def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
@@ -56,7 +53,7 @@ def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
     Pages that are free, and those of files; the first line is of the moment, too.
     """
     header: list[str] = []
-    samples: list[tuple[float, float]] = []
+    samples: list[dict[str, float]] = []
     for line in text.splitlines():
         cells = line.split()
         if "free" in cells and "file-backed" in cells:
@@ -64,13 +61,10 @@ def _of_macos(text: str, page: int, interval_s: float) -> HostReading:
         elif header and len(cells) == len(header) and cells[0].isdigit():
             named = dict(zip(header, cells, strict=True))
             free, files = (_pages(named[name]) for name in ("free", "file-backed"))
-            samples.append((free * page / 2**20, files * page / 2**20))
-    seconds = tuple(interval_s * place for place in range(1, len(samples) + 1))
-    columns = {
-        "memory_free": tuple(round(free, 3) for free, _files in samples),
-        "memory_cached": tuple(round(files, 3) for _free, files in samples),
-    }
-    return HostReading(NAME, seconds, columns if samples else {})
+            mib = page / 2**20
+            row = {"memory_free": round(free * mib, 3), "memory_cached": round(files * mib, 3)}
+            samples.append(row)
+    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(samples))], samples)
 
 
 def _pages(text: str) -> float:
