@@ -3,12 +3,8 @@
 Read in blocks, so memory does not grow with the log. A block whose lines are not all alike is
 read again line by line; lines that are no transaction's are reported and not counted.
 
-The columns of a transaction log (`pgbench -l`), read from complete blocks of bytes.
-
 A line is `client transaction time script epoch microseconds [lag] [retries]`, with one blank
 between two columns. Source: the manual's pgbench page, "Per-Transaction Logging", 9.2 to 18.
-Eight digits are turned into a number by three multiplications on a 64-bit word, for all lines of a
-block.
 """
 
 from __future__ import annotations
@@ -85,108 +81,56 @@ class Latencies:
 
 
 Numbers: TypeAlias = "NDArray[np.int64]"
-Flags: TypeAlias = "NDArray[np.bool_]"
-Words: TypeAlias = "NDArray[np.uint64]"
-Bytes: TypeAlias = "NDArray[np.uint8]"
-Places: TypeAlias = "NDArray[np.intp]"
 
 WIDTHS = (6, 7, 8)
 # In the place of the time, what became of a transaction that has none.
 OUTCOMES = ("skipped", "failed", "serialization", "deadlock", "other")
-_WORD = 8
-_BLANK, _NEWLINE, _ZERO = 32, 10, 48
-_MOST_DIGITS = 15
-_LATEST_SECOND, _LAST_MICROSECOND = 10**11, 999_999
+_BLANK, _NEWLINE = 32, 10
+_LONGEST, _LATEST_SECOND, _LAST_MICROSECOND = 10**15 - 1, 10**11, 999_999
 
 
 @dataclass(frozen=True)
 class Columns:
     """The lines of a block that ran: latency and end (since the epoch), both in microseconds.
 
-    `outcomes` counts the lines of transactions that have no time.
+    `untimed` counts the lines of transactions that have no time.
     """
 
     latency: Numbers
     end: Numbers
-    outcomes: dict[str, int]
+    untimed: int
 
 
-def read_columns(block: bytes | memoryview) -> Columns | None:
+def read_columns(block: bytes) -> Columns | None:
     """Read complete lines. None if any of them is not from a transaction log."""
-    # Eight bytes in front, so that a word can end anywhere.
-    data = np.frombuffer(b"0" * _WORD + bytes(block), np.uint8)
-    ends = _column_ends(data)
-    if ends is None:
+    width = _width(np.frombuffer(block, np.uint8))
+    if width not in WIDTHS or b"-" in block:
         return None
-    digits = np.count_nonzero((data - _ZERO) < 10) - _WORD
-    seconds, whole_seconds = _numbers(data, ends[:, 3] + 1, ends[:, 4])
-    microseconds, whole_microseconds = _numbers(data, ends[:, 4] + 1, ends[:, 5])
-    latency, timed = _numbers(data, ends[:, 1] + 1, ends[:, 2])
-    outcomes, letters = _outcomes(data, ends[~timed, 1:3])
-    known = sum(outcomes.values()) == np.count_nonzero(~timed)
-    other_bytes = len(data) - _WORD - ends.size - letters
-    if not (known and digits == other_bytes and whole_seconds.all() and whole_microseconds.all()):
+    for word in OUTCOMES:
+        block = block.replace(f" {word} ".encode(), b" -1 ")
+    if block.translate(None, b"0123456789- \n"):
+        return None
+    table = np.fromstring(block, np.int64, sep=" ").reshape(-1, width)  # too large: the largest
+    latency, seconds, microseconds = table[:, 2], table[:, 4], table[:, 5]
+    timed = latency >= 0
+    untimed = latency.size - int(np.count_nonzero(timed))
+    if block.count(b"-") != untimed or latency.max() > _LONGEST:
         return None
     if seconds.max() > _LATEST_SECOND or microseconds.max() > _LAST_MICROSECOND:
         return None
-    end = seconds * 1_000_000 + microseconds
-    return Columns(latency[timed], end[timed], outcomes)
+    end = seconds * _SECOND + microseconds
+    return Columns(latency[timed], end[timed], untimed)
 
 
-def _column_ends(data: Bytes) -> Places | None:
-    """Return where each column of each line ends; None unless all lines have the same columns."""
+def _width(data: NDArray[np.uint8]) -> int | None:
+    """Return how many columns each line has; None if they differ or one is empty."""
     separators = np.flatnonzero(data <= _BLANK)
-    kinds = data[separators]
-    newlines = np.flatnonzero(kinds == _NEWLINE)
-    width = int(newlines[0]) + 1 if newlines.size else 0
-    if width not in WIDTHS or newlines.size * width != separators.size:
+    newlines = np.flatnonzero(data == _NEWLINE)
+    if not newlines.size or data[-1] != _NEWLINE:
         return None
-    blanks = np.count_nonzero(kinds == _BLANK)
-    if blanks + newlines.size != separators.size or data[-1] != _NEWLINE:
-        return None
-    if not (kinds[width - 1 :: width] == _NEWLINE).all():
-        return None
-    ends = separators.reshape(-1, width)
-    lengths = np.diff(separators, prepend=_WORD - 1)
-    return None if (lengths < 2).any() else ends  # an empty column
-
-
-def _numbers(data: Bytes, starts: Places, ends: Places) -> tuple[Numbers, Flags]:
-    length = ends - starts
-    value, good = _word_numbers(data, ends, np.minimum(length, _WORD))
-    long = np.flatnonzero(length > _WORD)
-    if long.size:
-        high, high_good = _word_numbers(
-            data, ends[long] - _WORD, np.minimum(length[long] - _WORD, _WORD)
-        )
-        value[long] += high * 100_000_000
-        good[long] &= high_good & (length[long] <= _MOST_DIGITS)
-    return value, good
-
-
-def _word_numbers(data: Bytes, ends: Places, lengths: Places) -> tuple[Numbers, Flags]:
-    """Return the numbers of at most eight digits that end here."""
-    words: Words = np.ndarray((len(data) - _WORD + 1,), "<u8", data, 0, (1,))
-    unused = ((_WORD - lengths) * 8).astype(np.uint64)
-    nibbles = ((words[ends - _WORD] ^ 0x3030303030303030) >> unused) << unused
-    high = (nibbles | (nibbles + 0x0606060606060606)) & 0xF0F0F0F0F0F0F0F0
-    pairs = (nibbles * 10 + (nibbles >> 8)) & 0x00FF00FF00FF00FF
-    fours = (pairs * 100 + (pairs >> 16)) & 0x0000FFFF0000FFFF
-    eights = (fours * 10_000 + (fours >> 32)) & 0xFFFFFFFF
-    return eights.astype(np.int64), high == 0
-
-
-def _outcomes(data: Bytes, places: Places) -> tuple[dict[str, int], int]:
-    counts: dict[str, int] = {}
-    starts, ends = places[:, 0] + 1, places[:, 1]
-    for word in OUTCOMES:
-        of_length = starts[ends - starts == len(word)]
-        spelled = np.ones(of_length.size, bool)
-        for offset, letter in enumerate(word.encode()):
-            spelled &= data[of_length + offset] == letter
-        if spelled.any():
-            counts[word] = int(np.count_nonzero(spelled))
-    return counts, sum(len(word) * count for word, count in counts.items())
+    width = separators.size // newlines.size
+    alike = np.array_equal(separators[width - 1 :: width], newlines)
+    return width if alike and (np.diff(separators, prepend=-1) > 1).all() else None
 
 
 BLOCK_BYTES = 1 << 18
@@ -223,14 +167,13 @@ class PerSecond:
 class TransactionLog:
     """The logs of one run, one for each thread.
 
-    `lines` counts those of transactions, `outcomes` those that have no time (skipped, failed ...).
-    `misplaced` transactions end before the run's start or a month after it.
+    `lines` counts those of transactions, also of those that have no time (skipped, failed ...).
+    `misplaced` ones end before the run's start or a month after it.
     """
 
     start_us: int
     latencies: Latencies = field(default_factory=Latencies)
     per_second: PerSecond = field(default_factory=PerSecond)
-    outcomes: Counter[str] = field(default_factory=Counter)
     last_us: int = 0
     lines: int = 0
     misplaced: int = 0
@@ -238,8 +181,7 @@ class TransactionLog:
 
     def add(self, columns: Columns) -> None:
         """Take the lines of a block."""
-        self.lines += columns.latency.size + sum(columns.outcomes.values())
-        self.outcomes.update(columns.outcomes)
+        self.lines += columns.latency.size + columns.untimed
         self.latencies.add(columns.latency)
         seconds = np.maximum(columns.end - self.start_us, -_SECOND) // _SECOND
         placed = (seconds >= 0) & (seconds < _LONGEST_RUN_S)
