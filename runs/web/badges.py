@@ -7,7 +7,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.models import Campaign
 from runs.selectors.access import projects
@@ -23,7 +22,6 @@ LABEL = "BenchLab"
 WIDTH, PADDING = 6.6, 12
 
 
-@require_safe
 def campaign_badge(request: HttpRequest, slug: str) -> HttpResponse:
     """The verdict of the newest revision against the one before, or against `base`."""
     shown = projects.visible(Campaign.objects.select_related("project"), to=request.user)

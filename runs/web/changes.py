@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.filters import ChangeFilters
 from runs.models import Change, Project, Webhook
@@ -37,7 +36,6 @@ WHICH = (
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
 
 
-@require_safe
 def change_list(request: HttpRequest) -> HttpResponse:
     """Changes of all campaigns by cause, the newest first, by what was decided about them."""
     filters = ChangeFilters(request.GET, Change.objects.all(), request=request)
@@ -111,7 +109,6 @@ class WebhookForm(forms.Form):
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
 def webhook_list(request: HttpRequest) -> HttpResponse:
     """The webhooks with their last reports, and the form of a new one. For maintainers."""
     user = cast(User, request.user)
@@ -127,7 +124,6 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     return _page(request, form)
 
 
-@require_POST
 def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Queue a report without an event."""
     webhooks.ping(webhook=_seen(request, webhook_id))
@@ -135,7 +131,6 @@ def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
     return redirect("webhook-list")
 
 
-@require_POST
 def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Remove a webhook, and what waits for it."""
     webhook = _seen(request, webhook_id)

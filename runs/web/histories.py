@@ -14,7 +14,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop, ngettext
-from django.views.decorators.http import require_POST, require_safe
 
 from runs.charts.history import Event, Mark, Point, Words, history
 from runs.charts.sparkline import sparkline
@@ -287,7 +286,6 @@ class WatchForm(forms.Form):
     )
 
 
-@require_safe
 def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     """The histories of a campaign that was uploaded, under levels given as clients=8."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)
@@ -305,7 +303,6 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@require_POST
 def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     """Confirm or dismiss a change, with a note."""
     shown = projects.visible(histories.all_changes(), to=request.user)
@@ -323,7 +320,6 @@ def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:
     return redirect(webhooks.history_path(change.cell.campaign, change))
 
 
-@require_POST
 def campaign_watch(request: HttpRequest, slug: str) -> HttpResponse:
     """Set how often uploads are expected, and the branch of the history."""
     campaign = get_object_or_404(_uploaded(request), slug=slug)

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import BisectionStep, Campaign, Cell, Server
@@ -39,7 +38,6 @@ MOST_CELLS = 200
 SECONDS_OF_ALL = 6
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def home(request: HttpRequest) -> HttpResponse:
     """The page, or its live part when htmx asks."""

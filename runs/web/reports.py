@@ -20,7 +20,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.models import Campaign, Run
 from runs.models.campaigns import Origin
@@ -41,7 +40,6 @@ R = TypeVar("R", bound=HttpResponseBase)
 BLOCK = 2**16
 
 
-@require_safe
 def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report as a file: `format` is html, md or rst, `lang` en or ja."""
     wanted = request.GET.get("format", "html")
@@ -66,7 +64,6 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
     return file(b64decode(content), f"{slug}-{into}.{made.ending}", made.media_type)
 
 
-@require_safe
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     """All finished runs in the order of their execution; `server` leaves those of one server.
 
@@ -85,7 +82,6 @@ def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@require_safe
 def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     """What one run executed."""
     listed = Run.objects.select_related("campaign", "cell", "cluster")
@@ -98,7 +94,6 @@ def run_script(request: HttpRequest, run_id: int) -> HttpResponse:
     )
 
 
-@require_safe
 def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Each measurement of each run on a line; of a publication each figure with its provenance."""
     campaign = _campaign(request, slug)
@@ -107,7 +102,6 @@ def campaign_csv(request: HttpRequest, slug: str) -> HttpResponseBase:
     return _streamed(cells_export.as_csv(campaign), f"{slug}.csv", "text/csv; charset=utf-8")
 
 
-@require_safe
 def campaign_json(request: HttpRequest, slug: str) -> HttpResponseBase:
     """The campaign with its cells and measurements; of a publication its figures."""
     campaign = _campaign(request, slug)

@@ -11,7 +11,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.models import Campaign, Schedule
 from runs.selectors import schedules as schedule_selectors
@@ -54,14 +53,12 @@ class ScheduleForm(forms.Form):
         cast(forms.TypedMultipleChoiceField, self.fields["weekdays"]).choices = choices
 
 
-@require_safe
 def schedule_list(request: HttpRequest) -> HttpResponse:
     """All schedules, and what they did last."""
     context = {"section": "campaigns", "schedules": schedule_selectors.listed(to=request.user)}
     return render(request, "schedules/list.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue a campaign again automatically."""
     campaign = get_object_or_404(visible(Campaign.objects.all(), to=request.user), slug=slug)
@@ -81,7 +78,6 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "schedules/form.html", context)
 
 
-@require_POST
 def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Switch a schedule on or off."""
     schedule = _schedule(request, schedule_id)
@@ -89,7 +85,6 @@ def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:
     return redirect("schedule-list")
 
 
-@require_POST
 def schedule_delete(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Remove a schedule; its campaigns stay."""
     schedules.delete(schedule=_schedule(request, schedule_id))

@@ -7,7 +7,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 
 from runs.selectors import search
 from runs.templatetags.formats import in_language, named, translated
@@ -27,7 +26,6 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 }
 
 
-@require_safe
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
     words = " ".join(request.GET.get("q", "").split())[:LONGEST]

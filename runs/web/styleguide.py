@@ -4,7 +4,6 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 
 from runs.charts.scaling import Line, Point, scaling
 from runs.filters import TopologyFilters
@@ -29,7 +28,6 @@ class SampleForm(forms.Form):
     text = forms.CharField(label=_("Text"), required=False, widget=forms.Textarea)
 
 
-@require_safe
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Badges, tables, charts, forms ... with made-up contents."""
     context = {

@@ -20,7 +20,6 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.importers.registry import IMPORTERS
 from runs.importers.row import Imported, ImportedRun, of_reading
@@ -105,7 +104,6 @@ class UploadForm(forms.Form):
         return found
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
@@ -250,13 +248,11 @@ def _store(
     return redirect("run-detail", done.ids[0])
 
 
-@require_safe
 def upload_client(_request: HttpRequest) -> HttpResponse:
     """The upload client from `script/`. Needs no login, since it contains no secret."""
     return _program(CLIENT)
 
 
-@require_safe
 def comment_client(_request: HttpRequest) -> HttpResponse:
     """The program that says the verdict in a pull or merge request; needs no login either."""
     return _program(COMMENT)

@@ -77,6 +77,12 @@ def right_of(address: str, method: str) -> Right | None:
     return rules.get("GET" if method in READING else method)
 
 
+def methods_of(address: str) -> list[str]:
+    """The methods that a page has."""
+    rules = ADDRESSES.get(address, ())
+    return [*rules, "HEAD"] if "GET" in rules else [*rules]
+
+
 def right_to_act(address: str) -> Right:
     """The right that a form or a link to an address needs: to post there, else to read it."""
     rules = ADDRESSES[address]

@@ -6,7 +6,6 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from runs.filters import AuditFilters
 from runs.models import AuditEntry
@@ -15,7 +14,6 @@ from runs.web import pages
 
 
 @never_cache
-@require_safe
 def audit_list(request: HttpRequest) -> HttpResponse:
     """Who did what, of the projects whose trail the reader may read."""
     entries = permissions.readable_audit(to=cast(User, request.user))

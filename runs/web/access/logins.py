@@ -16,7 +16,7 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -129,7 +129,10 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 class Gate:
-    """Middleware that checks the table of permissions. The API does so itself, with its tokens."""
+    """Middleware that checks the table of permissions: who may, and by which methods.
+
+    The API does so itself, with its tokens.
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -149,6 +152,10 @@ class Gate:
         address = match.view_name if match else ""
         if address.startswith("api:") or hasattr(view, "cls"):
             return None  # a door of the API, which asks the table itself
+        if view.__module__.startswith("runs.web."):
+            methods = permissions.methods_of(address)
+            if request.method not in methods:
+                return HttpResponseNotAllowed(methods)
         if request.method not in SAFE_METHODS:
             audit.become(request.user.get_username(), "page")
         right = permissions.right_of(address, request.method or "GET")

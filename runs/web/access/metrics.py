@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
 
 from runs.models import Metric
 from runs.selectors.access import projects
@@ -27,7 +26,6 @@ class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         }
 
 
-@require_http_methods(["GET", "HEAD"])
 def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     """The metrics that belong to a project."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)
@@ -36,7 +34,6 @@ def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "projects/metrics.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Correct one of them."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)

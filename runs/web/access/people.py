@@ -20,7 +20,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.models import Invitation, Membership, Project
 from runs.selectors.access import projects
@@ -150,7 +149,6 @@ class ProjectForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def project_list(request: HttpRequest) -> HttpResponse:
     """The projects that somebody may see; an administrator makes new ones."""
     # People are invited into it before anything of it is there.
@@ -168,7 +166,6 @@ def project_list(request: HttpRequest) -> HttpResponse:
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
 def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     """Members, open invitations, and the form of a new one, whose link is shown once."""
     project = _project(request, slug)
@@ -192,7 +189,6 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "projects/people.html", context)
 
 
-@require_POST
 def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """Give a member another role."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
@@ -202,7 +198,6 @@ def project_role(request: HttpRequest, slug: str, member_id: int) -> HttpRespons
     return redirect("project-people", slug=slug)
 
 
-@require_POST
 def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpResponse:
     """End a membership."""
     membership = get_object_or_404(Membership, project=_project(request, slug), pk=member_id)
@@ -211,7 +206,6 @@ def project_remove(request: HttpRequest, slug: str, member_id: int) -> HttpRespo
     return redirect("project-people", slug=slug)
 
 
-@require_POST
 def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> HttpResponse:
     """End an invitation."""
     invitation = get_object_or_404(Invitation, project=_project(request, slug), pk=invitation_id)
@@ -221,7 +215,6 @@ def project_take_back(request: HttpRequest, slug: str, invitation_id: int) -> Ht
 
 
 @never_cache
-@require_safe
 def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     """Where the link of an invitation leads: to an account, or to the membership."""
     try:
@@ -232,7 +225,6 @@ def invitation(request: HttpRequest, secret: str) -> HttpResponse:
     return render(request, "projects/invitation.html", {"invitation": found})
 
 
-@require_POST
 def invitation_accept(request: HttpRequest) -> HttpResponse:
     """Make the logged-in user a member."""
     secret = request.session.pop(INVITATION, "")

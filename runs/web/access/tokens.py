@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.models import Project, Token
 from runs.selectors.access import permissions, projects
@@ -96,7 +95,6 @@ export BENCHLAB_TOKEN BENCHLAB_URL=%(url)s"""
 
 
 @never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
 def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
     project_service.default()  # creates the default project, so that one can be chosen
@@ -112,7 +110,6 @@ def token_list(request: HttpRequest) -> HttpResponse:
     return _page(request, form)
 
 
-@require_POST
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     """End a token of one's own."""
     token = get_object_or_404(permissions.tokens_of(cast(User, request.user)), pk=token_id)

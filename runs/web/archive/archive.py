@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.views.decorators.http import etag, require_safe
+from django.views.decorators.http import etag
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
@@ -32,7 +32,6 @@ FILTERS = {
 LONGEST_SEARCH = 200
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def archive_index(request: HttpRequest) -> HttpResponse:
     """Every publication with its tables, narrowed by search and filters."""
@@ -68,14 +67,12 @@ def _context(wanted: Wanted) -> dict[str, Any]:
     }
 
 
-@require_safe
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
     context = {"section": "archive", "gaps": gaps.gaps(), "traces": gaps.traces()}
     return render(request, "archive/later.html", context)
 
 
-@require_safe
 def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
     """A publication: what it is, its tables, and its discrepancies."""
     source = get_object_or_404(archive.sources(), slug=slug)
@@ -88,14 +85,12 @@ def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "archive/source.html", context)
 
 
-@require_safe
 def archive_discrepancies(request: HttpRequest) -> HttpResponse:
     """Every place where a publication contradicts itself, with both numbers."""
     context = {"section": "archive", "discrepancies": list(archive.discrepancies())}
     return render(request, "archive/discrepancies.html", context)
 
 
-@require_safe
 def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
@@ -103,7 +98,6 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     return _reference(data_package.of_source(source, address), form)
 
 
-@require_safe
 def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
     """A published table, by its campaign, for a reference manager."""
     tables = PublishedTable.objects.select_related("source", "campaign")
@@ -112,7 +106,6 @@ def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpRe
     return _reference(data_package.of_table(table, address), form)
 
 
-@require_safe
 def archive_figure_citation(
     request: HttpRequest, slug: str, row: int, column: int, form: str
 ) -> HttpResponse:
@@ -142,7 +135,6 @@ def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
     return response
 
 
-@require_safe
 @etag(lambda request: f'"{caching.code()}-{archive.version()}-{get_language()}"')
 def archive_data(request: HttpRequest) -> FileResponse:
     """The complete archive as one file that can be cited: a Frictionless data package.
@@ -185,7 +177,6 @@ def _filters(choices: dict[str, list[archive.Choice]], wanted: Wanted) -> list[d
     ]
 
 
-@require_safe
 def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> HttpResponse:
     """A figure by its campaign and its place in the table; both counts start at 1."""
     figure = archive.figure(slug, row=row - 1, column=column - 1)

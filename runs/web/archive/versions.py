@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_safe
 
 from runs.charts import version_line as drawing
 from runs.charts.figure import Figure
@@ -61,7 +60,6 @@ class Step:
         return not self.pairs and not self.pictures
 
 
-@require_safe
 def version_page(request: HttpRequest) -> HttpResponse:
     """The line, and a row for each step with the campaigns behind it."""
     given = request.GET

@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from runs.charts.figure import Figure, Mark, marked
 from runs.models import Annotation, Campaign, Cell
@@ -60,7 +59,6 @@ def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER
     }
 
 
-@require_POST
 def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     """Add to a campaign, or to one of its cells."""
     seen = projects.visible(Campaign.objects.select_related("scenario"), to=request.user)
@@ -77,7 +75,6 @@ def annotation_add(request: HttpRequest, slug: str) -> HttpResponse:
     return _done(request, campaign, add)
 
 
-@require_POST
 def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Change its text."""
     annotation = _annotation(request, annotation_id)
@@ -86,7 +83,6 @@ def annotation_change(request: HttpRequest, annotation_id: int) -> HttpResponse:
     return _done(request, annotation.campaign, change)
 
 
-@require_POST
 def annotation_delete(request: HttpRequest, annotation_id: int) -> HttpResponse:
     """Take it away."""
     annotation = _annotation(request, annotation_id)

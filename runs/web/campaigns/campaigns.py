@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 from django_htmx.http import trigger_client_event
 
@@ -121,7 +120,6 @@ KEPT = (
 )
 
 
-@require_safe
 def campaign_list(request: HttpRequest) -> HttpResponse:
     """Campaigns that are not published, the newest first; or those of one origin."""
     origin = request.GET.get("origin", "")
@@ -140,7 +138,6 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/list.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
     given: QueryDict = request.POST if request.method == "POST" else request.GET
@@ -178,7 +175,6 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     return _form_page(request, form, proposed_title=given.get("proposed_title", ""))
 
 
-@require_safe
 def campaign_estimate(request: HttpRequest) -> HttpResponse:
     """The campaign's estimate and problems, while the form is filled in."""
     servers = chosen_servers(request.GET)
@@ -193,7 +189,6 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     return render(request, "campaigns/form.html#estimate", _estimated(form))
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The page, or its live part when htmx asks."""
@@ -228,7 +223,6 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "campaigns/detail.html", context)
 
 
-@require_POST
 def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
     """Cancel what has not ended; finished runs stay."""
     shown = projects.visible(Campaign.objects.all(), to=request.user)

@@ -2,7 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from runs.scenarios import registry
 from runs.selectors.access import projects
@@ -12,14 +11,12 @@ from runs.web.pages import or_404
 NEWEST = 10
 
 
-@require_safe
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """All scenarios."""
     context = {"section": "scenarios", "scenarios": registry.every()}
     return render(request, "scenarios/list.html", context)
 
 
-@require_safe
 def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One scenario, and the newest campaigns with it."""
     with or_404(KeyError):

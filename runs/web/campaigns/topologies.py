@@ -2,7 +2,6 @@
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
 from runs.filters import TopologyFilters
 from runs.models import Topology
@@ -13,7 +12,6 @@ from runs.web.pages import or_404
 MOST_CAMPAIGNS = 20
 
 
-@require_safe
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
     listed = selectors.listed(to=request.user)
@@ -28,7 +26,6 @@ def topology_list(request: HttpRequest) -> HttpResponse:
     return render(request, "topologies/list.html", context)
 
 
-@require_safe
 def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One topology: its nodes, and the newest campaigns with it."""
     with or_404(Topology.DoesNotExist):

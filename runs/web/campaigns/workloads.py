@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_safe
 
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
 from runs.selectors.access.permission_table import Right
@@ -168,7 +167,6 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
 MOST_CAMPAIGNS = 20
 
 
-@require_safe
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
@@ -176,7 +174,6 @@ def workload_list(request: HttpRequest) -> HttpResponse:
     return render(request, "workloads/list.html", context)
 
 
-@require_safe
 def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """The newest version, or the one of `?version=`; earlier versions, and its campaigns."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -193,14 +190,12 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "workloads/detail.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def workload_new(request: HttpRequest) -> HttpResponse:
     """A new workload, empty or from one that is there (`?from=slug`)."""
     known = selectors.listed(to=request.user)
     return _edited(request, None, origin=known.filter(slug=request.GET.get("from", "")).first())
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def workload_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """A further version of a workload."""
     workload = get_object_or_404(selectors.listed(to=request.user), slug=slug)

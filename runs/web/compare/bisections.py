@@ -9,7 +9,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.models import Bisection, Server
 from runs.scenarios import registry
@@ -120,7 +119,6 @@ class BisectionForm(forms.Form):
         )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def bisection_new(request: HttpRequest) -> HttpResponse:
     """Settle a verdict that is red or undecided by measuring its builds in turn."""
     if request.method == "POST":
@@ -136,7 +134,6 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/bisection_form.html", {"section": "compare", "form": form})
 
 
-@require_safe
 def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
     """What is measured, and what came out."""
     found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)
@@ -160,7 +157,6 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
     return render(request, "compare/bisection.html", context)
 
 
-@require_POST
 def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
     """Cancel it, with the step that is being measured."""
     found = get_object_or_404(found_by.listed(to=request.user), pk=bisection_id)

@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, SavedComparison
@@ -163,7 +162,6 @@ class Shown:
     lead: str
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def compare(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says; a file of it; or what can be added, when htmx asks."""
@@ -182,7 +180,6 @@ def compare(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/index.html", context | _context(request, shown))
 
 
-@require_safe
 def compare_cells(request: HttpRequest) -> HttpResponse:
     """Two cells, A against B: `a` and `b`, or two of `cell` as the table's boxes send them."""
     chosen = [request.GET.get("a", ""), request.GET.get("b", "")]
@@ -205,7 +202,6 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/cells.html", context)
 
 
-@require_safe
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
@@ -213,14 +209,12 @@ def compare_saved(request: HttpRequest) -> HttpResponse:
     return render(request, "compare/saved.html", {"section": "compare", "page": page})
 
 
-@require_safe
 def compare_open(request: HttpRequest, slug: str) -> HttpResponse:
     """A kept comparison: its address."""
     saved = get_object_or_404(SavedComparison, slug=slug)
     return redirect(f"{reverse('compare')}?{saved.query}")
 
 
-@require_POST
 def compare_save(request: HttpRequest) -> HttpResponse:
     """Keep the comparison whose query string the form carries."""
     state, _faults = compare_state.read(QueryDict(request.POST.get("query", "")))

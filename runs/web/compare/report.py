@@ -8,7 +8,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import get_language, override, pgettext
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.analysis.inference import Inference
 from runs.analysis.judgements import JUDGEMENTS
@@ -165,7 +164,6 @@ def _file(text: str, media_type: str, ending: str) -> HttpResponse:
     return response
 
 
-@require_safe
 def compare_report(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says, as a file: `format` is html, md or rst."""
     made = formats.FORMATS.get(request.GET.get("format", "html"))

@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from runs.analysis.why.functions import Compared
 from runs.analysis.why.parts import PARTS, Difference, Estimate, Parts
@@ -171,7 +170,6 @@ def _semaphores(stacks: Sequence[Stack], labels: Sequence[str]) -> str:
     ) % {"system_v": system_v, "posix": posix}
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def compare_why(request: HttpRequest) -> HttpResponse:
     """The explanation of b against a; POST queues its ablation."""
     a, b = (_key(request, name) for name in ("a", "b"))

@@ -7,7 +7,6 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.filters import ConfigurationFilters
 from runs.models import Configuration
@@ -24,7 +23,6 @@ from runs.web.configurations.forms import ConfigurationForm, initial_of
 MOST_CAMPAIGNS = 20
 
 
-@require_safe
 def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those that the filters leave."""
     listed = selectors.listed(to=request.user)
@@ -42,7 +40,6 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     return render(request, "configurations/list.html", context)
 
 
-@require_safe
 def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Settings and their meaning, what another version gets, uses and history."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -64,7 +61,6 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "configurations/detail.html", context)
 
 
-@require_safe
 def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     """postgresql.conf for a version, as a download."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -78,7 +74,6 @@ def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
     if request.method == "POST":
@@ -94,7 +89,6 @@ def configuration_new(request: HttpRequest) -> HttpResponse:
     return _editor(request, form, None)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change one of somebody's own; what others are is only copied."""
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
@@ -104,14 +98,12 @@ def configuration_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return _editor(request, form, configuration)
 
 
-@require_POST
 def configuration_check(request: HttpRequest) -> HttpResponse:
     """What is to be said of the text, while it is typed."""
     form = ConfigurationForm(request.POST, is_draft=True)
     return render(request, "configurations/form.html#check", _checked(form))
 
 
-@require_safe
 def configuration_names(request: HttpRequest) -> HttpResponse:
     """Names of settings that start with, or contain, the typed text: JSON for the editor."""
     majors = [each for each in request.GET.getlist("majors") if each in OFFERED_MAJORS]

@@ -6,7 +6,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import position
@@ -21,7 +20,6 @@ from runs.services.configurations.contents import content
 Values = Mapping[str, Sequence[Shown]]
 
 
-@require_safe
 def settings_diff(request: HttpRequest) -> HttpResponse:
     """`?a=run:12&b=configuration:slug`: what differs, or with `all=1` everything."""
     sides: dict[str, Applied | None] = {"a": None, "b": None}

@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from runs.charts.figure import Figure
 from runs.models import Edition, Observation, Server
@@ -43,14 +42,12 @@ from runs.web.reports import file, language
 MOST_SERVERS = 20
 
 
-@require_safe
 def observation_list(request: HttpRequest) -> HttpResponse:
     """All observations, and their editions."""
     context = {"section": "versions", "observations": editions.listed(to=request.user)}
     return render(request, "observations/list.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def observation_new(request: HttpRequest) -> HttpResponse:
     """The form with what it will take; posted, the first edition is queued at once."""
     given = request.POST if request.method == "POST" else request.GET
@@ -65,7 +62,6 @@ def observation_new(request: HttpRequest) -> HttpResponse:
     return render(request, "observations/form.html", context)
 
 
-@require_safe
 def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """An edition, by default the newest: what it says, the anchor, people's words."""
     observation = _observation(request, slug)
@@ -96,7 +92,6 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "observations/detail.html", context)
 
 
-@require_POST
 def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the next edition."""
     observation = _observation(request, slug)
@@ -110,7 +105,6 @@ def observation_begin(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("observation-detail", slug=slug)
 
 
-@require_POST
 def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
     """Keep people's words on an edition."""
     observation = _observation(request, slug)
@@ -122,7 +116,6 @@ def observation_write(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect(f"{request.path.removesuffix('write/')}?edition={label}")
 
 
-@require_safe
 def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     """The report of an edition as a file: `format` is html, md or rst, `lang` en or ja."""
     edition = _edition(request, slug)
@@ -142,7 +135,6 @@ def observation_report(request: HttpRequest, slug: str) -> HttpResponse:
     return file(made.write(report), f"{report.name}.{made.ending}", made.media_type)
 
 
-@require_safe
 def observation_publication(request: HttpRequest, slug: str) -> HttpResponse:
     """The data file that makes the edition a source of an archive."""
     edition = _edition(request, slug)

@@ -8,7 +8,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.charts import flame_graph, stacks
 from runs.charts.stacks import Change, Frame
@@ -35,7 +34,6 @@ class Asked:
         return "?" + urlencode({name: value for name, value in given.items() if value})
 
 
-@require_safe
 def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
     """A run's profile, or with `?against=` the difference to another run's."""
     chosen = _from_address(request)

@@ -7,7 +7,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
 
 from runs.models import Artifact
 from runs.query_plans import (
@@ -143,7 +142,6 @@ class Side:
     problem: str = ""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def plan_viewer(request: HttpRequest) -> HttpResponse:
     """The plans of `left` and `right`: artifacts as RUN/NAME, or what was pasted (not stored)."""
     if request.method == "POST":

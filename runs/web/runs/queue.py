@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from runs.models import Campaign, Run, Server
 from runs.selectors.access.projects import visible
@@ -37,7 +36,6 @@ class MaintenanceForm(forms.Form):
     until = forms.DateTimeField(required=False)
 
 
-@require_POST
 def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
     """Start no further run."""
     campaign = _campaign(request, slug)
@@ -45,7 +43,6 @@ def campaign_pause(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@require_POST
 def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
     """Let runs start again."""
     campaign = _campaign(request, slug)
@@ -53,7 +50,6 @@ def campaign_resume(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@require_POST
 def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue all runs again that ended without success."""
     campaign = _campaign(request, slug)
@@ -62,7 +58,6 @@ def campaign_retry(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@require_POST
 def campaign_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue more rounds of a campaign that leaves something undecided."""
     campaign, form = _campaign(request, slug), RoundsForm(request.POST)
@@ -75,7 +70,6 @@ def campaign_rounds(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@require_POST
 def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a campaign's place among those that wait."""
     campaign, form = _campaign(request, slug), PriorityForm(request.POST)
@@ -88,7 +82,6 @@ def campaign_priority(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("campaign-detail", slug=slug)
 
 
-@require_POST
 def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     """Queue a run again that ended without success."""
     run = get_object_or_404(visible(Run.objects.all(), to=request.user), pk=run_id)
@@ -96,7 +89,6 @@ def run_retry(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect("run-detail", run_id=run_id)
 
 
-@require_POST
 def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
     """Start no run on a server."""
     server, form = get_object_or_404(Server, slug=slug), MaintenanceForm(request.POST)
@@ -112,7 +104,6 @@ def server_maintain(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@require_POST
 def server_release(request: HttpRequest, slug: str) -> HttpResponse:
     """End a server's maintenance."""
     server = get_object_or_404(Server, slug=slug)

@@ -8,7 +8,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Artifact, Run
@@ -25,7 +24,6 @@ from runs.web.pages import or_404
 from runs.web.runs import page as run_page
 
 
-@require_safe
 def artifact_download(request: HttpRequest, run_id: int, name: str) -> StreamingHttpResponse:
     """The file as an attachment: what a target wrote is never shown as a page of ours."""
     artifact = get_object_or_404(
@@ -43,7 +41,6 @@ def artifact_download(request: HttpRequest, run_id: int, name: str) -> Streaming
     return response
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     """The page, or its live part when htmx asks."""
@@ -65,7 +62,6 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     return render(request, "runs/detail.html", context)
 
 
-@require_POST
 def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     """Cancel a run that has not ended."""
     run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
@@ -75,13 +71,11 @@ def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
     return redirect("run-detail", run_id=run_id)
 
 
-@require_POST
 def run_withdraw(request: HttpRequest, run_id: int) -> HttpResponse:
     """Let a finished run count nowhere any more."""
     return _judge(request, run_id, withdrawals.withdraw, _("The run is withdrawn."))
 
 
-@require_POST
 def run_restore(request: HttpRequest, run_id: int) -> HttpResponse:
     """Let a run that was withdrawn count again."""
     return _judge(request, run_id, withdrawals.restore, _("The run counts again."))

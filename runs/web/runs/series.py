@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_safe
 
 from runs.charts.timeline import Track, timeline
 from runs.execution.machine.monitors import is_monitored
@@ -27,7 +26,6 @@ class Span:
     ended: float
 
 
-@require_safe
 def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
     with or_404(Run.DoesNotExist):

@@ -9,7 +9,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from runs.execution.machine import privileged
@@ -36,7 +35,6 @@ from runs.web.servers.forms import GenerateKeyForm, ServerEditForm, ServerForm, 
 
 
 @sensitive_post_parameters("private_key", "passphrase")
-@require_http_methods(["GET", "HEAD", "POST"])
 def ssh_key_list(request: HttpRequest) -> HttpResponse:
     """The keys, and two forms: to generate one, and to upload one."""
     ssh_keys.default()  # so that there is one
@@ -60,7 +58,6 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/keys.html", context)
 
 
-@require_POST
 def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
     """Delete a key that no server needs."""
     key = get_object_or_404(SSHKey, pk=key_id)
@@ -81,7 +78,6 @@ def _made(form: Any) -> SSHKey | None:
 NEWEST = 10
 
 
-@require_safe
 def server_list(request: HttpRequest) -> HttpResponse:
     """All servers, or those that the filters leave."""
     filters = ServerFilters(request.GET, server_selectors.listed(), request=request)
@@ -94,7 +90,6 @@ def server_list(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/list.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def server_new(request: HttpRequest) -> HttpResponse:
     """Register a server: a worker fetches its host key, and the page shows it for confirmation."""
     form = ServerForm(request.POST or None, initial={"ssh_key": ssh_keys.default()})
@@ -105,7 +100,6 @@ def server_new(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/form.html", context)
 
 
-@require_safe
 def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """What the machine is, what is installed, and what has to be done before it can be used."""
     with or_404(Server.DoesNotExist):
@@ -132,7 +126,6 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/detail.html", context)
 
 
-@require_POST
 def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     """Pin the host key that a person has compared, and inspect the machine at once."""
     server = get_object_or_404(Server, slug=slug)
@@ -143,7 +136,6 @@ def server_confirm(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@require_POST
 def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     """Accept a new host key, after a person has typed the end of its fingerprint."""
     server = get_object_or_404(Server, slug=slug)
@@ -153,7 +145,6 @@ def server_replace_host_key(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
 def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     """Change a server, and look at it again."""
     server = get_object_or_404(Server, slug=slug)
@@ -166,7 +157,6 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "servers/edit.html", context)
 
 
-@require_POST
 def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     """Delete a server that nobody has confirmed."""
     server = get_object_or_404(Server, slug=slug)
@@ -178,7 +168,6 @@ def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@require_POST
 def server_inspect(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a worker log in and look again."""
     return _look_at(request, get_object_or_404(Server, slug=slug))
@@ -209,7 +198,6 @@ def _fingerprint(host_key: str) -> str:
 MOST_CAMPAIGNS = 20
 
 
-@require_safe
 def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those that the filters leave."""
     listed = hardware_selectors.listed(to=request.user)
@@ -224,7 +212,6 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
     return render(request, "hardware/list.html", context)
 
 
-@require_safe
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
     with or_404(HardwareProfile.DoesNotExist):
@@ -244,7 +231,6 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     return render(request, "hardware/detail.html", context)
 
 
-@require_POST
 def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     """Have a server checked, and show the check."""
     server = get_object_or_404(Server, slug=slug)
@@ -253,7 +239,6 @@ def server_preflight(request: HttpRequest, slug: str) -> HttpResponse:
     return redirect("server-detail", slug=slug)
 
 
-@require_POST
 def campaign_preflight(request: HttpRequest) -> HttpResponse:
     """Have the servers asked whether they can take the campaign in the form."""
     get_object_or_404(Server, slug=request.POST.get("server", ""))
@@ -275,7 +260,6 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     return render(request, "servers/_checks.html#check", {"check": check})
 
 
-@require_safe
 @vary_on_headers("HX-Request")
 def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     """A check as far as it is; htmx asks for its part of the page until it has ended."""
