@@ -1,13 +1,15 @@
 """What commands have in common: who acts, and that a refusal ends them with one line."""
 
 import getpass
+import sys
 from typing import Any
 
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from benchlab.bucket import StoreError
-from runs.models import Project
+from runs.execution.errors import TargetProblem
+from runs.models import Project, Server
 from runs.services.access import audit, projects
 from runs.services.errors import ServiceError
 
@@ -20,6 +22,10 @@ class LeanCommand(BaseCommand):
 
     requires_system_checks = (Tags.database, Tags.models, Tags.security)
 
+    def __init_subclass__(cls) -> None:
+        """What a command's module says of itself is its help."""
+        cls.help = sys.modules[cls.__module__].__doc__ or ""
+
 
 class Command(LeanCommand):
     """A command by which somebody acts: the audit trail has who is logged in to the machine."""
@@ -30,10 +36,18 @@ class Command(LeanCommand):
         try:
             with audit.acting(audit.Actor(_login(), f"command {name}")):
                 return super().execute(*args, **options)
-        except ServiceError as error:
+        except (ServiceError, TargetProblem) as error:
             raise CommandError(f"{error.message} {error.remedy}".strip()) from error
         except StoreError as error:
             raise CommandError(str(error)) from error
+
+
+def server_named(slug: str) -> Server:
+    """The server of a slug. Raises CommandError."""
+    found = Server.objects.filter(slug=slug).first()
+    if found is None:
+        raise CommandError(f"There is no server {slug}.")
+    return found
 
 
 def project_named(slug: str) -> Project:

@@ -11,10 +11,7 @@ from runs.services import seals
 class Command(command.Command):
     """Look first: `manage.py verify` names entries and runs, and ends with 1 until this is done."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Entries of a project's chain, or runs."""
         parser.add_argument("project", nargs="?", default="")
         parser.add_argument("entry", nargs="*", help="numbers of amendments: 19 25-40")
         parser.add_argument(
@@ -27,7 +24,6 @@ class Command(command.Command):
         parser.add_argument("--reason", required=True)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Sign it."""
         if not options["run"] and not options["entry"]:
             raise CommandError("Name a project and entries of its chain, or a run by --run.")
         try:

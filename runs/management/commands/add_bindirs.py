@@ -13,18 +13,12 @@ from runs.services.servers import servers
 class Command(command.Command):
     """What is registered already stays as it is."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The server's slug and the folders."""
         parser.add_argument("server")
         parser.add_argument("bindirs", nargs="+")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Add, inspect, and say what the server has now."""
-        server = Server.objects.filter(slug=options["server"]).first()
-        if server is None:
-            raise CommandError(f"There is no server {options['server']}.")
+        server = command.server_named(options["server"])
         server = servers.add_bindirs(server=server, bindirs=options["bindirs"])
         server = servers.inspect(server=server)
         if server.state != Server.State.READY:

@@ -1,26 +1,20 @@
-"""Let a server build commits of PostgreSQL from a clone on it, or end that."""
+"""Lets bisections build commits on a server, from a clone there, or ends that. A build executes the
+code of its commit as BenchLab's account on that server: docs/security.md.
+"""
 
 import shlex
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from runs.execution.errors import TargetProblem
 from runs.management import command
-from runs.models import Server
 from runs.services.servers import builds
 
 
 class Command(command.Command):
     """Allows builds; only who may run commands of the instance may do that."""
 
-    help = (
-        "Lets bisections build commits on a server, from a clone there. A build executes the code "
-        "of its commit as BenchLab's account on that server: docs/security.md."
-    )
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """The server, the clone, and options of configure."""
         parser.add_argument("server", help="the slug of a registered server")
         which = parser.add_mutually_exclusive_group(required=True)
         which.add_argument("--from", dest="clone", help="the folder of a clone on that server")
@@ -33,20 +27,14 @@ class Command(command.Command):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Store it. Raises CommandError."""
-        server = Server.objects.filter(slug=options["server"]).first()
-        if server is None:
-            raise CommandError(f"there is no server {options['server']}")
+        server = command.server_named(options["server"])
         clone = options["clone"] or ""
         try:
             configure = shlex.split(options["configure"])
         except ValueError as error:
             raise CommandError(f"--configure: {error}") from error
-        try:
-            builds.allow(server=server, clone=clone, options=configure)
-            removed = builds.remove_all(server=server) if options["remove"] else 0
-        except TargetProblem as error:
-            raise CommandError(f"{error.message} {error.remedy}".strip()) from error
+        builds.allow(server=server, clone=clone, options=configure)
+        removed = builds.remove_all(server=server) if options["remove"] else 0
         if removed:
             self.stdout.write(f"{removed} builds are removed")
         self.stdout.write(

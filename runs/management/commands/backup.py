@@ -13,15 +13,11 @@ from runs.services.operations import backups
 class Command(command.Command):
     """The passphrase is BENCHLAB_BACKUP_PASSPHRASE; everything may go on meanwhile."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to, and how many stay."""
         parser.add_argument("folder", type=Path)
         parser.add_argument("--keep", type=int, metavar="N", help="remove all but the newest N")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it, and say where it is."""
         made = backups.make(
             folder=options["folder"], passphrase=settings.BACKUP_PASSPHRASE, keep=options["keep"]
         )

@@ -12,17 +12,13 @@ from runs.services.access import projects
 class Command(command.Command):
     """What is uploaded with a token of the project belongs to it."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Slug, name, members, and who may read."""
         parser.add_argument("slug")
         parser.add_argument("--name", default="")
         parser.add_argument("--private", action="store_true", help="only members can read it")
         parser.add_argument("--member", action="append", default=[], metavar="USER")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make it."""
         members = list(User.objects.filter(username__in=options["member"]))
         if missing := set(options["member"]) - {user.username for user in members}:
             raise CommandError(f"There is no user {', '.join(sorted(missing))}.")

@@ -14,10 +14,7 @@ from runs.services.access import projects, tokens
 class Command(command.Command):
     """The token is the only thing on standard output, so that a script can take it."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Name, scopes, project and how long."""
         parser.add_argument("name", help="who uses it")
         parser.add_argument(
             "--scopes", default="read,upload", help=f"some of {','.join(Token.Scope.values)}"
@@ -26,7 +23,6 @@ class Command(command.Command):
         parser.add_argument("--days", type=int, help="number of days until it expires")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make it."""
         days, scopes = options["days"], options["scopes"].split(",")
         made = tokens.create(
             name=options["name"],

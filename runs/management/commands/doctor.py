@@ -26,7 +26,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Look, and tell."""
         if options["before_start"]:
             _refuse_start()
             return

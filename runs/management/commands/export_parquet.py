@@ -15,17 +15,13 @@ from runs.services.exchange import parquet
 class Command(LeanCommand):
     """All projects are in the files, private ones too: their column says which."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to, and from when on."""
         parser.add_argument("folder", type=Path)
         parser.add_argument(
             "--since", default="", metavar="MONTH", help="only this month and later ones: 2026-11"
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Write them, and print a line for each."""
         if options["since"] and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", options["since"]):
             raise CommandError("--since is a month such as 2026-11.")
         try:

@@ -14,14 +14,10 @@ from runs.services import exchange
 class Command(LeanCommand):
     """On standard output: manage.py export_project default | gzip > default.ndjson.gz."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which project."""
         parser.add_argument("slug")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write it."""
         project = Project.objects.filter(slug=options["slug"]).first()
         if project is None:
             known = ", ".join(Project.objects.order_by("slug").values_list("slug", flat=True))

@@ -18,15 +18,11 @@ GZIP = b"\x1f\x8b"
 class Command(command.Command):
     """What is there already stays; a second time adds nothing. A packed file is read as it is."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """The file, and whether its results become another project's."""
         parser.add_argument("file", help="- is standard input")
         parser.add_argument("--into", metavar="SLUG", help="an existing project")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Store it."""
         try:
             with _opened(options["file"]) as lines:
                 done = exchange.load(lines=lines, into=_into(options["into"]))

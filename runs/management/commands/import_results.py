@@ -17,17 +17,13 @@ _SHOWN = 20
 class Command(command.Command):
     """Each run is stored once: a second import adds what is new alone. docs/importing.md."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """The peer, where its results are, and whose they become."""
         parser.add_argument("peer", choices=sorted(IMPORTERS))
         parser.add_argument("source", help="a file, a folder, or postgresql://... of pgbench-tools")
         parser.add_argument("--project", default=projects.DEFAULT, metavar="SLUG")
         parser.add_argument("--dry-run", action="store_true", help="read, and store nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Read, and store."""
         source, peer = options["source"], options["peer"]
         try:
             found = IMPORTERS[peer](source if "://" in source else Path(source))

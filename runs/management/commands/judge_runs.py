@@ -1,4 +1,4 @@
-"""Judge again, by the rules of this BenchLab, what is stored: runs, changes and bisections."""
+"""Judges runs, changes and bisections again by what was recorded. Safe to repeat."""
 
 from typing import Any
 
@@ -10,10 +10,7 @@ from runs.services.runs import certificates
 class Command(LeanCommand):
     """Judges what older rules judged, or nobody."""
 
-    help = "Judges runs, changes and bisections again by what was recorded. Safe to repeat."
-
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Judge all that need it."""
         changed = certificates.judge_again()
         self.stdout.write(f"{changed} runs have a different judgement than before")
         judged = changes.judge_all()

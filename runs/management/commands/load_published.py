@@ -19,10 +19,7 @@ from runs.services.archive import publications
 class Command(command.Command):
     """Run it after each migrate of a deployment; script/server does the same by itself."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Look and store nothing, or store all of it again."""
         parser.add_argument(
             "--again",
             action="store_true",
@@ -35,7 +32,6 @@ class Command(command.Command):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Load, or check."""
         try:
             if options["check"]:
                 self._check()

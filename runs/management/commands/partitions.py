@@ -11,10 +11,7 @@ from runs.services.operations.partitions import Partition
 class Command(command.Command):
     """Prints a line for each partition; once a month, `--make` is all that is needed."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to do, and from how many rows on."""
         parser.add_argument(
             "--make",
             action="store_true",
@@ -31,7 +28,6 @@ class Command(command.Command):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Make, drop, and tell what there is."""
         if options["make"]:
             for each in partitions.make(at_least=options["rows"]):
                 self.stdout.write(f"{each.name} begins with run {each.first}")

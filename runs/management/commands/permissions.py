@@ -52,14 +52,12 @@ class Command(BaseCommand):
     help = __doc__
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Write, or only check."""
         parser.add_argument("--write", action="store_true", help="write them into docs/security.md")
         parser.add_argument(
             "--check", action="store_true", help="check that docs/security.md has them"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print, write or check."""
         text = PLACE.read_text()
         # The text with the current rights between its marks. Raises ValueError without marks.
         before, rest = text[: text.index(BEGIN)], text[text.index(END) :]

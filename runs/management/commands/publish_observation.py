@@ -19,17 +19,13 @@ from runs.services.archive import publications
 class Command(command.Command):
     """Its data file is written to the folder of the instance's publications, and loaded."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which edition, who publishes it, and whether it is only to be written."""
         parser.add_argument("observation", help="Its slug: the last part of its address.")
         parser.add_argument("edition", help="Such as 2026.")
         parser.add_argument("--publisher", default="BenchLab", help="Who measured it.")
         parser.add_argument("--to", help="Write the file to this folder, and load nothing.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write, and load."""
         found = Edition.objects.select_related("observation__server", "observation__project")
         edition = found.filter(
             observation__slug=options["observation"], label=options["edition"]

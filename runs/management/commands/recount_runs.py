@@ -1,4 +1,4 @@
-"""Count runs again, and correct the stored numbers of campaigns and origins."""
+"""Counts runs again, and corrects stored numbers that differ. Safe while services run."""
 
 from typing import Any
 
@@ -9,10 +9,7 @@ from runs.services.runs import transitions
 class Command(LeanCommand):
     """Corrects what the triggers of the database should have kept."""
 
-    help = "Counts runs again, and corrects stored numbers that differ. Safe while services run."
-
     def handle(self, *_args: Any, **_options: Any) -> None:
-        """Correct all that differ."""
         self.stdout.write(
             f"{transitions.recount()} stored numbers of runs were wrong and are corrected"
         )

@@ -15,10 +15,7 @@ from runs.services.operations import backups
 class Command(command.Command):
     """The passphrase is BENCHLAB_BACKUP_PASSPHRASE. Stop web, control and workers before."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which backup."""
         parser.add_argument("backup", type=Path)
         parser.add_argument(
             "--trust-plain",
@@ -27,7 +24,6 @@ class Command(command.Command):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Restore, migrate to this version, verify."""
         rows = backups.restore(
             path=options["backup"],
             passphrase=settings.BACKUP_PASSPHRASE,

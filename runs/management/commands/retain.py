@@ -12,10 +12,7 @@ from runs.services.operations import retention
 class Command(command.Command):
     """Prints a line for each kind. Rows of sealed runs and of publications always stay."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Whether it is meant, and whose files stay whatever their age."""
         parser.add_argument(
             "--remove", action="store_true", help="remove it; without this, only report it"
         )
@@ -28,7 +25,6 @@ class Command(command.Command):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Tell, or remove."""
         if not settings.RETENTION:
             self.stdout.write("BENCHLAB_RETENTION is not set: everything is kept.")
             return

@@ -14,10 +14,7 @@ from runs.services.access import encryption
 class Command(LeanCommand):
     """Put the new key first, run this, then take the old one away."""
 
-    help = __doc__
-
     def handle(self, *args: Any, **options: Any) -> None:
-        """Rotate, and name what no key opens."""
         done, unreadable = encryption.rotate()
         if Path(settings.SEAL_KEY).exists():
             seals.take_over()

@@ -13,15 +13,11 @@ from runs.services.access import projects
 class Command(command.Command):
     """`verify --head` and `benchlab-verify --head` compare it later; docs/seals.md."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which chain."""
         parser.add_argument("project", nargs="?", default=projects.DEFAULT)
         parser.add_argument("--audit", action="store_true", help="the chain of the audit trail")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Sign and print it."""
         chain = AUDIT if options["audit"] else options["project"]
         try:
             self.stdout.write(seals.head_line(chain=chain))

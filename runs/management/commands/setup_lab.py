@@ -22,8 +22,6 @@ PATIENCE_SECONDS = 120.0
 class Command(command.Command):
     """What is registered already stays as it is; a machine that is away is waited for."""
 
-    help = __doc__
-
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Names under which the machines are reached; without `lab-` their keys' names."""
         parser.add_argument("folder", type=Path)
@@ -32,7 +30,6 @@ class Command(command.Command):
         parser.add_argument("--generator", required=True)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Let BenchLab's key in, register one machine after the other, and queue."""
         folder: Path = options["folder"]
         (folder / "authorized_keys").write_text(servers.public_key() + "\n")
         jump = self._registered(folder, options["jump"], None)

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from runs.execution.errors import TargetProblem
-from runs.management.command import LeanCommand
+from runs.management.command import LeanCommand, server_named
 from runs.models import Server
 from runs.services.errors import ServiceError
 from runs.services.runs import sweeping
@@ -14,19 +14,14 @@ from runs.services.runs import sweeping
 class Command(LeanCommand):
     """Only folders with this BenchLab's mark are touched, and none of a run that is still open."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """Which server."""
         parser.add_argument("--server", metavar="SLUG", help="only this one; default all")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Sweep, and end with an error when a server could not be swept completely."""
         swept = Server.objects.select_related("ssh_key").order_by("slug")
         if options["server"]:
-            swept = swept.filter(slug=options["server"])
-            if not swept:
-                raise CommandError(f"There is no server {options['server']}.")
+            swept = swept.filter(pk=server_named(options["server"]).pk)
         failed = [server.slug for server in swept if not self._sweep(server)]
         if failed:
             raise CommandError(f"Not cleaned up: {', '.join(failed)}.")

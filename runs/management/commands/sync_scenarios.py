@@ -10,9 +10,6 @@ from runs.services.configurations import configurations
 class Command(LeanCommand):
     """Run it after each migrate of a deployment; script/server does the same by itself."""
 
-    help = __doc__
-
     def handle(self, *args: Any, **options: Any) -> None:
-        """Make or update the rows."""
         scenarios.sync()
         configurations.sync()

@@ -48,10 +48,7 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
 class Command(LeanCommand):
     """Names every run and figure that is not as it was sealed; docs/seals.md says what it finds."""
 
-    help = __doc__
-
     def add_arguments(self, parser: CommandParser) -> None:
-        """How much is looked at, and in which form it is told."""
         parser.add_argument("--files", action="store_true", help="read the kept files, too")
         parser.add_argument(
             "--head",

@@ -555,7 +555,7 @@ def test_the_example_of_the_page_is_queued(post, lab, nightly):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["away", "--from", "/srv/pg.git"], "there is no server away"),
+        (["away", "--from", "/srv/pg.git"], "There is no server away"),
         (["lab", "--from", "../pg"], "not a path"),
         (["lab", "--from", "/srv/pg;id"], "not a path"),
         (["lab", "--from", "/srv/pg", "--configure=--prefix=/usr"], "is set by BenchLab"),
