@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -221,16 +220,6 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         slower = (each.of_verdict("slower") for each in found.causes)
         context["regressions"] = [each for each in slower if each is not None]
     return render(request, "campaigns/detail.html", context)
-
-
-def campaign_cancel(request: HttpRequest, slug: str) -> HttpResponse:
-    """Cancel what has not ended; finished runs stay."""
-    shown = projects.visible(Campaign.objects.all(), to=request.user)
-    campaign = get_object_or_404(shown, slug=slug)
-    with pages.refusals(request):
-        campaigns.cancel(campaign=campaign, by=request.user)
-        messages.success(request, _("The campaign is being cancelled; what has finished is kept."))
-    return redirect("campaign-detail", slug=slug)
 
 
 def _queue(draft: Draft, user: User) -> Campaign:

@@ -1,8 +1,5 @@
 """Runs: the live page, and cancelling."""
 
-from collections.abc import Callable
-
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -18,7 +15,7 @@ from runs.selectors import seals
 from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import waiting
-from runs.services.runs import artifacts, transitions, withdrawals
+from runs.services.runs import artifacts
 from runs.web import pages
 from runs.web.pages import or_404
 from runs.web.runs import page as run_page
@@ -60,30 +57,3 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     if getattr(request, "htmx", False):
         return pages.live(request, "runs/_live.html", context)
     return render(request, "runs/detail.html", context)
-
-
-def run_cancel(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Cancel a run that has not ended."""
-    run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
-    with pages.refusals(request):
-        transitions.cancel(run=run, by=request.user)
-        messages.success(request, _("The run is being cancelled."))
-    return redirect("run-detail", run_id=run_id)
-
-
-def run_withdraw(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Let a finished run count nowhere any more."""
-    return _judge(request, run_id, withdrawals.withdraw, _("The run is withdrawn."))
-
-
-def run_restore(request: HttpRequest, run_id: int) -> HttpResponse:
-    """Let a run that was withdrawn count again."""
-    return _judge(request, run_id, withdrawals.restore, _("The run counts again."))
-
-
-def _judge(request: HttpRequest, run_id: int, act: Callable[..., Run], done: str) -> HttpResponse:
-    run = get_object_or_404(projects.visible(Run.objects.all(), to=request.user), pk=run_id)
-    with pages.refusals(request):
-        act(run=run, reason=request.POST.get("reason", ""))
-        messages.success(request, done)
-    return redirect("run-detail", run_id=run_id)
