@@ -103,7 +103,6 @@ class ChangeDoor(ReadOnlyDoor[Change]):
 
     @extend_schema(
         request=DecisionSerializer,
-        responses={200: ChangeSerializer},
         examples=[
             OpenApiExample(
                 "Confirmed",
@@ -223,14 +222,13 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         made.webhook.secret = made.secret  # type: ignore[attr-defined]  # for this answer only
         return Response(MadeWebhookSerializer(made.webhook).data, status.HTTP_201_CREATED)
 
-    @extend_schema(request=ChangedWebhookSerializer, responses={200: WebhookSerializer})
+    @extend_schema(request=ChangedWebhookSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the address or the events, or switch it off and on."""
         given = doors.taken(ChangedWebhookSerializer, request)
         changed = webhooks.change(webhook=self.get_object(), **given.validated_data)
         return Response(WebhookSerializer(changed).data)
 
-    @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
         """Remove it, with everything that waits for it."""
         webhooks.remove(webhook=self.get_object())

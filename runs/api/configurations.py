@@ -166,7 +166,7 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
     filterset_class = ConfigurationFilters
     schema = ConfigurationSchema()
 
-    @extend_schema(request=NewConfigurationSerializer, responses={201: ConfigurationSerializer})
+    @extend_schema(request=NewConfigurationSerializer)
     def create(self, request: Request) -> Response:
         """Make a configuration. Refused with every fault, if its version would not start."""
         given = doors.taken(NewConfigurationSerializer, request)

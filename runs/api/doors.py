@@ -146,6 +146,10 @@ class Schema(AutoSchema):
             return get_doc(type(self.view))
         return super().get_description()
 
+    def get_request_serializer(self) -> Any:
+        """None: whatever takes a body declares it."""
+        return None
+
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         """The operation's own answer, and problems."""
         operation = super().get_operation(*args, **kwargs)
@@ -212,8 +216,8 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     def get_serializer_class(self) -> Any:
         """Of a single object the one that shows more, if there is one."""
-        single = self.detail_serializer_class if self.detail else None
-        return single or super().get_serializer_class()
+        is_single = self.detail or self.action == "create"
+        return (self.detail_serializer_class if is_single else None) or self.serializer_class
 
     def get_renderers(self) -> list[BaseRenderer]:
         """CSV for lists, besides JSON."""
@@ -227,8 +231,7 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
     def shown(self, found: M | None = None, status: int = 200) -> Response:
         """All of an object; of that which the address names, as it is by now."""
         (row,) = self.prepared([found or self.get_object()])
-        of_one = self.detail_serializer_class or self.serializer_class
-        return Response(of_one(row, context=self.get_serializer_context()).data, status=status)
+        return Response(self.get_serializer(row).data, status=status)
 
     def paginate_queryset(self, queryset: Any) -> Any:
         """The page's objects with everything that is shown of them."""

@@ -8,8 +8,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from rest_framework import exceptions
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
@@ -21,120 +20,98 @@ from runs.api.parsing import MOST_BYTES, QueryFault, TooLarge
 from runs.services.errors import Refused, ServiceError
 
 REMEDIES: dict[str, str | Promise] = {
-    "ambiguous_revision": gettext_lazy("Write more digits of the commit."),
-    "broken_off": gettext_lazy("Send the request again, complete."),
-    "campaign_not_uploaded": gettext_lazy("Choose another name for the campaign of uploads."),
-    "campaign_taken": gettext_lazy("Choose another name, or use a token of that project."),
-    "campaign_missing": gettext_lazy("Add “campaign” with the name of the campaign."),
-    "configuration_differs": gettext_lazy(
-        "Leave the configuration out, or choose another campaign name."
-    ),
-    "does_not_exist": gettext_lazy("Look for the name in the list of the same kind in the API."),
-    "either_or": gettext_lazy("Send one of the two, and leave the other out."),
-    "empty": gettext_lazy("Leave the field out, or fill it."),
-    "empty_parameter": gettext_lazy("Give the parameter a value, or leave it out."),
-    "environment_unknown": gettext_lazy('Send an object such as {"os_name": "Debian 13"}.'),
-    "external_id_taken": gettext_lazy("Give each run an external id of its own, or leave it out."),
-    "failed_with_figures": gettext_lazy("Remove “measurements”, or send “status”: “partial”."),
-    "hardware_unknown": gettext_lazy(
-        'Send an object such as {"cpu_model": "EPYC 9354", "cores": 32}.'
-    ),
-    "idempotency_key_reused": gettext_lazy("Send each upload with its own key."),
-    "in_the_future": gettext_lazy("Set the clock of the sending machine, and its time zone."),
-    "invalid_choice": gettext_lazy("Write one of the words listed."),
-    "level_differs": gettext_lazy("Leave the field out: it is in the output."),
-    "level_twice": gettext_lazy("Write the level in the same way as before."),
-    "metric_conflict": gettext_lazy(
+    "ambiguous_revision": _("Write more digits of the commit."),
+    "broken_off": _("Send the request again, complete."),
+    "campaign_not_uploaded": _("Choose another name for the campaign of uploads."),
+    "campaign_taken": _("Choose another name, or use a token of that project."),
+    "campaign_missing": _("Add “campaign” with the name of the campaign."),
+    "configuration_differs": _("Leave the configuration out, or choose another campaign name."),
+    "does_not_exist": _("Look for the name in the list of the same kind in the API."),
+    "either_or": _("Send one of the two, and leave the other out."),
+    "empty": _("Leave the field out, or fill it."),
+    "empty_parameter": _("Give the parameter a value, or leave it out."),
+    "environment_unknown": _('Send an object such as {"os_name": "Debian 13"}.'),
+    "external_id_taken": _("Give each run an external id of its own, or leave it out."),
+    "failed_with_figures": _("Remove “measurements”, or send “status”: “partial”."),
+    "hardware_unknown": _('Send an object such as {"cpu_model": "EPYC 9354", "cores": 32}.'),
+    "idempotency_key_reused": _("Send each upload with its own key."),
+    "in_the_future": _("Set the clock of the sending machine, and its time zone."),
+    "invalid_choice": _("Write one of the words listed."),
+    "level_differs": _("Leave the field out: it is in the output."),
+    "level_twice": _("Write the level in the same way as before."),
+    "metric_conflict": _(
         "Convert the values, use another name, or have a maintainer correct the metric"
         " on the project's page of metrics."
     ),
-    "metric_unknown": gettext_lazy(
-        "Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."
-    ),
-    "metric_case": gettext_lazy("Write the name of the metric that is there already."),
-    "negative": gettext_lazy(
-        "Send what was measured; leave the metric out where nothing was measured."
-    ),
-    "negative_time": gettext_lazy("Send seconds or moments in their order, 0 or above."),
-    "no_time_zone": gettext_lazy("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
-    "not_a_key": gettext_lazy("Send the output of uuidgen, a new one for each upload."),
-    "not_a_level": gettext_lazy("Write a number, true, false or a text that is not empty."),
-    "not_a_list": gettext_lazy("Write a list: [ ... ]."),
-    "not_a_name": gettext_lazy("Use letters, digits, dots, hyphens and underscores."),
-    "not_a_number": gettext_lazy("Write a number without quotes, such as 1000.5."),
-    "not_a_sha": gettext_lazy("Write the output of “git rev-parse HEAD”."),
-    "not_a_side": gettext_lazy(
-        "Write campaign:nightly, revision:main, revision:4f1c09d or run:4711."
-    ),
-    "not_a_slug": gettext_lazy("Write a name such as nightly-tpcb."),
-    "not_a_string": gettext_lazy("Write a text in double quotes."),
-    "not_a_time": gettext_lazy("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
-    "not_a_url": gettext_lazy("Write an address such as https://example.org/commit/4f1c09d."),
-    "not_a_version": gettext_lazy("Write what SHOW server_version prints, such as 18.1."),
-    "not_an_object": gettext_lazy("Write an object: { ... }."),
-    "not_finite": gettext_lazy("Write a number between -1e24 and 1e24, or leave it out."),
-    "not_gzip": gettext_lazy(
-        "Compress the body with gzip, or leave the header Content-Encoding out."
-    ),
-    "not_json": gettext_lazy(
-        "Send one JSON object, with the header Content-Type: application/json."
-    ),
-    "not_multipart": gettext_lazy(
-        "Let the HTTP client make the form, such as curl -F run=@run.json."
-    ),
-    "not_storable": gettext_lazy("Remove the character."),
-    "not_utf_8": gettext_lazy("Encode the body as UTF-8."),
-    "out_of_range": gettext_lazy("Send a value within the bounds; check its unit."),
-    "own_parent": gettext_lazy("List the parents only, without the commit itself."),
-    "repeated": gettext_lazy("Keep one of them."),
-    "repeated_key": gettext_lazy("Keep one of the two."),
-    "repeated_parameter": gettext_lazy("Keep one of them."),
-    "required": gettext_lazy("Add the field."),
-    "reserved": gettext_lazy("Choose another name; “round” says which runs were made together."),
-    "same_commit": gettext_lazy("Name the branch as base, or another commit."),
-    "scenario_differs": gettext_lazy("Leave the scenario out, or choose another campaign name."),
-    "server_unknown": gettext_lazy(
-        "Register the server first, or describe the machine in “hardware”."
-    ),
-    "tool_unknown": gettext_lazy("Name a known tool, or send “measurements”."),
-    "too_deep": gettext_lazy("Send a flatter object."),
-    "too_large": format_lazy(
-        gettext_lazy("Send at most {most} MB a request."), most=MOST_BYTES // 2**20
-    ),
-    "too_long": gettext_lazy("Shorten the text."),
-    "too_many": gettext_lazy("Send fewer, or in several requests."),
-    "too_old": gettext_lazy("Check the date, and the version that was measured."),
-    "unknown_campaign": gettext_lazy("Look for its name at /api/v1/campaigns/."),
-    "unknown_field": gettext_lazy("Remove the field, or correct its name."),
-    "unknown_name": gettext_lazy("Leave the filter out, or correct the name."),
-    "unknown_parameter": gettext_lazy("Remove the parameter, or correct its name."),
-    "unknown_metric": gettext_lazy("Use the name of a metric as runs/<id>/ has it, such as tps."),
-    "unknown_ref": gettext_lazy("Upload a run of the branch first, or correct its name."),
-    "unknown_revision": gettext_lazy("Upload a run of the commit first, or name its branch."),
-    "unknown_run": gettext_lazy("Look for its number at /api/v1/runs/."),
-    "unknown_setting": gettext_lazy(
+    "metric_unknown": _("Add “unit” (such as “ms”) and “direction” (higher, lower or neutral)."),
+    "metric_case": _("Write the name of the metric that is there already."),
+    "negative": _("Send what was measured; leave the metric out where nothing was measured."),
+    "negative_time": _("Send seconds or moments in their order, 0 or above."),
+    "no_time_zone": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
+    "not_a_key": _("Send the output of uuidgen, a new one for each upload."),
+    "not_a_level": _("Write a number, true, false or a text that is not empty."),
+    "not_a_list": _("Write a list: [ ... ]."),
+    "not_a_name": _("Use letters, digits, dots, hyphens and underscores."),
+    "not_a_number": _("Write a number without quotes, such as 1000.5."),
+    "not_a_sha": _("Write the output of “git rev-parse HEAD”."),
+    "not_a_side": _("Write campaign:nightly, revision:main, revision:4f1c09d or run:4711."),
+    "not_a_slug": _("Write a name such as nightly-tpcb."),
+    "not_a_string": _("Write a text in double quotes."),
+    "not_a_time": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
+    "not_a_url": _("Write an address such as https://example.org/commit/4f1c09d."),
+    "not_a_version": _("Write what SHOW server_version prints, such as 18.1."),
+    "not_an_object": _("Write an object: { ... }."),
+    "not_finite": _("Write a number between -1e24 and 1e24, or leave it out."),
+    "not_gzip": _("Compress the body with gzip, or leave the header Content-Encoding out."),
+    "not_json": _("Send one JSON object, with the header Content-Type: application/json."),
+    "not_multipart": _("Let the HTTP client make the form, such as curl -F run=@run.json."),
+    "not_storable": _("Remove the character."),
+    "not_utf_8": _("Encode the body as UTF-8."),
+    "out_of_range": _("Send a value within the bounds; check its unit."),
+    "own_parent": _("List the parents only, without the commit itself."),
+    "repeated": _("Keep one of them."),
+    "repeated_key": _("Keep one of the two."),
+    "repeated_parameter": _("Keep one of them."),
+    "required": _("Add the field."),
+    "reserved": _("Choose another name; “round” says which runs were made together."),
+    "same_commit": _("Name the branch as base, or another commit."),
+    "scenario_differs": _("Leave the scenario out, or choose another campaign name."),
+    "server_unknown": _("Register the server first, or describe the machine in “hardware”."),
+    "tool_unknown": _("Name a known tool, or send “measurements”."),
+    "too_deep": _("Send a flatter object."),
+    "too_large": format_lazy(_("Send at most {most} MB a request."), most=MOST_BYTES // 2**20),
+    "too_long": _("Shorten the text."),
+    "too_many": _("Send fewer, or in several requests."),
+    "too_old": _("Check the date, and the version that was measured."),
+    "unknown_campaign": _("Look for its name at /api/v1/campaigns/."),
+    "unknown_field": _("Remove the field, or correct its name."),
+    "unknown_name": _("Leave the filter out, or correct the name."),
+    "unknown_parameter": _("Remove the parameter, or correct its name."),
+    "unknown_metric": _("Use the name of a metric as runs/<id>/ has it, such as tps."),
+    "unknown_ref": _("Upload a run of the branch first, or correct its name."),
+    "unknown_revision": _("Upload a run of the commit first, or name its branch."),
+    "unknown_run": _("Look for its number at /api/v1/runs/."),
+    "unknown_setting": _(
         "Correct the name; anything that is not a setting of PostgreSQL goes into “labels”."
     ),
-    "unsupported_media_type": gettext_lazy("Send the header Content-Type: application/json."),
-    "version_differs": gettext_lazy("Leave the version out of one of the two places."),
-    "version_unknown": gettext_lazy("Give the version of the server that was measured."),
+    "unsupported_media_type": _("Send the header Content-Type: application/json."),
+    "version_differs": _("Leave the version out of one of the two places."),
+    "version_unknown": _("Give the version of the server that was measured."),
     # The framework's own
-    "blank": gettext_lazy("Leave the field out, or fill it."),
-    "date": gettext_lazy("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
-    "invalid": gettext_lazy("Send a value of the kind that the description at /api/docs/ has."),
-    "max_length": gettext_lazy("Shorten the text."),
-    "max_string_length": gettext_lazy("Shorten the number."),
-    "max_value": gettext_lazy("Send a value within the bounds."),
-    "method_not_allowed": gettext_lazy("Use a method that the header Allow names."),
-    "min_length": gettext_lazy("Send a longer text."),
-    "min_value": gettext_lazy("Send a value within the bounds."),
-    "not_a_dict": gettext_lazy("Write an object: { ... }."),
-    "not_found": gettext_lazy("Check the address; the API is described at /api/docs/."),
-    "null": gettext_lazy("Leave the field out, or fill it."),
-    "parse_error": gettext_lazy(
-        "Send one JSON object, with the header Content-Type: application/json."
-    ),
-    "unknown_format": gettext_lazy("Leave “format” out for JSON."),
+    "blank": _("Leave the field out, or fill it."),
+    "date": _("Write date, time and zone, such as 2026-01-31T12:00:00Z."),
+    "invalid": _("Send a value of the kind that the description at /api/docs/ has."),
+    "max_length": _("Shorten the text."),
+    "max_string_length": _("Shorten the number."),
+    "max_value": _("Send a value within the bounds."),
+    "method_not_allowed": _("Use a method that the header Allow names."),
+    "min_length": _("Send a longer text."),
+    "min_value": _("Send a value within the bounds."),
+    "not_a_dict": _("Write an object: { ... }."),
+    "not_found": _("Check the address; the API is described at /api/docs/."),
+    "null": _("Leave the field out, or fill it."),
+    "parse_error": _("Send one JSON object, with the header Content-Type: application/json."),
+    "unknown_format": _("Leave “format” out for JSON."),
 }
 
 
@@ -188,31 +165,31 @@ def _of_service(error: ServiceError) -> Response:
 
 _WITHOUT_DATABASE = {
     "too_busy": (
-        gettext_lazy("The database is busy with other requests."),
-        gettext_lazy("Try again in a few seconds."),
+        _("The database is busy with other requests."),
+        _("Try again in a few seconds."),
     ),
     "too_slow": (
-        gettext_lazy("The database needed longer than a request may take."),
-        gettext_lazy("Ask for less: one campaign, a further filter, or a smaller page_size."),
+        _("The database needed longer than a request may take."),
+        _("Ask for less: one campaign, a further filter, or a smaller page_size."),
     ),
     "disk_full": (
-        gettext_lazy("The database's disk is full. Nothing was stored."),
-        gettext_lazy("An operator has to free space; then send the same again."),
+        _("The database's disk is full. Nothing was stored."),
+        _("An operator has to free space; then send the same again."),
     ),
     "database_away": (
-        gettext_lazy("The database does not answer."),
-        gettext_lazy(
+        _("The database does not answer."),
+        _(
             "Try again in a few seconds. If this continues, /readyz shows an operator what is "
             "wrong."
         ),
     ),
     "files_away": (
-        gettext_lazy("The store of files does not answer."),
-        gettext_lazy("Try again later; manage.py doctor says what is wrong."),
+        _("The store of files does not answer."),
+        _("Try again later; manage.py doctor says what is wrong."),
     ),
     "file_changed": (
-        gettext_lazy("The content of this file is not what was stored."),
-        gettext_lazy("An operator has to bring it back from a backup; see the log for its name."),
+        _("The content of this file is not what was stored."),
+        _("An operator has to bring it back from a backup; see the log for its name."),
     ),
 }
 

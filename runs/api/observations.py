@@ -134,7 +134,7 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     filterset_class = None
     lookup_field = "slug"
 
-    @extend_schema(request=NewObservationSerializer, responses={201: ObservationDetailSerializer})
+    @extend_schema(request=NewObservationSerializer)
     def create(self, request: Request) -> Response:
         """Store what is observed. Nothing is queued before its first edition begins."""
         given = doors.taken(NewObservationSerializer, request)

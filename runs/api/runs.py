@@ -314,20 +314,19 @@ class RunDoor(ReadOnlyDoor[Run]):
         """With the findings for a single run."""
         return runs.with_findings() if self.detail else runs.listed()
 
-    @extend_schema(request=None, responses={200: RunDetailSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
         attempts.retry(run=self.get_object(), by=asker(request))
         return self.shown()
 
-    @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
+    @extend_schema(request=JudgementSerializer)
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, pk: int) -> Response:
         """Let a finished run count nowhere any more; it stays, with the reason."""
         return self._judged(request, withdrawals.withdraw)
 
-    @extend_schema(request=JudgementSerializer, responses={200: RunDetailSerializer})
+    @extend_schema(request=JudgementSerializer)
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, pk: int) -> Response:
         """Let a run that was withdrawn count again."""

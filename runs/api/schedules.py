@@ -115,9 +115,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
             _require(schedule_selectors.is_own(found, token))
         return found
 
-    @extend_schema(
-        request=NewScheduleSerializer, responses={201: ScheduleSerializer}, examples=[MADE]
-    )
+    @extend_schema(request=NewScheduleSerializer, examples=[MADE])
     def create(self, request: Request) -> Response:
         """Queue a campaign's design again automatically."""
         given = doors.taken(NewScheduleSerializer, request)
@@ -134,27 +132,24 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         )
         return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
 
-    @extend_schema(request=ChangedScheduleSerializer, responses={200: ScheduleSerializer})
+    @extend_schema(request=ChangedScheduleSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the title or the times; what it missed under the old ones is not made up for."""
         given = doors.taken(ChangedScheduleSerializer, request)
         schedules.edit(schedule=self.get_object(), **given.validated_data)
         return self.shown()
 
-    @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:
         """Remove it with its history; its campaigns stay."""
         schedules.delete(schedule=self.get_object())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(request=None, responses={200: ScheduleSerializer})
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Let it queue nothing until it is resumed."""
         schedules.enable(schedule=self.get_object(), enabled=False)
         return self.shown()
 
-    @extend_schema(request=None, responses={200: ScheduleSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Let it queue again; missed times are not made up for."""

@@ -182,7 +182,7 @@ class ServerDoor(ReadOnlyDoor[Server]):
     serializer_class = ServerSerializer
     filterset_class = ServerFilters
 
-    @extend_schema(request=MaintenanceSerializer, responses={200: ServerSerializer})
+    @extend_schema(request=MaintenanceSerializer)
     @action(detail=True, methods=["post"])
     def maintain(self, request: Request, slug: str) -> Response:
         """Let no run begin on a server; the one in progress ends as usual."""
@@ -190,7 +190,6 @@ class ServerDoor(ReadOnlyDoor[Server]):
         maintenance.begin(server=server, **given.validated_data)
         return self.shown()
 
-    @extend_schema(request=None, responses={200: ServerSerializer})
     @action(detail=True, methods=["post"])
     def release(self, request: Request, slug: str) -> Response:
         """Let runs begin again on a server."""

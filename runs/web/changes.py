@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import BigIntegerField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from runs.filters import ChangeFilters
@@ -28,10 +27,10 @@ from runs.web import pages
 ROWS = 50
 NEWEST = 5
 WHICH = (
-    ("new", gettext_lazy("new"), (Change.Decision.OPEN,)),
-    ("confirmed", gettext_lazy("confirmed"), (Change.Decision.CONFIRMED,)),
-    ("dismissed", gettext_lazy("dismissed"), (Change.Decision.DISMISSED, Change.Decision.REFUTED)),
-    ("all", gettext_lazy("all"), tuple(Change.Decision)),
+    ("new", _("new"), (Change.Decision.OPEN,)),
+    ("confirmed", _("confirmed"), (Change.Decision.CONFIRMED,)),
+    ("dismissed", _("dismissed"), (Change.Decision.DISMISSED, Change.Decision.REFUTED)),
+    ("all", _("all"), tuple(Change.Decision)),
 )
 DECISIONS = [(each.value, each.label) for each in Change.Decision if each != "refuted"]
 
@@ -83,18 +82,18 @@ class WebhookForm(forms.Form):
     """The address to report to, the project, and the events."""
 
     url = forms.CharField(
-        label=gettext_lazy("Address"),
+        label=_("Address"),
         max_length=500,
         widget=forms.URLInput(attrs={"placeholder": "https://", "autocomplete": "off"}),
     )
     project = forms.ModelChoiceField(
         Project.objects.order_by("name", "pk"),
-        label=gettext_lazy("Project"),
+        label=_("Project"),
         to_field_name="slug",
         empty_label=None,
     )
     events = forms.MultipleChoiceField(
-        label=gettext_lazy("Events"),
+        label=_("Events"),
         choices=[(event, event) for event in EVENTS],
         initial=list(EVENTS),
         widget=forms.CheckboxSelectMultiple,

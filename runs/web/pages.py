@@ -19,8 +19,7 @@ from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Project
 from runs.selectors.access import permissions
@@ -45,11 +44,11 @@ class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
     def __init__(self) -> None:
         super().__init__(
             Project.objects.none(),
-            label=gettext_lazy("Project"),
+            label=_("Project"),
             to_field_name="slug",
             empty_label=None,
             required=False,
-            help_text=gettext_lazy(
+            help_text=_(
                 "Its operators change it. Where the project is public, everybody reads and copies"
                 " it."
             ),

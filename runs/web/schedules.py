@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import date_format
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Campaign, Schedule
 from runs.selectors import schedules as schedule_selectors
@@ -26,24 +25,24 @@ A_MONDAY = date(2024, 1, 1)
 class ScheduleForm(forms.Form):
     """When a campaign's design is queued again."""
 
-    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
+    title = forms.CharField(label=_("Title"), max_length=200)
     kind = forms.ChoiceField(
-        label=gettext_lazy("Begins"), choices=Schedule.Kind.choices, widget=forms.RadioSelect
+        label=_("Begins"), choices=Schedule.Kind.choices, widget=forms.RadioSelect
     )
     weekdays = forms.TypedMultipleChoiceField(
-        label=gettext_lazy("Weekdays"),
+        label=_("Weekdays"),
         coerce=int,
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
     at = forms.TimeField(
-        label=gettext_lazy("Time of day"),
+        label=_("Time of day"),
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
     )
     time_zone = forms.CharField(
-        label=gettext_lazy("Time zone"),
+        label=_("Time zone"),
         max_length=60,
-        help_text=gettext_lazy("Such as UTC or Asia/Tokyo."),
+        help_text=_("Such as UTC or Asia/Tokyo."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -159,7 +159,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """Campaigns with their runs counted."""
         return campaigns.rows(found)
 
-    @extend_schema(request=CampaignDraftSerializer, responses={201: CampaignDetailSerializer})
+    @extend_schema(request=CampaignDraftSerializer)
     def create(self, request: Request) -> Response:
         """Queue a campaign. Its runs begin as soon as the server is free."""
         given = doors.taken(CampaignDraftSerializer, request)
@@ -171,13 +171,12 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         made = campaigns.shown().get(pk=campaign.pk)
         return self.shown(made, status.HTTP_201_CREATED)
 
-    @extend_schema(request=ExpectedSerializer, responses={200: CampaignDetailSerializer})
+    @extend_schema(request=ExpectedSerializer)
     def partial_update(self, request: Request, slug: str) -> Response:
         """Say how often uploads are expected, and of which branch the history is."""
         expect(request, self.get_object())
         return self.shown()
 
-    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, slug: str) -> Response:
         """Cancel what has not ended; finished runs stay."""
@@ -185,28 +184,25 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         campaign_service.cancel(campaign=campaign, by=asker(request))
         return self.shown()
 
-    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, slug: str) -> Response:
         """Let no further run begin; the one in progress ends as usual."""
         campaign_service.pause(campaign=self.get_object())
         return self.shown()
 
-    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, slug: str) -> Response:
         """Let runs begin again."""
         campaign_service.resume(campaign=self.get_object())
         return self.shown()
 
-    @extend_schema(request=None, responses={200: CampaignDetailSerializer})
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, slug: str) -> Response:
         """Queue every run again that failed, errored or was cancelled, as its next attempt."""
         campaign_service.retry(campaign=self.get_object(), by=asker(request))
         return self.shown()
 
-    @extend_schema(request=RoundsSerializer, responses={200: CampaignDetailSerializer})
+    @extend_schema(request=RoundsSerializer)
     @action(detail=True, methods=["post"])
     def rounds(self, request: Request, slug: str) -> Response:
         """Queue more rounds of an ended campaign that leaves something undecided."""
@@ -214,7 +210,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         repeats.add_rounds(campaign=campaign, **given.validated_data)
         return self.shown()
 
-    @extend_schema(request=PrioritySerializer, responses={200: CampaignDetailSerializer})
+    @extend_schema(request=PrioritySerializer)
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, slug: str) -> Response:
         """Change which campaigns go first on a server: the highest, then the oldest."""

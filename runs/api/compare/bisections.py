@@ -280,7 +280,6 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
             bisections.await_answer(bisection=found)
         return self.shown(found)
 
-    @extend_schema(request=None, responses={200: OneBisectionSerializer})
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel it, with the step that is being measured."""

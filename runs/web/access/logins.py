@@ -19,8 +19,7 @@ from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from rest_framework.permissions import SAFE_METHODS
 
 from runs.models import AuditEntry
@@ -122,7 +121,7 @@ class SignupForm(forms.SignupForm):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["email"].label = gettext_lazy("E-mail")
+        self.fields["email"].label = _("E-mail")
 
 
 Answer = Callable[[HttpRequest], HttpResponse]

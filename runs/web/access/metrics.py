@@ -4,8 +4,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Metric
 from runs.selectors.access import projects
@@ -20,9 +19,9 @@ class MetricForm(forms.ModelForm):  # type: ignore[type-arg]  # not generic at r
         model = Metric
         fields = ("unit", "direction", "title")
         labels = {
-            "unit": gettext_lazy("Unit"),
-            "direction": gettext_lazy("Direction"),
-            "title": gettext_lazy("Title"),
+            "unit": _("Unit"),
+            "direction": _("Direction"),
+            "title": _("Title"),
         }
 
 

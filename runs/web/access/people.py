@@ -17,8 +17,7 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from runs.models import Invitation, Membership, Project
@@ -129,12 +128,12 @@ class MFAAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 class InvitationForm(forms.Form):
     """The role, and the person that it is for."""
 
-    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Membership.Role.choices)
+    role = forms.ChoiceField(label=_("Role"), choices=Membership.Role.choices)
     note = forms.CharField(
-        label=gettext_lazy("For whom"),
+        label=_("For whom"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("A name that shows in the list who the link is for."),
+        help_text=_("A name that shows in the list who the link is for."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
@@ -142,11 +141,9 @@ class InvitationForm(forms.Form):
 class ProjectForm(forms.Form):
     """A new project."""
 
-    slug = forms.SlugField(label=gettext_lazy("Name in addresses"), max_length=80)
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
-    is_public = forms.BooleanField(
-        label=gettext_lazy("Everyone may read it"), required=False, initial=True
-    )
+    slug = forms.SlugField(label=_("Name in addresses"), max_length=80)
+    name = forms.CharField(label=_("Name"), max_length=200)
+    is_public = forms.BooleanField(label=_("Everyone may read it"), required=False, initial=True)
 
 
 def project_list(request: HttpRequest) -> HttpResponse:

@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 
 from runs.models import Project, Token
@@ -27,27 +26,27 @@ class TokenForm(forms.Form):
     """Name, scopes, project, and the last day on which the token is good."""
 
     name = forms.CharField(
-        label=gettext_lazy("Name"),
+        label=_("Name"),
         max_length=100,
-        help_text=gettext_lazy("Who uses it, such as “nightly build”."),
+        help_text=_("Who uses it, such as “nightly build”."),
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("Scopes"),
+        label=_("Scopes"),
         choices=Token.Scope.choices,
         widget=forms.CheckboxSelectMultiple,
     )
     project = forms.ModelChoiceField(
         Project.objects.none(),
-        label=gettext_lazy("Project"),
+        label=_("Project"),
         to_field_name="slug",
         empty_label=None,
     )
     last_day = forms.DateField(
-        label=gettext_lazy("Last day"),
+        label=_("Last day"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        help_text=gettext_lazy("Left empty, the token does not expire."),
+        help_text=_("Left empty, the token does not expire."),
     )
 
     def __init__(self, data: Any = None, *, user: User) -> None:
@@ -68,7 +67,7 @@ class TokenForm(forms.Form):
         if day is None:
             return None
         if day < timezone.localdate():
-            raise forms.ValidationError(gettext_lazy("That day has passed."))
+            raise forms.ValidationError(_("That day has passed."))
         return timezone.make_aware(datetime.combine(day, time.max))
 
 

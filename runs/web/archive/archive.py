@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language, gettext_lazy
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import etag
 from django.views.decorators.vary import vary_on_headers
 
@@ -22,12 +22,12 @@ from runs.selectors.archive.words import citation, factors
 from runs.templatetags.formats import spoken
 
 FILTERS = {
-    "theme": gettext_lazy("Theme"),
-    "version": gettext_lazy("Version"),
-    "year": gettext_lazy("Year"),
-    "os": gettext_lazy("Operating system"),
-    "topology": gettext_lazy("Topology"),
-    "hardware": gettext_lazy("Hardware"),
+    "theme": _("Theme"),
+    "version": _("Version"),
+    "year": _("Year"),
+    "os": _("Operating system"),
+    "topology": _("Topology"),
+    "hardware": _("Hardware"),
 }
 LONGEST_SEARCH = 200
 

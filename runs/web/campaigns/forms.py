@@ -8,8 +8,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.http import HttpRequest, QueryDict
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Campaign, Configuration, Installation, PublishedNode, Server
 from runs.scenarios import arrangements, common_factors, registry, themes
@@ -58,101 +57,99 @@ class CampaignForm(TreatmentFields):
     campaign of `project` may use.
     """
 
-    title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
-    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"), widget=forms.RadioSelect)
+    title = forms.CharField(label=_("Title"), max_length=200)
+    scenario = forms.ChoiceField(label=_("Scenario"), widget=forms.RadioSelect)
     server = forms.ModelChoiceField(
         Server.objects.none(),
-        label=gettext_lazy("Server"),
+        label=_("Server"),
         to_field_name="slug",
         empty_label=None,
     )
     more_servers = ServersField(
         Server.objects.none(),
-        label=gettext_lazy("Also on these servers"),
+        label=_("Also on these servers"),
         to_field_name="slug",
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "The same is measured on each, at the same time, and the server becomes a factor."
         ),
     )
     installations: forms.Field = InstallationsField(
-        Installation.objects.none(), label=gettext_lazy("PostgreSQL installations")
+        Installation.objects.none(), label=_("PostgreSQL installations")
     )
     repeats = forms.IntegerField(
-        label=gettext_lazy("Repeats"),
+        label=_("Repeats"),
         min_value=1,
         max_value=MOST_REPEATS,
-        help_text=gettext_lazy("The median is adopted; three or more are needed for a verdict."),
+        help_text=_("The median is adopted; three or more are needed for a verdict."),
     )
     wanted_percent = forms.FloatField(
-        label=gettext_lazy("Repeat until the interval is ±"),
+        label=_("Repeat until the interval is ±"),
         min_value=100 * NARROWEST,
         max_value=100 * WIDEST,
         required=False,
-        help_text=gettext_lazy("Cells that scatter more than this get further repeats."),
+        help_text=_("Cells that scatter more than this get further repeats."),
     )
     most_repeats = forms.IntegerField(
-        label=gettext_lazy("Repeats at most"),
+        label=_("Repeats at most"),
         min_value=2,
         max_value=MOST_REPEATS,
         required=False,
-        help_text=gettext_lazy("Upper limit for cells that keep scattering."),
+        help_text=_("Upper limit for cells that keep scattering."),
     )
     is_a_a = forms.BooleanField(
-        label=gettext_lazy("A/A: measure everything twice under two labels"),
+        label=_("A/A: measure everything twice under two labels"),
         required=False,
-        help_text=gettext_lazy(
-            "Shows how large a difference this server shows where there is none."
-        ),
+        help_text=_("Shows how large a difference this server shows where there is none."),
     )
     priority = forms.IntegerField(
-        label=gettext_lazy("Priority"),
+        label=_("Priority"),
         min_value=-HIGHEST_PRIORITY,
         max_value=HIGHEST_PRIORITY,
         required=False,
-        help_text=gettext_lazy("Higher ones go first on a server; 0 where left empty."),
+        help_text=_("Higher ones go first on a server; 0 where left empty."),
     )
     remeasures = forms.IntegerField(
-        label=gettext_lazy("Repeats of doubtful runs"),
+        label=_("Repeats of doubtful runs"),
         min_value=0,
         max_value=MOST_REMEASURES,
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "How often a run under foreign load, or with a drift, is measured again; 1 where left"
             " empty."
         ),
     )
     leaves_out_doubtful = forms.BooleanField(
-        label=gettext_lazy("Leave out doubtful runs"),
+        label=_("Leave out doubtful runs"),
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "Doubtful runs are withdrawn when the campaign ends, by this rule set in advance."
         ),
     )
     most_attempts = forms.IntegerField(
-        label=gettext_lazy("Attempts at most"),
+        label=_("Attempts at most"),
         min_value=1,
         max_value=MOST_ATTEMPTS,
         required=False,
-        help_text=gettext_lazy("How often a run is started again when its server restarts."),
+        help_text=_("How often a run is started again when its server restarts."),
     )
     configuration = ConfigurationField(
         Configuration.objects.none(),
-        label=gettext_lazy("PostgreSQL configuration"),
+        label=_("PostgreSQL configuration"),
         required=False,
-        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+        empty_label=_("Built in: fixed-point observation, small machine"),
     )
     more_configurations = ConfigurationsField(
         Configuration.objects.none(),
-        label=gettext_lazy("Also with these configurations"),
+        label=_("Also with these configurations"),
         to_field_name="slug",
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "The configuration below is the baseline. All are measured in one random order."
         ),
     )
     settings = SettingsField(
-        label=gettext_lazy("Settings that vary"),
+        label=_("Settings that vary"),
         required=False,
         max_length=4000,
         widget=forms.Textarea(
@@ -163,44 +160,44 @@ class CampaignForm(TreatmentFields):
                 "spellcheck": "false",
             }
         ),
-        help_text=gettext_lazy(
+        help_text=_(
             "One per line, with its values. They override the configuration, and are translated "
             "for each version."
         ),
     )
     client = ClientField(
         Installation.objects.none(),
-        label=gettext_lazy("Load generator"),
+        label=_("Load generator"),
         required=False,
-        empty_label=gettext_lazy("The newest pgbench on the server"),
-        help_text=gettext_lazy("One pgbench for all versions, so that only the servers differ."),
+        empty_label=_("The newest pgbench on the server"),
+        help_text=_("One pgbench for all versions, so that only the servers differ."),
     )
     generators = ServersField(
         Server.objects.none(),
-        label=gettext_lazy("Load from other servers"),
+        label=_("Load from other servers"),
         to_field_name="slug",
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "Each gets its share of the clients and connects over the network. Without any, the "
             "load comes from the server itself."
         ),
     )
     cluster_servers = ServersField(
         Server.objects.none(),
-        label=gettext_lazy("Further clusters on other servers"),
+        label=_("Further clusters on other servers"),
         to_field_name="slug",
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "Standbys, foreign servers and nodes are placed there in turn. Without any, they share "
             "the server itself, each on its own port."
         ),
     )
     seed = forms.IntegerField(
-        label=gettext_lazy("Random seed"),
+        label=_("Random seed"),
         min_value=0,
         max_value=2**31 - 1,
         required=False,
-        help_text=gettext_lazy("For the order of the runs. Left empty, one is drawn and kept."),
+        help_text=_("For the order of the runs. Left empty, one is drawn and kept."),
     )
 
     def __init__(
@@ -299,7 +296,7 @@ class CampaignForm(TreatmentFields):
         return [(self[each.name], isinstance(each, ChoiceFactor)) for each in factors]
 
     @property
-    def scenario_cards(self) -> list[tuple[Any, str]]:
+    def scenario_cards(self) -> list[tuple[Any, Any]]:
         """Each scenario to choose, and the question that it answers."""
         questions = {each.slug: each.description for each in themes.THEMES}
         questions_of = [_(questions.get(each.slug, each.description)) for each in registry.every()]
@@ -419,7 +416,7 @@ def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
 
 def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
     if isinstance(factor, ChoiceFactor):
-        choices = [(choice.value, _(choice.title)) for choice in factor.choices]
+        choices = [(choice.value, str(_(choice.title))) for choice in factor.choices]
         if factor.further:
             own = workloads.offered(in_project=project)
             choices += [(str(each), f"{each.workload.name} · {each}") for each in own]

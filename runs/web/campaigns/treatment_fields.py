@@ -6,8 +6,7 @@ from typing import Any
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.execution.machine import cpus, privileged
 from runs.execution.machine.treatment import Treatment
@@ -33,7 +32,7 @@ class CPUsField(forms.CharField):
         try:
             return cpus.spelled(cpus.parse(text)) if text else ""
         except ValueError as error:
-            message = gettext_lazy("%(text)s is not a list of CPUs. Give numbers, as in 0-3,8.")
+            message = _("%(text)s is not a list of CPUs. Give numbers, as in 0-3,8.")
             raise forms.ValidationError(message, params={"text": text[:40]}) from error
 
 
@@ -41,37 +40,37 @@ class TreatmentFields(forms.Form):
     """What is done to the machines of every run; by default nothing."""
 
     cold_cache = forms.BooleanField(
-        label=gettext_lazy("Empty the caches before each measurement"),
+        label=_("Empty the caches before each measurement"),
         required=False,
-        help_text=gettext_lazy("PostgreSQL is restarted, and nothing is read ahead."),
+        help_text=_("PostgreSQL is restarted, and nothing is read ahead."),
     )
     governor = forms.ChoiceField(
-        label=gettext_lazy("CPU governor during the run"),
-        choices=[("", gettext_lazy("as it is")), *((each, each) for each in privileged.GOVERNORS)],
+        label=_("CPU governor during the run"),
+        choices=[("", _("as it is")), *((each, each) for each in privileged.GOVERNORS)],
         required=False,
-        help_text=gettext_lazy("The previous values are restored, however the run ends."),
+        help_text=_("The previous values are restored, however the run ends."),
     )
     server_cpus = CPUsField(
-        label=gettext_lazy("CPUs of the server"),
+        label=_("CPUs of the server"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("As in 0-3,8; left empty, PostgreSQL runs on all of them."),
+        help_text=_("As in 0-3,8; left empty, PostgreSQL runs on all of them."),
     )
     pgbench_cpus = CPUsField(
-        label=gettext_lazy("CPUs of pgbench"),
+        label=_("CPUs of pgbench"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("On each machine that puts the load on."),
+        help_text=_("On each machine that puts the load on."),
     )
     profile = forms.BooleanField(
-        label=gettext_lazy("Profile by perf"),
+        label=_("Profile by perf"),
         required=False,
-        help_text=gettext_lazy("A report and a flame graph of each run; it costs some throughput."),
+        help_text=_("A report and a flame graph of each run; it costs some throughput."),
     )
     waits = forms.BooleanField(
-        label=gettext_lazy("Wait events"),
+        label=_("Wait events"),
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "What sessions wait for, five times a second, and whether the kernel says that they "
             "sleep (11 and later)."
         ),
@@ -79,28 +78,28 @@ class TreatmentFields(forms.Form):
     statements = forms.BooleanField(
         label="pg_stat_statements",
         required=False,
-        help_text=gettext_lazy("The statements that took the most time; it costs a little."),
+        help_text=_("The statements that took the most time; it costs a little."),
     )
     io = forms.BooleanField(
         label="pg_stat_io",
         required=False,
-        help_text=gettext_lazy("Reads, writes and hits by kind of process (16 and later)."),
+        help_text=_("Reads, writes and hits by kind of process (16 and later)."),
     )
     syscalls = forms.BooleanField(
-        label=gettext_lazy("System calls (strace -c)"),
+        label=_("System calls (strace -c)"),
         required=False,
-        help_text=gettext_lazy("Takes half of the throughput: such runs count in no comparison."),
+        help_text=_("Takes half of the throughput: such runs count in no comparison."),
     )
     stacks = forms.BooleanField(
-        label=gettext_lazy("Stacks of semaphores (strace -k)"),
+        label=_("Stacks of semaphores (strace -k)"),
         required=False,
-        help_text=gettext_lazy("Who waits for locks, by function; for 2 seconds, as costly."),
+        help_text=_("Who waits for locks, by function; for 2 seconds, as costly."),
     )
 
     instructions = forms.BooleanField(
-        label=gettext_lazy("Instructions (callgrind)"),
+        label=_("Instructions (callgrind)"),
         required=False,
-        help_text=gettext_lazy(
+        help_text=_(
             "Those of the load's statements by function, counted after the load; a minute a run."
         ),
     )
@@ -155,12 +154,10 @@ class LevelsField(forms.CharField):
         words = [word for word in re.split(r"[\s,、;]+", super().clean(value) or "") if word]
         for word in words:
             if not re.fullmatch(r"\d{1,9}", word, re.ASCII):
-                message = gettext_lazy("%(word)s is not a whole number.")
+                message = _("%(word)s is not a whole number.")
                 raise forms.ValidationError(message, params={"word": word[:40]})
             if not self.factor.accepts(int(word)):
-                message = gettext_lazy(
-                    "%(word)s is out of range. Choose from %(minimum)s to %(maximum)s."
-                )
+                message = _("%(word)s is out of range. Choose from %(minimum)s to %(maximum)s.")
                 bounds = {
                     "minimum": f"{self.factor.minimum:,}",
                     "maximum": f"{self.factor.maximum:,}",
@@ -252,14 +249,14 @@ class SettingsField(forms.CharField):
             levels = [each.strip() for each in re.split(r"[,、;]", text)]
             name = canonical(name.strip())
             if not separator or not name or name in found:
-                message = gettext_lazy("“%(line)s” is not a setting with its values.")
+                message = _("“%(line)s” is not a setting with its values.")
                 raise forms.ValidationError(message, params={"line": line.strip()[:60]})
             found[name] = [each for each in levels if each]
             if any(len(each) > MOST_CHARACTERS for each in found[name]):
-                message = gettext_lazy("A value of %(name)s is too long to vary.")
+                message = _("A value of %(name)s is too long to vary.")
                 raise forms.ValidationError(message, params={"name": name[:60]})
         if len(found) > MOST_SETTINGS:
-            message = gettext_lazy("%(number)d settings are too many to vary.")
+            message = _("%(number)d settings are too many to vary.")
             raise forms.ValidationError(message, params={"number": len(found)})
         return found
 

@@ -12,7 +12,8 @@ from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_lazy, override
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
 
 from runs.models import Campaign, Metric
 from runs.models.campaigns import Origin
@@ -42,7 +43,7 @@ from runs.web.campaigns.parts import (
     query,
 )
 
-TITLES = {VERSION: gettext_lazy("Version"), STEPS: gettext_lazy("Version to version")}
+TITLES = {VERSION: _("Version"), STEPS: _("Version to version")}
 # More rounds than these are offered by nobody at once.
 MOST_OFFERED = 20
 # The pages of the table that control makes at once: the verdicts of all are made for one.

@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 from django.forms import BaseFormSet, formset_factory
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
 from runs.selectors.access.permission_table import Right
@@ -28,44 +27,44 @@ CODE = {"class": "code", "spellcheck": "false", "autocomplete": "off", "wrap": "
 class WorkloadForm(forms.Form):
     """Name, variables and what is initialised."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    name = forms.CharField(label=_("Name"), max_length=200)
     project = pages.ProjectField()
     description = forms.CharField(
-        label=gettext_lazy("Description"),
+        label=_("Description"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     variables = forms.CharField(
-        label=gettext_lazy("Variables"),
+        label=_("Variables"),
         required=False,
         max_length=10_000,
-        help_text=gettext_lazy("One name = value a line; scripts use them as :name."),
+        help_text=_("One name = value a line; scripts use them as :name."),
         widget=forms.Textarea(attrs={"rows": 3, **CODE}),
     )
     has_own_tables = forms.BooleanField(
-        label=gettext_lazy("Its own tables, instead of pgbench's"), required=False
+        label=_("Its own tables, instead of pgbench's"), required=False
     )
     init_options = forms.CharField(
-        label=gettext_lazy("Options of pgbench -i"),
+        label=_("Options of pgbench -i"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy(
+        help_text=_(
             "--foreign-keys, --unlogged-tables, --fillfactor=, --partitions=, --partition-method="
         ),
         widget=forms.TextInput(attrs=CODE),
     )
     init_sql = forms.CharField(
-        label=gettext_lazy("SQL before the load"),
+        label=_("SQL before the load"),
         required=False,
         strip=False,
-        help_text=gettext_lazy("Run once after loading; :scale is the scale factor."),
+        help_text=_("Run once after loading; :scale is the scale factor."),
         widget=forms.Textarea(attrs={"rows": 6, **CODE}),
     )
 
     server = forms.ModelChoiceField(
         Server.objects.filter(state=Server.State.READY).exclude(base_dir=""),
-        label=gettext_lazy("Server to try them on"),
+        label=_("Server to try them on"),
         required=False,
     )
 
@@ -97,12 +96,10 @@ class WorkloadForm(forms.Form):
 class ScriptForm(forms.Form):
     """One script. One without a text is left out."""
 
-    name = forms.CharField(label=gettext_lazy("Script"), max_length=80, required=False)
-    weight = forms.IntegerField(
-        label=gettext_lazy("Weight"), initial=1, required=False, max_value=MOST_WEIGHT
-    )
+    name = forms.CharField(label=_("Script"), max_length=80, required=False)
+    weight = forms.IntegerField(label=_("Weight"), initial=1, required=False, max_value=MOST_WEIGHT)
     text = forms.CharField(
-        label=gettext_lazy("Commands and SQL"),
+        label=_("Commands and SQL"),
         required=False,
         strip=False,
         max_length=MOST_CHARACTERS,

@@ -7,8 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Bisection, Server
 from runs.scenarios import registry
@@ -31,11 +30,11 @@ class BisectionForm(forms.Form):
 
     campaign = forms.CharField(max_length=120, required=False, widget=forms.HiddenInput)
     base = forms.CharField(
-        label=gettext_lazy("Base"),
+        label=_("Base"),
         max_length=300,
-        help_text=gettext_lazy("Such as commit:8de2d48."),
+        help_text=_("Such as commit:8de2d48."),
     )
-    head = forms.CharField(label=gettext_lazy("Head"), max_length=300)
+    head = forms.CharField(label=_("Head"), max_length=300)
     metric = forms.CharField(max_length=100, required=False, widget=forms.HiddenInput)
     effect = forms.FloatField(
         min_value=0.2, max_value=100, required=False, widget=forms.HiddenInput
@@ -46,31 +45,31 @@ class BisectionForm(forms.Form):
         widget=forms.MultipleHiddenInput,
     )
     server = forms.ModelChoiceField(
-        label=gettext_lazy("Server"), queryset=Server.objects.none(), to_field_name="slug"
+        label=_("Server"), queryset=Server.objects.none(), to_field_name="slug"
     )
-    scenario = forms.ChoiceField(label=gettext_lazy("Scenario"))
+    scenario = forms.ChoiceField(label=_("Scenario"))
     levels = forms.CharField(
-        label=gettext_lazy("Levels"),
+        label=_("Levels"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Such as clients=8; empty: those of the row that lost most."),
+        help_text=_("Such as clients=8; empty: those of the row that lost most."),
     )
     builds = forms.CharField(
-        label=gettext_lazy("Commits between, or all folders"),
+        label=_("Commits between, or all folders"),
         required=False,
         max_length=MOST_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy(
+        help_text=_(
             "One per line, the oldest first: the folders from the base's to the head's. Empty: the "
             "folders that carry 7 digits or more of both commits, else builds of them, if the "
             "server is allowed to build."
         ),
     )
     repeats = forms.IntegerField(
-        label=gettext_lazy("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=3
+        label=_("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=3
     )
     most_repeats = forms.IntegerField(
-        label=gettext_lazy("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=20
+        label=_("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=20
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

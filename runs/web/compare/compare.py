@@ -10,8 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, SavedComparison
@@ -42,20 +41,20 @@ from runs.web.pages import or_404
 
 _STATES = (
     (
-        gettext_lazy("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"),
-        gettext_lazy("Reads at 1 to 128 clients, two lines, ratios at each client count"),
+        _("Is PostgreSQL 9.3 slower than 9.2 on 80 cores?"),
+        _("Reads at 1 to 128 clients, two lines, ratios at each client count"),
         CompareState(series=(series_cells.parse("wg1-2013-2-2"),), metric="tps"),
     ),
     (
-        gettext_lazy("What do page checksums cost?"),
-        gettext_lazy("9.3 with and without, against the one without"),
+        _("What do page checksums cost?"),
+        _("9.3 with and without, against the one without"),
         CompareState(
             series=(series_cells.parse("wg1-2013-2-3"),), metric="tps", x="clients", relative=True
         ),
     ),
     (
-        gettext_lazy("What should be on the SSD?"),
-        gettext_lazy("WAL, indexes, tables or all, for updates and for reads"),
+        _("What should be on the SSD?"),
+        _("WAL, indexes, tables or all, for updates and for reads"),
         CompareState(
             series=(series_cells.parse("wg1-2013-4-5"),),
             x="load",
@@ -64,18 +63,18 @@ _STATES = (
         ),
     ),
     (
-        gettext_lazy("Did reads get slower from 13 to 14?"),
-        gettext_lazy("Clients 1 to 192, ratios to 13"),
+        _("Did reads get slower from 13 to 14?"),
+        _("Clients 1 to 192, ratios to 13"),
         CompareState(series=(series_cells.parse("wg1-2021-read"),), metric="tps", relative=True),
     ),
     (
-        gettext_lazy("What does synchronous replication cost?"),
-        gettext_lazy("Three standbys: none, asynchronous, mixed, synchronous"),
+        _("What does synchronous replication cost?"),
+        _("Three standbys: none, asynchronous, mixed, synchronous"),
         CompareState(series=(series_cells.parse("wg1-2017-8-10"),), metric="tps", x="none"),
     ),
     (
-        gettext_lazy("How far does throughput scale with cores?"),
-        gettext_lazy("8 to 80 cores with the Universal Scalability Law through them"),
+        _("How far does throughput scale with cores?"),
+        _("8 to 80 cores with the Universal Scalability Law through them"),
         CompareState(series=(series_cells.parse("wg1-2013-2-5"),), metric="tps", fit="usl"),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib.auth.models import User
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Configuration, Server
 from runs.postgresql_settings import conf_file
@@ -27,30 +27,30 @@ MAJORS = [(major, major) for major in OFFERED_MAJORS]
 class ConfigurationForm(forms.Form):
     """`checked()` is what the check says of it, once its text is valid."""
 
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    name = forms.CharField(label=_("Name"), max_length=200)
     description = forms.CharField(
-        label=gettext_lazy("Description"),
+        label=_("Description"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     written_for = forms.ChoiceField(
-        label=gettext_lazy("Written for"),
+        label=_("Written for"),
         required=False,
         choices=[
-            ("", gettext_lazy("No version in particular")),
+            ("", _("No version in particular")),
             *((major, f"PostgreSQL {major}") for major in NEWEST_FIRST),
         ],
-        help_text=gettext_lazy(
+        help_text=_(
             "The version for which the settings are written; they are translated for others."
         ),
     )
     text = forms.CharField(
-        label=gettext_lazy("Settings"),
+        label=_("Settings"),
         required=False,
         max_length=MOST_CHARACTERS,
         strip=False,
-        help_text=gettext_lazy("As in postgresql.conf: one name = value a line."),
+        help_text=_("As in postgresql.conf: one name = value a line."),
         widget=forms.Textarea(
             attrs={
                 "rows": 18,
@@ -63,20 +63,20 @@ class ConfigurationForm(forms.Form):
         ),
     )
     file = forms.FileField(
-        label=gettext_lazy("postgresql.conf"),
+        label=_("postgresql.conf"),
         required=False,
-        help_text=gettext_lazy("Takes the place of the text above."),
+        help_text=_("Takes the place of the text above."),
         widget=forms.ClearableFileInput(attrs={"accept": ".conf,text/plain"}),
     )
     initdb_options = forms.CharField(
-        label=gettext_lazy("initdb options"),
+        label=_("initdb options"),
         required=False,
         max_length=1000,
-        help_text=gettext_lazy("With blanks between: --data-checksums --wal-segsize=64"),
+        help_text=_("With blanks between: --data-checksums --wal-segsize=64"),
         widget=forms.TextInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
     majors = forms.MultipleChoiceField(
-        label=gettext_lazy("Check against"),
+        label=_("Check against"),
         required=False,
         choices=MAJORS,
         widget=forms.CheckboxSelectMultiple,
@@ -84,10 +84,10 @@ class ConfigurationForm(forms.Form):
     project = pages.ProjectField()
     server = forms.ModelChoiceField(
         Server.objects.none(),
-        label=gettext_lazy("Memory of"),
+        label=_("Memory of"),
         required=False,
         to_field_name="slug",
-        empty_label=gettext_lazy("No server: leave the sums out"),
+        empty_label=_("No server: leave the sums out"),
     )
 
     def __init__(
@@ -115,12 +115,12 @@ class ConfigurationForm(forms.Form):
         if uploaded is None:
             return None
         if uploaded.size > MOST_CHARACTERS:
-            message = gettext_lazy("The file is larger than %(most)d kB.")
+            message = _("The file is larger than %(most)d kB.")
             raise forms.ValidationError(message, params={"most": MOST_CHARACTERS // 1024})
         try:
             text = uploaded.read().decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            message = gettext_lazy("The file is no text in UTF-8.")
+            message = _("The file is no text in UTF-8.")
             raise forms.ValidationError(message) from error
         return str(text)
 
@@ -130,7 +130,7 @@ class ConfigurationForm(forms.Form):
         if given.get("file") is not None:
             given["text"] = given["file"]
         if len(conf_file.read(given.get("text", "")).settings) > MOST_SETTINGS:
-            message = gettext_lazy("More than %(most)d settings.")
+            message = _("More than %(most)d settings.")
             self.add_error("text", forms.ValidationError(message, params={"most": MOST_SETTINGS}))
         return given
 

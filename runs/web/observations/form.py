@@ -6,8 +6,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from runs.models import Configuration, Server
 from runs.models.observations import Releases
@@ -35,68 +34,64 @@ def observed() -> list[Scenario]:
 class ObservationForm(forms.Form):
     """What is observed on `server`, and how often. `plan()` is what it asks for."""
 
-    title = forms.CharField(label=gettext_lazy("Title"), max_length=150)
+    title = forms.CharField(label=_("Title"), max_length=150)
     server = forms.ModelChoiceField(
-        Server.objects.none(), label=gettext_lazy("Server"), to_field_name="slug", empty_label=None
+        Server.objects.none(), label=_("Server"), to_field_name="slug", empty_label=None
     )
-    scenarios = forms.MultipleChoiceField(
-        label=gettext_lazy("Scenarios"), widget=forms.CheckboxSelectMultiple
-    )
+    scenarios = forms.MultipleChoiceField(label=_("Scenarios"), widget=forms.CheckboxSelectMultiple)
     versions = forms.MultipleChoiceField(
-        label=gettext_lazy("Versions"),
+        label=_("Versions"),
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text=gettext_lazy("None chosen: each edition measures all that are installed then."),
+        help_text=_("None chosen: each edition measures all that are installed then."),
     )
     releases = forms.ChoiceField(
-        label=gettext_lazy("Releases"),
+        label=_("Releases"),
         choices=Releases.choices,
         required=False,
-        help_text=gettext_lazy("Versions that were built alike differ in nothing but themselves."),
+        help_text=_("Versions that were built alike differ in nothing but themselves."),
     )
     anchor = forms.ChoiceField(
-        label=gettext_lazy("Anchor"),
-        help_text=gettext_lazy(
+        label=_("Anchor"),
+        help_text=_(
             "Every edition measures this version: what it gains or loses is the machine's doing."
         ),
     )
     clients = LevelsField(
         factor=Factor(CLIENTS, "", default=(1, 2, 4), minimum=1, maximum=10_000),
-        label=gettext_lazy("Clients"),
+        label=_("Clients"),
         max_length=500,
     )
-    scale = forms.IntegerField(label=gettext_lazy("Scale factor"), min_value=1, max_value=100_000)
-    duration = forms.IntegerField(
-        label=gettext_lazy("Seconds a run"), min_value=1, max_value=604_800
-    )
+    scale = forms.IntegerField(label=_("Scale factor"), min_value=1, max_value=100_000)
+    duration = forms.IntegerField(label=_("Seconds a run"), min_value=1, max_value=604_800)
     repeats = forms.IntegerField(
-        label=gettext_lazy("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
+        label=_("Rounds"), min_value=1, max_value=MOST_REPEATS, required=False
     )
     hours = forms.FloatField(
-        label=gettext_lazy("Or as many rounds as fit into hours"),
+        label=_("Or as many rounds as fit into hours"),
         min_value=0.01,
         max_value=10_000,
         required=False,
     )
     configuration = forms.ModelChoiceField(
         Configuration.objects.none(),
-        label=gettext_lazy("PostgreSQL configuration"),
+        label=_("PostgreSQL configuration"),
         to_field_name="slug",
         required=False,
-        empty_label=gettext_lazy("Built in: fixed-point observation, small machine"),
+        empty_label=_("Built in: fixed-point observation, small machine"),
     )
     night_from = forms.TimeField(
-        label=gettext_lazy("Only from"),
+        label=_("Only from"),
         required=False,
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("Outside of these hours it pauses, and goes on the next night."),
+        help_text=_("Outside of these hours it pauses, and goes on the next night."),
     )
     night_until = forms.TimeField(
-        label=gettext_lazy("Only until"),
+        label=_("Only until"),
         required=False,
         widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
     )
-    time_zone = forms.CharField(label=gettext_lazy("Time zone"), max_length=60)
+    time_zone = forms.CharField(label=_("Time zone"), max_length=60)
 
     def __init__(self, data: QueryDict | None, *, server: Server, project: int | None) -> None:
         super().__init__(data)
