@@ -5,7 +5,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.reverse import reverse
 
 from runs.api.doors import ReadOnlyDoor
 from runs.models import Discrepancy, PublishedTable, Source
@@ -26,11 +25,7 @@ class SourceSerializer(serializers.Serializer[Source]):
     tables = serializers.IntegerField(source="table_count")
     figures = serializers.IntegerField(source="figure_count")
     discrepancies = serializers.IntegerField(source="discrepancy_count")
-    url = serializers.SerializerMethodField()
-
-    def get_url(self, source: Source) -> str:
-        """The address of the source in this API."""
-        return reverse("api:source-detail", args=[source.slug], request=self.context["request"])
+    url = serializers.HyperlinkedIdentityField("api:source-detail", lookup_field="slug")
 
 
 class TableSerializer(serializers.Serializer[PublishedTable]):

@@ -30,7 +30,7 @@ from runs.api.authentication import reader
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
 from runs.api.parsing import QueryFault
-from runs.api.rendering import JSONRenderer
+from runs.api.rendering import known_format
 from runs.models import Token
 from runs.reports.tables import csv_cell
 from runs.selectors.access import projects
@@ -42,11 +42,7 @@ CHUNK = 2000
 Prepare = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-class CSVRenderer(JSONRenderer):
-    """Makes `format=csv` known. It renders problems, as JSON; rows do not come by here."""
-
-    media_type = "text/csv"
-    format = "csv"
+CSVRenderer = known_format("text/csv", "csv")
 
 
 class _Line:

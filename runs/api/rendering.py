@@ -19,6 +19,11 @@ _write_other = JSONEncoder().default
 _ENDS_OF_LINES = ((b"\xe2\x80\xa8", rb"\u2028"), (b"\xe2\x80\xa9", rb"\u2029"))
 
 
+def known_format(media_type: str, name: str) -> "type[JSONRenderer]":
+    """Makes `format=` a name known. It renders problems, as JSON; files do not come by here."""
+    return type("FileRenderer", (JSONRenderer,), {"media_type": media_type, "format": name})
+
+
 class JSONRenderer(renderers.JSONRenderer):
     """JSON in UTF-8 without spaces, or indented for `Accept: application/json; indent=4`."""
 

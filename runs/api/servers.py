@@ -66,17 +66,13 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     servers = serializers.SerializerMethodField()
     runs = serializers.IntegerField(help_text=f"Counted up to {MOST_COUNTED:,}.")
     published = serializers.IntegerField()
-    url = serializers.SerializerMethodField()
+    url = serializers.HyperlinkedRelatedField[HardwareProfile](
+        "api:hardware-detail", source="hardware", read_only=True
+    )
 
     def get_servers(self, row: HardwareRow) -> list[str]:
         """Slugs of servers."""
         return [server.slug for server in row.servers]
-
-    def get_url(self, row: HardwareRow) -> str:
-        """The address of the profile in this API."""
-        return reverse(
-            "api:hardware-detail", args=[row.hardware.pk], request=self.context["request"]
-        )
 
 
 class HardwareDoor(ReadOnlyDoor[HardwareProfile]):

@@ -48,7 +48,6 @@ def change_list(request: HttpRequest) -> HttpResponse:
     before = min(int(given[:20]), BigIntegerField.MAX_BIGINT) if is_later else None
     found = causes.page(decided, number=ROWS, before=before, to=request.user)
     context = {
-        "section": "campaigns",
         "which": which,
         "filters": filters,
         "choices": [(name, title) for name, title, _decisions in WHICH],
@@ -145,7 +144,6 @@ def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
 
 def _page(request: HttpRequest, form: WebhookForm, made: NewWebhook | None = None) -> HttpResponse:
     context = {
-        "section": "tokens",
         "form": form,
         "made": made,
         "webhooks": webhook_selectors.with_deliveries(request.user),

@@ -298,9 +298,7 @@ def campaign_history(request: HttpRequest, slug: str) -> HttpResponse:
     ways = ("" if each is None else beside(request.GET, skip=each) for each in places)
     context["page"] = Page([], *ways)
     form = WatchForm(initial={"hours": hours, "ref": campaign.tracked_ref})
-    return render(
-        request, "campaigns/history.html", {"section": "campaigns", "form": form, **context}
-    )
+    return render(request, "campaigns/history.html", {"form": form, **context})
 
 
 def change_decide(request: HttpRequest, change_id: int) -> HttpResponse:

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
@@ -27,6 +28,28 @@ from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader, newest
 from runs.services.access import projects
 from runs.services.errors import ServiceError
+
+# Parts of the menu, with the first words of the addresses of their pages.
+SECTIONS = {
+    "archive": ("archive",),
+    "versions": ("versions", "observation"),
+    "compare": ("compare", "bisection"),
+    "campaigns": ("campaign", "run", "plan", "change", "schedule", "upload"),
+    "scenarios": ("scenario", "workload"),
+    "configurations": ("configuration", "settings"),
+    "servers": ("server", "ssh", "hardware", "topology"),
+    "tokens": ("token", "webhook"),
+    "projects": ("project",),
+    "audit": ("audit",),
+}
+
+
+def context(request: HttpRequest) -> dict[str, Any]:
+    """What all pages ask for: their part of the menu, and whether there is a login elsewhere."""
+    match = request.resolver_match
+    word = match.view_name.partition("-")[0] if match else ""
+    section = next((name for name, words in SECTIONS.items() if word in words), "")
+    return {"section": section, "openid_configured": bool(settings.OPENID_ISSUER)}
 
 
 def run_addresses() -> Callable[[int], str]:

@@ -54,7 +54,7 @@ class ScheduleForm(forms.Form):
 
 def schedule_list(request: HttpRequest) -> HttpResponse:
     """All schedules, and what they did last."""
-    context = {"section": "campaigns", "schedules": schedule_selectors.listed(to=request.user)}
+    context = {"schedules": schedule_selectors.listed(to=request.user)}
     return render(request, "schedules/list.html", context)
 
 
@@ -73,8 +73,7 @@ def schedule_new(request: HttpRequest, slug: str) -> HttpResponse:
         with pages.faults_of(form):
             _create(request, form.cleaned_data, campaign)
             return redirect("schedule-list")
-    context = {"section": "campaigns", "form": form, "campaign": campaign}
-    return render(request, "schedules/form.html", context)
+    return render(request, "schedules/form.html", {"form": form, "campaign": campaign})
 
 
 def schedule_switch(request: HttpRequest, schedule_id: int) -> HttpResponse:

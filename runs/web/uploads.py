@@ -108,7 +108,7 @@ def upload_new(request: HttpRequest) -> HttpResponse:
     """Read a file, show what would be stored, and store it when that is confirmed."""
     user = cast(User, request.user)
     form = UploadForm(user, request.POST or None, request.FILES or None)
-    context: dict[str, Any] = {"section": "campaigns", "form": form}
+    context: dict[str, Any] = {"form": form}
     if request.method != "POST" or not form.is_valid():
         return render(request, "uploads/new.html", context)
     given = form.cleaned_data

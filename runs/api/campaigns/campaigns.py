@@ -10,7 +10,6 @@ from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.reverse import reverse
 
 from runs.api import doors
 from runs.api.authentication import asker, person, reader
@@ -45,17 +44,13 @@ class CampaignSerializer(serializers.Serializer[CampaignRow]):
     priority = serializers.IntegerField(source="campaign.priority")
     runs = serializers.DictField(source="run_counts", child=serializers.IntegerField())
     created_at = serializers.DateTimeField(source="campaign.created_at")
-    url = serializers.SerializerMethodField()
+    url = serializers.HyperlinkedRelatedField[Campaign](
+        "api:campaign-detail", source="campaign", lookup_field="slug", read_only=True
+    )
 
     def get_is_paused(self, row: CampaignRow) -> bool:
         """No further run begins until it is resumed."""
         return row.campaign.paused_at is not None
-
-    def get_url(self, row: CampaignRow) -> str:
-        """The address of the campaign in this API."""
-        return reverse(
-            "api:campaign-detail", args=[row.campaign.slug], request=self.context["request"]
-        )
 
 
 class CellSummarySerializer(serializers.Serializer[CellSummary]):

@@ -16,7 +16,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from runs.api import doors
 from runs.api.authentication import person
-from runs.api.rendering import JSONRenderer
+from runs.api.rendering import known_format
 from runs.models import Annotation, Campaign, Server
 from runs.reports import formats
 from runs.selectors.archive.reproduction import Change, Reproduction, reproduction
@@ -28,31 +28,10 @@ from runs.services.errors import ServiceError
 from runs.templatetags.formats import spoken
 
 LANGUAGES = ("en", "ja")
-
-
-class _FileRenderer(JSONRenderer):
-    """Makes a format known. It renders problems, as JSON; the file itself does not come by here."""
-
-
-class HTMLReport(_FileRenderer):
-    """`format=html`: one file that opens offline."""
-
-    media_type = "text/html"
-    format = "html"
-
-
-class MarkdownReport(_FileRenderer):
-    """`format=md`: a zip with the figures as SVG."""
-
-    media_type = "application/zip"
-    format = "md"
-
-
-class RSTReport(_FileRenderer):
-    """`format=rst`: a zip with the figures as SVG."""
-
-    media_type = "application/zip"
-    format = "rst"
+# One file that opens offline, or a zip with the figures as SVG.
+REPORTS = [
+    known_format(each.media_type.partition(";")[0], name) for name, each in formats.FORMATS.items()
+]
 
 
 class AnnotationSerializer(serializers.Serializer[Annotation]):
@@ -104,7 +83,7 @@ class CampaignExtras(GenericViewSet[Campaign]):
             (200, "application/zip"): OpenApiTypes.BINARY,
         },
     )
-    @action(detail=True, renderer_classes=[HTMLReport, MarkdownReport, RSTReport])
+    @action(detail=True, renderer_classes=REPORTS)
     def report(self, request: Request, slug: str) -> HttpResponse:
         """The report: HTML that opens offline, or Markdown or reStructuredText with its figures."""
         campaign = self.get_object()

@@ -1,6 +1,5 @@
 """Measurements: one number a row, with the levels under which it was measured."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.db.models import QuerySet
@@ -20,6 +19,8 @@ from runs.selectors.access import projects
 from runs.selectors.archive import provenance
 from runs.selectors.campaigns import grids, metrics
 
+# Null for what no publication prints.
+OF_PRINT: dict[str, Any] = {"read_only": True, "allow_null": True, "default": None}
 REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": True}
 SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nullable": True}
 
@@ -80,17 +81,18 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     )
     printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
     remark = serializers.SerializerMethodField()
-    place = serializers.SerializerMethodField()
+    place = PlaceSerializer(source="provenance.place", **OF_PRINT)
     said_by = serializers.SerializerMethodField()
-    exact = serializers.SerializerMethodField()
-    conditions = serializers.SerializerMethodField()
-    recomputed = serializers.SerializerMethodField()
-    disputed = serializers.SerializerMethodField()
+    exact = serializers.BooleanField(source="provenance.exact", **OF_PRINT)
+    conditions = serializers.DictField(source="provenance.conditions", **OF_PRINT)
+    recomputed = serializers.FloatField(source="provenance.recomputed", **OF_PRINT)
+    disputed = DisputeSerializer(source="provenance.disputed", many=True, **OF_PRINT)
 
     def to_representation(self, instance: Measurement) -> dict[str, Any]:
         """Works the provenance out once for all its fields."""
         printed = getattr(instance, "printed", None)
-        self._provenance = provenance.of(printed) if printed else None
+        found: Any = provenance.of(printed) if printed else None
+        self._provenance = instance.provenance = found  # type: ignore[attr-defined]
         return super().to_representation(instance)
 
     def get_levels(self, measurement: Measurement) -> dict[str, Any]:
@@ -115,34 +117,10 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
         """What the value is of them; null where a publication does not print it."""
         return self._provenance.statistic if self._provenance else measurement.statistic
 
-    @extend_schema_field(PlaceSerializer(allow_null=True))
-    def get_place(self, _measurement: Measurement) -> dict[str, Any] | None:
-        """Where in the publication it stands."""
-        return asdict(self._provenance.place) if self._provenance else None
-
     @extend_schema_field(SAID_BY)
     def get_said_by(self, _measurement: Measurement) -> str | None:
         """Who says it."""
         return self._provenance.said_by if self._provenance else None
-
-    def get_exact(self, _measurement: Measurement) -> bool | None:
-        """Whether the publication calls it exact."""
-        return self._provenance.exact if self._provenance else None
-
-    def get_conditions(self, _measurement: Measurement) -> dict[str, Any] | None:
-        """Under which conditions it was measured."""
-        return dict(self._provenance.conditions) if self._provenance else None
-
-    def get_recomputed(self, _measurement: Measurement) -> float | None:
-        """What BenchLab computes for it; null where it follows from nothing else."""
-        return self._provenance.recomputed if self._provenance else None
-
-    @extend_schema_field(DisputeSerializer(many=True, allow_null=True))
-    def get_disputed(self, _measurement: Measurement) -> list[dict[str, Any]] | None:
-        """What speaks against it; an empty list where nothing does."""
-        if self._provenance is None:
-            return None
-        return [asdict(each) for each in self._provenance.disputed]
 
 
 class MeasurementDoor(ReadOnlyDoor[Measurement]):

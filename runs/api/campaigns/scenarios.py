@@ -5,7 +5,6 @@ from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.reverse import reverse
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
@@ -27,13 +26,9 @@ class ScenarioSerializer(serializers.Serializer[ScenarioRow]):
     description = serializers.CharField(source="scenario.description")
     runnable = serializers.BooleanField(source="scenario.runnable")
     campaigns = serializers.IntegerField(help_text="Number of campaigns that the reader may see.")
-    url = serializers.SerializerMethodField()
-
-    def get_url(self, row: ScenarioRow) -> str:
-        """The address of the scenario in this API."""
-        return reverse(
-            "api:scenario-detail", args=[row.scenario.slug], request=self.context["request"]
-        )
+    url = serializers.HyperlinkedRelatedField[Scenario](
+        "api:scenario-detail", source="scenario", lookup_field="slug", read_only=True
+    )
 
 
 class FactorSerializer(Shape):

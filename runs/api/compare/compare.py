@@ -19,7 +19,7 @@ from runs.api.authentication import reader
 from runs.api.compare import schema as compare_schema
 from runs.api.compare.markdown import markdown, settled
 from runs.api.doors import QueryDoor
-from runs.api.rendering import JSONRenderer
+from runs.api.rendering import JSONRenderer, known_format
 from runs.models import Metric, Token
 from runs.selectors import caching
 from runs.selectors.access import projects
@@ -34,12 +34,7 @@ from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.services import compare as answers
 
-
-class MarkdownRenderer(JSONRenderer):
-    """Makes `format=md` known. It renders problems, as JSON; tables do not come by here."""
-
-    media_type = "text/markdown"
-    format = "md"
+MarkdownRenderer = known_format("text/markdown", "md")
 
 
 class CompareDoor(QueryDoor):

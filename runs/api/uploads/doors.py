@@ -24,7 +24,7 @@ from runs.api.authentication import reader
 from runs.api.doors import QueryDoor, Schema
 from runs.api.parsing import MOST_BYTES, TooLarge, read_json
 from runs.api.uploads import description, runs
-from runs.api.uploads.fields import Faults, Object
+from runs.api.uploads.fields import Faults, Object, Reader
 from runs.api.uploads.raw import Files
 from runs.models import Project, Token
 from runs.selectors.access import permissions
@@ -202,7 +202,7 @@ class UploadDoor(_Door):
 
         def store() -> Answer:
             faults = Faults()
-            run = runs.run(sent.content, "", faults, sent.files or None)
+            run = runs.run(Reader(sent.content, "", faults), sent.files or None)
             faults.refuse_if_any()
             return _stored(request, [run] if run else [])[0]
 

@@ -7,18 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads.fields import (
-    LARGEST,
-    Faults,
-    Object,
-    choice,
-    is_object,
-    items,
-    number,
-    refuse_unknown,
-    slug,
-    text,
-)
+from runs.api.uploads.fields import LARGEST, Faults, Object, Reader, reader
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
 from runs.services.uploads import GivenMeasurement, GivenSeries, plausible_figures
@@ -35,19 +24,22 @@ TEXT = frozenset({str, type(None)})
 DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 
-def measurements(body: Object, at: str, faults: Faults) -> tuple[GivenMeasurement, ...]:
+def measurements(run: Reader) -> tuple[GivenMeasurement, ...]:
     """The numbers, each metric once."""
-    listed = items(body, "measurements", at, faults, most=MOST_MEASUREMENTS)
+    listed = run.items("measurements", most=MOST_MEASUREMENTS)
     found = tuple(
         [
             made
             for index, each in enumerate(listed)
-            if (made := _plain(each) or _measurement(each, f"{at}/measurements/{index}", faults))
+            if (made := _plain(each) or _measurement(_element(run, "measurements", index, each)))
         ]
     )
-    if len({each.metric for each in found}) < len(found):
-        _tell_repeated(listed, "metric", f"{at}/measurements", faults)
+    _refuse_repeated(run, "measurements", "metric", [each.metric for each in found])
     return found
+
+
+def _element(run: Reader, name: str, index: int, value: Any) -> Reader | None:
+    return reader(value, f"{run.at}/{name}/{index}", run.faults)
 
 
 def samples(body: Object) -> tuple[ArtifactData, ...]:
@@ -63,16 +55,15 @@ def samples(body: Object) -> tuple[ArtifactData, ...]:
     return (ArtifactData("samples.json", content, media_type="application/json"),)
 
 
-def series(body: Object, at: str, faults: Faults) -> tuple[GivenSeries, ...]:
+def series(run: Reader) -> tuple[GivenSeries, ...]:
     """The values over time, each name once."""
-    listed = items(body, "series", at, faults, most=MOST_SERIES)
+    listed = run.items("series", most=MOST_SERIES)
     found = tuple(
         made
         for index, each in enumerate(listed)
-        if (made := _series(each, f"{at}/series/{index}", faults))
+        if (made := _series(_element(run, "series", index, each)))
     )
-    if len({each.name for each in found}) < len(found):
-        _tell_repeated(listed, "name", f"{at}/series", faults)
+    _refuse_repeated(run, "series", "name", [each.name for each in found])
     return found
 
 
@@ -102,80 +93,80 @@ def _plain(given: Any) -> GivenMeasurement | None:
 @lru_cache(4096)
 def _known_unit(metric: str, unit: str | None, direction: str | None) -> str | None:
     """The unit for bounds, where all that is said of a metric can be stored; None where not."""
-    given, faults = {"metric": metric, "unit": unit, "direction": direction}, Faults()
-    slug(given, "metric", "", faults, most=80, required=True)
-    text(given, "unit", "", faults, most=40)
-    choice(given, "direction", DIRECTIONS, "", faults)
-    return None if faults else unit or plausible_figures.unit_of_name(metric)
+    given = Reader({"metric": metric, "unit": unit, "direction": direction}, "", Faults())
+    given.slug("metric", most=80, required=True)
+    given.text("unit", most=40)
+    given.choice("direction", DIRECTIONS)
+    return None if given.faults else unit or plausible_figures.unit_of_name(metric)
 
 
-def _measurement(given: Any, at: str, faults: Faults) -> GivenMeasurement | None:
-    if not is_object(given, at, faults):
+def _measurement(given: Reader | None) -> GivenMeasurement | None:
+    if given is None:
         return None
-    refuse_unknown(given, MEASUREMENT, at, faults)
-    metric = slug(given, "metric", at, faults, most=80, required=True)
-    unit = text(given, "unit", at, faults, most=40) if given.get("unit") is not None else None
-    direction = choice(given, "direction", DIRECTIONS, at, faults)
-    values = _values(given, at, faults)
+    given.refuse_unknown(MEASUREMENT)
+    metric = given.slug("metric", most=80, required=True)
+    unit = given.text("unit", most=40) if given.body.get("unit") is not None else None
+    direction = given.choice("direction", DIRECTIONS)
+    values = _values(given)
     if not values or not metric:
         return None
     least, most, n = min(values), max(values), len(values)
     if fault := plausible_figures.fault_of(
         metric, unit or plausible_figures.unit_of_name(metric), least, most
     ):
-        faults.add(f"{at}/{'samples' if n > 1 else 'value'}", *fault)
+        given.fault("samples" if n > 1 else "value", *fault)
     value = values[0] if n == 1 else statistics.median(values)
     statistic = "median" if n > 1 else "single"
     return GivenMeasurement(metric, value, n, statistic, unit, direction, bounds=(least, most))
 
 
-def _values(given: Object, at: str, faults: Faults) -> list[float]:
+def _values(given: Reader) -> list[float]:
     """The value, or the samples; nothing where they are not good."""
-    if given.get("samples") is None:
-        if given.get("value") is None:
-            faults.add(f"{at}/value", "required", _("Give a value, or samples."))
+    body = given.body
+    if body.get("samples") is None:
+        if body.get("value") is None:
+            given.fault("value", "required", _("Give a value, or samples."))
             return []
-        value = number(given["value"], f"{at}/value", faults)
+        value = given.number(body["value"], "value")
         return [] if value is None else [value]
-    if given.get("value") is not None:
-        message = _("Give a value or samples, not both.")
-        faults.add(f"{at}/value", "either_or", message)
+    if body.get("value") is not None:
+        given.fault("value", "either_or", _("Give a value or samples, not both."))
         return []
-    listed = items(given, "samples", at, faults, most=MOST_SAMPLES)
-    if given["samples"] == []:
-        faults.add(f"{at}/samples", "required", _("Give at least one sample."))
-    values = [number(each, f"{at}/samples/{i}", faults) for i, each in enumerate(listed)]
+    listed = given.items("samples", most=MOST_SAMPLES)
+    if body["samples"] == []:
+        given.fault("samples", "required", _("Give at least one sample."))
+    values = [given.number(each, f"samples/{i}") for i, each in enumerate(listed)]
     good = [value for value in values if value is not None]
     return good if len(good) == len(values) else []
 
 
-def _series(given: Any, at: str, faults: Faults) -> GivenSeries | None:
-    if not is_object(given, at, faults):
+def _series(given: Reader | None) -> GivenSeries | None:
+    if given is None:
         return None
-    refuse_unknown(given, SERIES, at, faults)
-    name = slug(given, "name", at, faults, most=80, required=True)
-    unit = text(given, "unit", at, faults, most=40)
-    start = number(given.get("start", 0), f"{at}/start", faults)
-    interval = number(given.get("interval", 1), f"{at}/interval", faults)
+    given.refuse_unknown(SERIES)
+    name = given.slug("name", most=80, required=True)
+    unit = given.text("unit", most=40)
+    start = given.number(given.body.get("start", 0), "start")
+    interval = given.number(given.body.get("interval", 1), "interval")
     if start is not None and start < 0:
-        faults.add(f"{at}/start", "negative_time", _("A time cannot be negative."))
+        given.fault("start", "negative_time", _("A time cannot be negative."))
     elif start is not None and start > LONGEST_INTERVAL:
-        faults.add(f"{at}/start", "out_of_range", _("More than a year after the beginning."))
+        given.fault("start", "out_of_range", _("More than a year after the beginning."))
     if interval is not None and not SHORTEST_INTERVAL <= interval <= LONGEST_INTERVAL:
         message = _("The interval must be from 0.000001 s to a year.")
-        faults.add(f"{at}/interval", "out_of_range", message)
-    values = items(given, "values", at, faults, most=MOST_POINTS)
-    if given.get("values") in (None, []):
-        faults.add(f"{at}/values", "required", _("This field is required."))
+        given.fault("interval", "out_of_range", message)
+    values = given.items("values", most=MOST_POINTS)
+    if given.body.get("values") in (None, []):
+        given.missing("values")
     elif values and all(value is None for value in values):
-        faults.add(f"{at}/values", "empty", _("Every value is null: leave the series out."))
-    points = _points(values, f"{at}/values", faults)
+        given.fault("values", "empty", _("Every value is null: leave the series out."))
+    points = _points(given, values)
     if not name or start is None or interval is None:
         return None
     return GivenSeries(name, unit, start, interval, points)
 
 
-def _points(values: list[Any], at: str, faults: Faults) -> list[float | None]:
+def _points(given: Reader, values: list[Any]) -> list[float | None]:
     made: list[float | None] = []
     for index, value in enumerate(values):
         kind = type(value)
@@ -185,15 +176,17 @@ def _points(values: list[Any], at: str, faults: Faults) -> list[float | None]:
             made.append(float(value))
         else:
             message = _("Not a number of four bytes, and not null.")
-            faults.add(f"{at}/{index}", "not_a_number", message)
+            given.fault(f"values/{index}", "not_a_number", message)
     return made
 
 
-def _tell_repeated(listed: list[Any], name: str, at: str, faults: Faults) -> None:
+def _refuse_repeated(run: Reader, name: str, field: str, found: list[str]) -> None:
+    if len(set(found)) == len(found):
+        return
     seen = set()
-    for index, each in enumerate(listed):
-        value = each.get(name) if isinstance(each, dict) else None
+    for index, each in enumerate(run.body[name]):
+        value = each.get(field) if isinstance(each, dict) else None
         if value in seen:
-            faults.add(f"{at}/{index}/{name}", "repeated", _("Given more than once."))
+            run.fault(f"{name}/{index}/{field}", "repeated", _("Given more than once."))
         elif isinstance(value, str):
             seen.add(value)

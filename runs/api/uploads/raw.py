@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads.fields import Faults, Object, is_object, is_storable, text
+from runs.api.uploads.fields import Reader
 from runs.execution.reporter import ArtifactData, Note
 from runs.services.errors import Fault
 from runs.services.uploads import GivenMeasurement, GivenSeries
@@ -23,71 +23,67 @@ INSTEAD = ("measurements", "series", "status")
 EXACT = {"query_mode", "connection", "max_tries"}
 
 
-def files(given: Object, at: str, faults: Faults) -> Files:
+def files(run: Reader) -> Files:
     """The files of `raw`: a text is standard output; empty without `raw`."""
-    value = given.get("raw")
-    if value is None:
-        return {}
+    at, value = f"{run.at}/raw", run.body.get("raw")
     if isinstance(value, str):
-        return {"stdout": value} if is_storable(value, f"{at}/raw", faults, most=10**8) else {}
-    if not is_object(value, f"{at}/raw", faults, or_text=True):
+        return {"stdout": value} if run.is_storable(value, at, most=10**8) else {}
+    given = run.mapping("raw", or_text=True)
+    if given is None:
         return {}
     found = {}
-    for name, sent in value.items():
-        pointer = f"{at}/raw/{name[:100]}"
+    for name, sent in given.body.items():
+        pointer = f"{at}/{name[:100]}"
         content = str(sent) if type(sent) is int else sent  # the exit status
         if type(content) is not str:
-            faults.add(pointer, "not_a_string", _("Not a string."))
-        elif is_storable(name, pointer, faults, most=100) and _is_name(name, pointer, faults):
+            run.faults.add(pointer, "not_a_string", _("Not a string."))
+        elif run.is_storable(name, pointer, most=100) and _is_name(run, name, pointer):
             found[name] = content
-    _check_exit_status(found, f"{at}/raw/{EXIT_STATUS}", faults)
+    _check_exit_status(run, found)
     if not found or len(found) > MOST_FILES:
-        faults.add(f"{at}/raw", "required", _("Give the output of the tool, up to 200 files."))
+        run.fault("raw", "required", _("Give the output of the tool, up to 200 files."))
     return found
 
 
-def named(files: Files, at: str, faults: Faults) -> Files:
+def named(run: Reader, files: Files) -> Files:
     """The parts of a form, each a file with a name that can be one."""
-    _check_exit_status(files, f"{at}/raw/{EXIT_STATUS}", faults)
+    _check_exit_status(run, files)
     return {
         name: content
         for name, content in files.items()
-        if _is_name(name, f"{at}/raw/{name}", faults)
+        if _is_name(run, name, f"{run.at}/raw/{name}")
     }
 
 
-def _check_exit_status(files: Files, pointer: str, faults: Faults) -> None:
+def _check_exit_status(run: Reader, files: Files) -> None:
     """Anything but a number would look like a status that was not recorded."""
     given = files.get(EXIT_STATUS, "")
     text = given.decode("utf-8", "replace") if isinstance(given, bytes) else given
     if text.strip() and not STATUS.fullmatch(text.strip()):
         message = _("Not an exit status, which is a whole number such as 0 or 143.")
-        faults.add(pointer, "not_a_number", message)
+        run.fault(f"raw/{EXIT_STATUS}", "not_a_number", message)
 
 
-def _is_name(name: str, pointer: str, faults: Faults) -> bool:
+def _is_name(run: Reader, name: str, pointer: str) -> bool:
     """Whether it can be the end of a file's address: visible, and no way up or nowhere."""
     if name.isprintable() and not {"", ".", ".."} & set(name.split("/")):
         return True
     message = _("Not a file's name: give visible characters, and no part that is empty, . or ..")
-    faults.add(pointer, "not_a_name", message)
+    run.faults.add(pointer, "not_a_name", message)
     return False
 
 
-def read(
-    given: Object, described: Mapping[str, Any], files: Files, at: str, faults: Faults
-) -> dict[str, Any]:
+def read(run: Reader, described: Mapping[str, Any], files: Files) -> dict[str, Any]:
     """What the output says of the run, as fields of it; what the uploader says must not differ."""
     adapter = registry.find(described["tool_name"]) if described["tool_name"] else None
-    reading = _reading(adapter, files, at, faults)
+    reading = _reading(run, adapter, files)
     for name in INSTEAD:
-        if given.get(name) is not None:
-            message = _("It is read from the raw output: leave it out.")
-            faults.add(f"{at}/{name}", "either_or", message)
-    reason = text(given, "reason", at, faults, most=2000)
+        if run.body.get(name) is not None:
+            run.fault(name, "either_or", _("It is read from the raw output: leave it out."))
+    reason = run.text("reason", most=2000)
     if reading is None:
         return {"status": "failed"}
-    _refuse_differences(described, reading, at, faults)
+    _refuse_differences(run, described, reading)
     failure = reading.failure
     return {
         "status": reading.status,
@@ -112,7 +108,10 @@ def read(
         "workload": {
             **reading.workload,
             **described["workload"],
-            **_stated(reading, described["levels"]),
+            # Levels that describe a workload replace what was read.
+            **{
+                name: each for name, each in described["levels"].items() if name in reading.workload
+            },
         },
         "labels": {**reading.labels, **described["labels"]},
         "files": tuple(
@@ -122,50 +121,45 @@ def read(
     }
 
 
-def _stated(reading: Reading, levels: Mapping[str, Any]) -> dict[str, Any]:
-    """Levels that describe a workload: they replace what was read."""
-    return {name: level for name, level in levels.items() if name in reading.workload}
-
-
-def _reading(adapter: Adapter | None, files: Files, at: str, faults: Faults) -> Reading | None:
+def _reading(run: Reader, adapter: Adapter | None, files: Files) -> Reading | None:
     if adapter is None:
         known = ", ".join(each.name for each in registry.every())
         message = _("Name the tool that wrote the raw output; known are: %(known)s.")
-        faults.add(f"{at}/tool", "tool_unknown", message % {"known": known})
+        run.fault("tool", "tool_unknown", message % {"known": known})
         return None
     try:
         return reader.read(adapter, files)
     except UnreadableOutput as unreadable:
         sentences = (put(each, _) for each in (unreadable.wording, unreadable.remedy))
-        faults.append(Fault(f"{at}/raw", unreadable.code, *sentences))
+        run.faults.append(Fault(f"{run.at}/raw", unreadable.code, *sentences))
         return None
 
 
-def _refuse_differences(
-    described: Mapping[str, Any], reading: Reading, at: str, faults: Faults
-) -> None:
-    for name, level in described["levels"].items():
-        if name in reading.levels and reading.levels[name] != level:
-            message = _("The output says %(read)s, not %(given)s.")
-            names = {"read": reading.levels[name], "given": level}
-            faults.add(f"{at}/levels/{name}", "level_differs", message % names)
-    stated = {name: ("levels", level) for name, level in described["levels"].items()}
-    stated |= {name: ("workload", level) for name, level in described["workload"].items()}
-    for name in EXACT & stated.keys() & reading.workload.keys():
-        where, level = stated[name]
-        if reading.workload[name] != level:
-            message = _("The output says %(read)s, not %(given)s.")
-            names = {"read": reading.workload[name], "given": level}
-            faults.add(f"{at}/{where}/{name}", "level_differs", message % names)
-    for field, read_version, pointer in (
-        ("server_version", reading.server_version, "postgresql/version"),
-        ("tool_version", reading.tool_version, "tool/version"),
+def _refuse_differences(run: Reader, described: Mapping[str, Any], reading: Reading) -> None:
+    levels, workload = described["levels"], described["workload"]
+    stated = dict.fromkeys(levels, "levels") | dict.fromkeys(workload, "workload")
+    exact = EXACT & stated.keys() & reading.workload.keys()
+    found = [
+        *(
+            (f"levels/{name}", reading.levels[name], levels[name])
+            for name in levels
+            if name in reading.levels
+        ),
+        *(
+            (f"{stated[name]}/{name}", reading.workload[name], described[stated[name]][name])
+            for name in exact
+        ),
+    ]
+    differing = [(*each, "level_differs") for each in found if each[1] != each[2]]
+    for place, version, given in (
+        ("postgresql/version", reading.server_version, described["server_version"]),
+        ("tool/version", reading.tool_version, described["tool_version"]),
     ):
-        given = described[field]
-        if given and read_version and not f"{read_version}.".startswith(f"{given}."):
-            message = _("The output says %(read)s, not %(given)s.")
-            names = {"read": read_version, "given": given}
-            faults.add(f"{at}/{pointer}", "version_differs", message % names)
+        if given and version and not f"{version}.".startswith(f"{given}."):
+            differing.append((place, version, given, "version_differs"))
+    for place, read, given, code in differing:
+        message = _("The output says %(read)s, not %(given)s.") % {"read": read, "given": given}
+        run.fault(place, code, message)
 
 
 def _code(reading: Reading) -> str:

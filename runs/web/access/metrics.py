@@ -29,7 +29,7 @@ def project_metrics(request: HttpRequest, slug: str) -> HttpResponse:
     """The metrics that belong to a project."""
     project = get_object_or_404(projects.readable(request.user), slug=slug)
     page = pages.page(project.metrics.all(), request.GET, by="name")
-    context = {"section": "projects", "project": project, "page": page, "rows": page.rows}
+    context = {"project": project, "page": page, "rows": page.rows}
     return render(request, "projects/metrics.html", context)
 
 
@@ -43,5 +43,5 @@ def project_metric(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             metric_corrections.correct(metric=metric, **form.cleaned_data)
             messages.success(request, _("The metric was corrected."))
             return redirect("project-metrics", slug=slug)
-    context = {"section": "projects", "project": project, "metric": metric, "form": form}
+    context = {"project": project, "metric": metric, "form": form}
     return render(request, "projects/metric.html", context)

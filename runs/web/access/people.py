@@ -40,11 +40,6 @@ def is_invited(request: HttpRequest) -> bool:
     return True
 
 
-def context(_request: HttpRequest) -> dict[str, Any]:
-    """Whether there is a login elsewhere, for the pages of accounts."""
-    return {"openid_configured": bool(settings.OPENID_ISSUER)}
-
-
 # Failed logins of a name from everywhere, and then those from each address.
 GUESSES = {"login_of_name": "100/h/key", "login_when_guessed": "1/5m/key"}
 
@@ -157,9 +152,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
             return redirect("project-people", slug=made.slug)
     readable: QuerySet[Project] = projects.readable(request.user)
     rows = readable.annotate(people=Count("memberships")).order_by("name", "pk")
-    return render(
-        request, "projects/list.html", {"section": "projects", "projects": rows, "form": form}
-    )
+    return render(request, "projects/list.html", {"projects": rows, "form": form})
 
 
 @never_cache
@@ -175,7 +168,6 @@ def project_people(request: HttpRequest, slug: str) -> HttpResponse:
     open_ones = [each for each in project.invitations.select_related("invited_by") if each.is_open]
     members = project.memberships.select_related("user").order_by("user__username")
     context = {
-        "section": "projects",
         "project": project,
         "members": members,
         "roles": Membership.Role.choices,

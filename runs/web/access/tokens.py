@@ -130,7 +130,6 @@ def _create(given: dict[str, Any], user: User) -> NewToken:
 
 def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -> HttpResponse:
     context = {
-        "section": "tokens",
         "form": form,
         "made": made,
         "client_sha256": uploads.upload_client_sha256(),

@@ -50,7 +50,7 @@ def archive_index(request: HttpRequest) -> HttpResponse:
         shown = caching.html((part, wanted), known.results, make)
     if is_search:
         return HttpResponse(shown)
-    return render(request, "archive/index.html", {"section": "archive", "publications": shown})
+    return render(request, "archive/index.html", {"publications": shown})
 
 
 def _context(wanted: Wanted) -> dict[str, Any]:
@@ -69,15 +69,13 @@ def _context(wanted: Wanted) -> dict[str, Any]:
 
 def archive_later(request: HttpRequest) -> HttpResponse:
     """What later reports of the series would add, and how they come into the archive."""
-    context = {"section": "archive", "gaps": gaps.gaps(), "traces": gaps.traces()}
-    return render(request, "archive/later.html", context)
+    return render(request, "archive/later.html", {"gaps": gaps.gaps(), "traces": gaps.traces()})
 
 
 def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
     """A publication: what it is, its tables, and its discrepancies."""
     source = get_object_or_404(archive.sources(), slug=slug)
     context = {
-        "section": "archive",
         "source": source,
         "entries": archive.entries(source),
         "discrepancies": archive.discrepancies().filter(table__source=source),
@@ -87,7 +85,7 @@ def archive_source(request: HttpRequest, slug: str) -> HttpResponse:
 
 def archive_discrepancies(request: HttpRequest) -> HttpResponse:
     """Every place where a publication contradicts itself, with both numbers."""
-    context = {"section": "archive", "discrepancies": list(archive.discrepancies())}
+    context = {"discrepancies": list(archive.discrepancies())}
     return render(request, "archive/discrepancies.html", context)
 
 
@@ -186,7 +184,6 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
     words, column_of = factors(table.columns), table.columns[figure.column]
     levels = figure.measurement.run.cell.levels
     context = {
-        "section": "archive",
         "figure": figure,
         "table": table,
         "source": table.source,

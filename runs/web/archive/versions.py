@@ -82,7 +82,7 @@ def version_page(request: HttpRequest) -> HttpResponse:
 
     offers = [permissions.is_offered(request.user, each) for each in OFFERED]
     shown = caching.html(("versions", used, clients, base, by, *offers), version, make)
-    return render(request, "versions/index.html", {"section": "versions", "shown": shown})
+    return render(request, "versions/index.html", {"shown": shown})
 
 
 def context(

@@ -127,7 +127,6 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
     filters = CampaignFilters(request.GET, listed, request=request)
     page = pages.page(filters.qs, request.GET, size=PAGE_SIZE, to=request.user)
     context = {
-        "section": "campaigns",
         "origin": chosen,
         "origins": Origin.choices,
         "filters": filters,
@@ -144,7 +143,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     given = duplicates.with_place(given, again) if again else given
     servers = chosen_servers(given)
     if not servers:
-        return render(request, "campaigns/form.html", {"section": "campaigns"})
+        return render(request, "campaigns/form.html")
     scenario = _scenario(given)
     if request.method != "POST":
         reproduced = _reproduced(given, servers)
@@ -209,7 +208,6 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     if is_poll:
         return render(request, "campaigns/_live.html", context)
     context |= {
-        "section": "campaigns",
         "ablation": getattr(campaign, "ablation", None),
         "conditions": campaign_page.conditions(campaign, versions),
         "beside": campaign_page.side_by_side(campaign, versions),
@@ -238,7 +236,6 @@ def _form_page(
 ) -> HttpResponse:
     estimated = _estimated(form if form.is_bound else form.untouched())
     context = {
-        "section": "campaigns",
         "form": form,
         "proposed_title": proposed_title,
         # What somebody may be typing is not replaced.

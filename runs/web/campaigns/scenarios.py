@@ -13,8 +13,7 @@ NEWEST = 10
 
 def scenario_list(request: HttpRequest) -> HttpResponse:
     """All scenarios."""
-    context = {"section": "scenarios", "scenarios": registry.every()}
-    return render(request, "scenarios/list.html", context)
+    return render(request, "scenarios/list.html", {"scenarios": registry.every()})
 
 
 def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
@@ -23,7 +22,6 @@ def scenario_detail(request: HttpRequest, slug: str) -> HttpResponse:
         scenario = registry.get(slug)
     own = campaigns.listed().filter(scenario__slug=slug)
     context = {
-        "section": "scenarios",
         "scenario": scenario,
         "campaigns": campaigns.rows(projects.visible(own, to=request.user)[:NEWEST]),
     }

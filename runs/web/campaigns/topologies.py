@@ -18,7 +18,6 @@ def topology_list(request: HttpRequest) -> HttpResponse:
     filters = TopologyFilters(request.GET, listed, request=request)
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
-        "section": "servers",
         "filters": filters,
         "page": page,
         "rows": selectors.rows(page.rows, to=request.user),
@@ -31,7 +30,6 @@ def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     with or_404(Topology.DoesNotExist):
         row = selectors.detail(slug, to=request.user)
     context = {
-        "section": "servers",
         "row": row,
         "topology": row.topology,
         "campaigns": selectors.used_by(row.topology, to=request.user, limit=MOST_CAMPAIGNS),

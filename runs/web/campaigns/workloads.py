@@ -167,8 +167,7 @@ MOST_CAMPAIGNS = 20
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
-    context = {"section": "scenarios", "page": page, "rows": page.rows}
-    return render(request, "workloads/list.html", context)
+    return render(request, "workloads/list.html", {"page": page, "rows": page.rows})
 
 
 def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
@@ -178,7 +177,6 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
     wanted = request.GET.get("version", "")
     shown = next((each for each in past if str(each.number) == wanted), past[0])
     context = {
-        "section": "scenarios",
         "workload": workload,
         "shown": shown,
         "past": past,
@@ -275,6 +273,5 @@ def _editor(
     workload: Workload | None,
     check: ServerCheck | None = None,
 ) -> HttpResponse:
-    context = {"section": "scenarios", "form": form, "scripts": scripts, "workload": workload}
-    context["check"] = check
+    context = {"form": form, "scripts": scripts, "workload": workload, "check": check}
     return render(request, "workloads/form.html", context)

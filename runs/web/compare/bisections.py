@@ -130,7 +130,7 @@ def bisection_new(request: HttpRequest) -> HttpResponse:
         initial: dict[str, Any] = {name: request.GET.get(name, "") for name in names}
         ignored = request.GET.get("ignore", "")
         form = BisectionForm(initial=initial | {"ignore": ignored.split(",") if ignored else []})
-    return render(request, "compare/bisection_form.html", {"section": "compare", "form": form})
+    return render(request, "compare/bisection_form.html", {"form": form})
 
 
 def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
@@ -140,7 +140,6 @@ def bisection_detail(request: HttpRequest, bisection_id: int) -> HttpResponse:
     builds = [found_by.name_of(build) for build in found.builds]
     worst = steps[-1].worst if found.is_found else None
     context = {
-        "section": "compare",
         "bisection": found,
         "builds": list(enumerate(builds)),
         "steps": [(each.step, [builds[at] for at in each.places]) for each in steps],

@@ -175,7 +175,7 @@ def compare(request: HttpRequest) -> HttpResponse:
             raise Http404(f"format={wanted}")
         return answer
     shown = _shown(state, request.user)
-    context = {"section": "compare", "faults": [*faults, *shown.faults]}
+    context = {"faults": [*faults, *shown.faults]}
     return render(request, "compare/index.html", context | _context(request, shown))
 
 
@@ -185,7 +185,7 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
     if not any(chosen):
         chosen = request.GET.getlist("cell")
     if len(chosen) != 2 or not all(text.isdecimal() for text in chosen):
-        return render(request, "compare/choose_two.html", {"section": "compare"}, status=400)
+        return render(request, "compare/choose_two.html", status=400)
     state, _faults = compare_state.read(request.GET)
     a, b = (int(text) for text in chosen)
     with or_404(Cell.DoesNotExist):
@@ -197,15 +197,14 @@ def compare_cells(request: HttpRequest) -> HttpResponse:
             effect=state.effect / 100,
             wording=series_labels.wording(_slugs(a, b)),
         )
-    context = {"section": "compare", **cells_shown(found, state)}
-    return render(request, "compare/cells.html", context)
+    return render(request, "compare/cells.html", {**cells_shown(found, state)})
 
 
 def compare_saved(request: HttpRequest) -> HttpResponse:
     """Every kept comparison, the newest first."""
     saved = SavedComparison.objects.select_related("created_by")
     page = pages.page(saved, request.GET)
-    return render(request, "compare/saved.html", {"section": "compare", "page": page})
+    return render(request, "compare/saved.html", {"page": page})
 
 
 def compare_open(request: HttpRequest, slug: str) -> HttpResponse:

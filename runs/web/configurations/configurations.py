@@ -32,7 +32,6 @@ def configuration_list(request: HttpRequest) -> HttpResponse:
     texts = selectors.descriptions(found)
     uses = selectors.uses([each.pk for each in found], to=request.user)
     context = {
-        "section": "configurations",
         "filters": filters,
         "page": page,
         "rows": [(each, uses[each.pk], texts[each.pk]) for each in found],
@@ -47,7 +46,6 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
     own = configuration_page.own_major(configuration)
     major = wanted if wanted in OFFERED_MAJORS else own
     context = {
-        "section": "configurations",
         "configuration": configuration,
         "description": selectors.descriptions([configuration])[configuration.pk],
         "own_major": own,
@@ -168,7 +166,6 @@ def _editor(
     # A separate form: refused text must be checked as well.
     shown = ConfigurationForm(data, is_draft=True)
     context = {
-        "section": "configurations",
         "configuration": configuration,
         "form": form,
         **_checked(shown),

@@ -36,7 +36,6 @@ def settings_diff(request: HttpRequest) -> HttpResponse:
         faults.append(_("Write into both A and B what to compare, such as run:12."))
     shows_all = request.GET.get("all") == "1"
     context = {
-        "section": "configurations",
         "given": {side: request.GET.get(side, "")[:200] for side in sides},
         "sides": sides,
         "faults": faults,

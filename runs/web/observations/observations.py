@@ -44,7 +44,7 @@ MOST_SERVERS = 20
 
 def observation_list(request: HttpRequest) -> HttpResponse:
     """All observations, and their editions."""
-    context = {"section": "versions", "observations": editions.listed(to=request.user)}
+    context = {"observations": editions.listed(to=request.user)}
     return render(request, "observations/list.html", context)
 
 
@@ -53,13 +53,12 @@ def observation_new(request: HttpRequest) -> HttpResponse:
     given = request.POST if request.method == "POST" else request.GET
     server, project = chosen_server(given), project_of(request)
     if server is None:
-        return render(request, "observations/form.html", {"section": "versions"})
+        return render(request, "observations/form.html")
     form = ObservationForm(filled(given, server), server=server, project=project)
     wanted = request.method == "POST" and "estimate" not in given
     if wanted and form.is_valid() and (made := _begun(request, form)):
         return redirect("observation-detail", slug=made.slug)
-    context = {"section": "versions", "form": form, **_previewed(form)}
-    return render(request, "observations/form.html", context)
+    return render(request, "observations/form.html", {"form": form, **_previewed(form)})
 
 
 def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
@@ -73,7 +72,6 @@ def observation_detail(request: HttpRequest, slug: str) -> HttpResponse:
     others = editions.others(edition, to=request.user) if edition else []
     before = _before(request, others)
     context = {
-        "section": "versions",
         "observation": observation,
         "editions": all_editions,
         "edition": edition,

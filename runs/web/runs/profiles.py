@@ -48,7 +48,6 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         before=before,
     )
     context = {
-        "section": "campaigns",
         "run": own.run,
         "against": other.run if other else None,
         "asked": chosen,

@@ -159,7 +159,6 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
     left, right = sides
     plans = [each.plan for each in sides if each.plan is not None]
     context = {
-        "section": "campaigns",
         "left": left,
         "right": right,
         "shown": next((each for each in sides if each.plan is not None), None),

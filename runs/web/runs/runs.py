@@ -49,7 +49,6 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
         return redirect(address or reverse("campaign-detail", args=[run.campaign.slug]))
     hindrances = waiting.of_run(run)
     context = {
-        "section": "campaigns",
         "hindrances": hindrances,
         "seals": seals.entries_of(run_id),
         **run_page.live(run),

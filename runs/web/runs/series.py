@@ -40,7 +40,6 @@ def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
     tracks = [track for each in series if (track := _part(each, shown)) is not None]
     major = versions.major(run.server_version or run.cell.version)
     context = {
-        "section": "campaigns",
         "run": run,
         "shown": shown,
         "whole": whole,

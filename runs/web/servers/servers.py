@@ -50,7 +50,6 @@ def ssh_key_list(request: HttpRequest) -> HttpResponse:
         messages.success(request, message)
         return redirect("ssh-key-list")
     context = {
-        "section": "servers",
         "keys": key_selectors.ssh_keys(),
         "generating": generating,
         "uploading": uploading,
@@ -82,7 +81,6 @@ def server_list(request: HttpRequest) -> HttpResponse:
     """All servers, or those that the filters leave."""
     filters = ServerFilters(request.GET, server_selectors.listed(), request=request)
     context = {
-        "section": "servers",
         "filters": filters,
         "servers": server_selectors.overview(filters.qs, to=request.user),
         "shares_account": settings.SHARED_ACCOUNT and request.user.is_authenticated,
@@ -96,8 +94,7 @@ def server_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with pages.faults_of(form):
             return _look_at(request, servers.register(**form.cleaned_data, asks=False))
-    context = {"section": "servers", "form": form, "public_key": servers.public_key()}
-    return render(request, "servers/form.html", context)
+    return render(request, "servers/form.html", {"form": form, "public_key": servers.public_key()})
 
 
 def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
@@ -107,7 +104,6 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
     server = row.server
     runs = run_selectors.listed().filter(server=server)
     context = {
-        "section": "servers",
         "row": row,
         "server": server,
         "public_key": server.ssh_key.public_key,
@@ -153,8 +149,7 @@ def server_edit(request: HttpRequest, slug: str) -> HttpResponse:
         with pages.faults_of(form):
             return _edit(request, server, form.edit())
     name = Server.objects.get(pk=server.pk).name  # the form has its own idea of it
-    context = {"section": "servers", "form": form, "slug": slug, "name": name}
-    return render(request, "servers/edit.html", context)
+    return render(request, "servers/edit.html", {"form": form, "slug": slug, "name": name})
 
 
 def server_delete(request: HttpRequest, slug: str) -> HttpResponse:
@@ -204,7 +199,6 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
     filters = HardwareFilters(request.GET, listed, request=request)
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
-        "section": "servers",
         "filters": filters,
         "page": page,
         "rows": hardware_selectors.rows(page.rows, to=request.user),
@@ -217,7 +211,6 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     with or_404(HardwareProfile.DoesNotExist):
         row = hardware_selectors.detail(hardware_id, to=request.user)
     context = {
-        "section": "servers",
         "row": row,
         "hardware": row.hardware,
         "facts": row.facts,
@@ -268,7 +261,7 @@ def server_check(request: HttpRequest, check_id: UUID) -> HttpResponse:
     check = server_selectors.readable(check_id, name=name, by_way_of="page")
     if check is None:
         raise Http404
-    context = {"section": "servers", "check": check, "server": check.server}
+    context = {"check": check, "server": check.server}
     if getattr(request, "htmx", False):
         answer = render(request, "servers/_checks.html#check", context)
         if not check.is_open and check.is_about_the_server:

@@ -445,8 +445,6 @@ def test_each_code_of_a_fault_has_a_remedy():
     found = set()
     for folder in ("runs/api/uploads", "runs/services/uploads"):
         for file in sorted((ROOT / folder).glob("*.py")):
-            found |= set(
-                re.findall(r'(?:add\([^,\n]+|Fault\([^,\n]+), "([a-z_]+)"', file.read_text())
-            )
+            found |= set(re.findall(r'(?:add|fault|Fault)\([^,\n]+, "([a-z_]+)"', file.read_text()))
     assert len(found) > 30
     assert found <= REMEDIES.keys()

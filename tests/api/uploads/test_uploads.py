@@ -12,7 +12,7 @@ from django.db import connection
 
 from runs.analysis.summary import summarise
 from runs.api.uploads import circumstances, measured_values
-from runs.api.uploads.fields import Faults
+from runs.api.uploads.fields import Faults, Reader
 from runs.models import (
     Campaign,
     Cell,
@@ -796,7 +796,7 @@ NUMBER = {"metric": "tps", "value": 1.5, "unit": "tps", "direction": "higher"}
 def test_the_short_way_to_read_a_figure_leads_to_what_the_long_one_does(changed):
     given = NUMBER | changed
     found = Faults()
-    read = measured_values._measurement(given, "/measurements/0", found)
+    read = measured_values._measurement(Reader(given, "/measurements/0", found))
 
     short = measured_values._plain(given)
 
