@@ -4,6 +4,7 @@ A filter's `label` is its name on the page, its `help_text` describes it in the 
 """
 
 import difflib
+from collections.abc import Callable
 from typing import Any
 
 import django_filters
@@ -15,7 +16,6 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.analysis.judgements import JUDGEMENTS
 from runs.models import (
-    AuditEntry,
     Campaign,
     Change,
     Configuration,
@@ -76,11 +76,11 @@ class Filters(django_filters.FilterSet):  # type: ignore[misc]
 class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
     """Some words to search for; an `example` stands in the empty field."""
 
-    def __init__(self, example: Any, method: str, help_text: str) -> None:
+    def __init__(self, example: Any, select: Callable[..., Any], help_text: str) -> None:
         widget = forms.SearchInput(attrs={"placeholder": example, "autocomplete": "off"})
         super().__init__(
             label=_("Search"),
-            method=method,
+            method=lambda rows, _name, words: select(rows, words),
             help_text=help_text,
             widget=widget,
             max_length=LONGEST_SEARCH,
@@ -152,7 +152,8 @@ class RunFilters(Filters):
     version = VersionFilter()
     server = NamedFilter(Server, "server")
     hardware = django_filters.CharFilter(
-        method="on_hardware", label="Fingerprint of the hardware profile that it was made on."
+        method=lambda rows, _name, value: runs.on_hardware(rows, fingerprint=value),
+        label="Fingerprint of the hardware profile that it was made on.",
     )
     origin = django_filters.ChoiceFilter(choices=Origin.choices)
 
@@ -161,10 +162,6 @@ class RunFilters(Filters):
         if value != "unknown":
             return rows.filter(validity=value)
         return rows.filter(validity="", state__in=(Run.State.FINISHED, Run.State.WITHDRAWN))
-
-    def on_hardware(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The runs made on it."""
-        return runs.on_hardware(rows, fingerprint=value)
 
 
 class MeasurementFilters(Filters):
@@ -179,7 +176,8 @@ class MeasurementFilters(Filters):
         method="of_source", label="Slug of the publication, such as wg1-2013."
     )
     table = django_filters.CharFilter(
-        method="of_table", label="Number of the published table as printed, such as 2.2."
+        method=lambda rows, _name, value: metrics.of_tables(rows, number=value),
+        label="Number of the published table as printed, such as 2.2.",
     )
 
     def of_metric(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
@@ -194,10 +192,6 @@ class MeasurementFilters(Filters):
         """The figures of a publication."""
         keys_of(self, Source, value)
         return metrics.of_source(rows, value)
-
-    def of_table(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """The figures of the tables with this number, of every publication that has one."""
-        return metrics.of_tables(rows, number=value)
 
 
 class CampaignFilters(Filters):
@@ -223,7 +217,7 @@ class ConfigurationFilters(Filters):
     shown = ("q", "origin")
     q = WordsFilter(
         _("name, publication, or a setting such as wal_compression"),
-        "with_words",
+        configurations.with_words,
         "Words of its name, description or settings.",
     )
     origin = django_filters.ChoiceFilter(choices=Configuration.Origin.choices, label=_("Origin"))
@@ -234,10 +228,6 @@ class ConfigurationFilters(Filters):
         help_text="Name of a setting that they contain.",
     )
 
-    def with_words(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Those that have all of the words."""
-        return configurations.with_words(rows, value)
-
 
 class HardwareFilters(Filters):
     """Which hardware profiles."""
@@ -245,7 +235,7 @@ class HardwareFilters(Filters):
     shown = ("q",)
     q = WordsFilter(
         _("name, CPU model, or cloud, such as EPYC or AWS"),
-        "with_words",
+        hardware.with_words,
         "Words of its name, CPU model or cloud.",
     )
     cpu_model = django_filters.CharFilter(
@@ -266,10 +256,6 @@ class HardwareFilters(Filters):
         label=_("Publication"),
         distinct=True,
     )
-
-    def with_words(self, rows: QuerySet[Any], _name: str, value: str) -> QuerySet[Any]:
-        """Those that have all of the words."""
-        return hardware.with_words(rows, value)
 
 
 class ServerFilters(Filters):
@@ -316,11 +302,8 @@ class AuditFilters(Filters):
         max_length=300,
     )
     project = django_filters.CharFilter(
-        method="of_project", label=_("Project"), help_text="Slug of the project.", max_length=80
+        method=lambda rows, _name, value: permissions.audit_of_project(rows, value),
+        label=_("Project"),
+        help_text="Slug of the project.",
+        max_length=80,
     )
-
-    def of_project(
-        self, rows: QuerySet[AuditEntry], _name: str, value: str
-    ) -> QuerySet[AuditEntry]:
-        """Those of a project."""
-        return permissions.audit_of_project(rows, value)

@@ -21,16 +21,7 @@ from runs.api.authentication import asker
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import ReadOnlyDoor
 from runs.filters import RunFilters
-from runs.models import (
-    Artifact,
-    Command,
-    Measurement,
-    Revision,
-    Run,
-    RunEvent,
-    Seal,
-    Series,
-)
+from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
 from runs.models.campaigns import Origin
 from runs.models.measurements import Statistic
 from runs.selectors import runs

@@ -20,12 +20,7 @@ from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.servers import server_checks
-from runs.tools.pgbench.script_check import (
-    MOST_CHARACTERS,
-    MOST_SCRIPTS,
-    MOST_WEIGHT,
-    GivenScript,
-)
+from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
 
 
 class ScriptSerializer(StrictSerializer):
