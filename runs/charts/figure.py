@@ -30,7 +30,7 @@ LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 
 def axis(text: str, **more: Any) -> dict[str, Any]:
     """An axis with its title."""
-    return {"title": title(text), "automargin": True, **more}
+    return {"title": {"text": text}, "automargin": True, **more}
 
 
 def whiskers(
@@ -69,11 +69,6 @@ def line_at(letter: str, at: float | str, dash: str = "dot") -> dict[str, Any]:
         f"{other}1": 1,
         "line": {"width": 1, "dash": dash, "color": "#7a7f87"},
     }
-
-
-def title(text: str) -> dict[str, str]:
-    """An axis title."""
-    return {"text": text}
 
 
 # Characters of a line of the hover text, and of all of it: the full text is on the page.

@@ -36,9 +36,7 @@ class Linear:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Round numbers, or the marks."""
-        marks = self.marks or tuple((value, number(value)) for value in nice(self.low, self.high))
-        placed = [(self.place(value), text) for value, text in marks]
-        return [(place, text) for place, text in placed if place is not None and 0 <= place <= 1]
+        return _ticks(self, self.marks, nice(self.low, self.high))
 
 
 @dataclass(frozen=True)
@@ -59,11 +57,7 @@ class Logarithmic:
 
     def ticks(self) -> list[tuple[float, str]]:
         """Powers of ten, with 2 and 5 between them if there are few; else round numbers."""
-        marks = self.marks or tuple((value, number(value)) for value in self._powers())
-        placed = [(self.place(value), text) for value, text in marks]
-        return [
-            (place, text) for place, text in placed if place is not None and -1e-9 <= place <= 1
-        ]
+        return _ticks(self, self.marks, self._powers())
 
     def _powers(self) -> list[float]:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -71,6 +65,15 @@ class Logarithmic:
         powers = [digit * 10.0**power for power in range(first, last + 1) for digit in digits]
         few = sum(self.low <= each <= self.high for each in powers) < 2
         return list(nice(self.low, self.high)) if few else powers
+
+
+def _ticks(
+    scale: Scale, marks: Sequence[tuple[float, str]], numbers: Sequence[float]
+) -> list[tuple[float, str]]:
+    """At the marks, else at the numbers, as far as they are on the axis."""
+    marks = marks or [(value, number(value)) for value in numbers]
+    placed = [(scale.place(value), text) for value, text in marks]
+    return [(place, text) for place, text in placed if place is not None and -1e-9 <= place <= 1]
 
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0

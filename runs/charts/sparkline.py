@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from runs.charts.timeline import thin
+
 WIDTH, HEIGHT, MARGIN = 180, 36, 2
 LEAST_SPAN = 0.05
 
@@ -17,10 +19,9 @@ def sparkline(values: Sequence[float]) -> str:
     low, high = spread(min(values), max(values))
     scale = (HEIGHT - 2 * MARGIN) / (high - low) if high > low else 0.0
     step = (WIDTH - 2 * MARGIN) / (len(values) - 1)
-    drawn = range(len(values)) if len(values) <= 2 * WIDTH else _extremes(values)
     return " ".join(
         f"{MARGIN + place * step:.1f},{HEIGHT - MARGIN - (values[place] - low) * scale:.1f}"
-        for place in drawn
+        for place in thin(values, 2 * WIDTH)
     )
 
 
@@ -28,15 +29,3 @@ def spread(low: float, high: float) -> tuple[float, float]:
     """The ends, moved apart to LEAST_SPAN of the greater amount."""
     missing = LEAST_SPAN * max(abs(low), abs(high)) - (high - low)
     return (low - missing / 2, high + missing / 2) if missing > 0 else (low, high)
-
-
-def _extremes(values: Sequence[float]) -> list[int]:
-    """The places of the least and the greatest value of each pixel, in order."""
-    size = len(values) / WIDTH
-    kept: list[int] = []
-    for pixel in range(WIDTH):
-        places = range(int(pixel * size), min(int((pixel + 1) * size), len(values)))
-        if places:
-            ends = {min(places, key=values.__getitem__), max(places, key=values.__getitem__)}
-            kept += sorted(ends)
-    return kept

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.figure import Figure, layout, title
+from runs.charts.figure import Figure, axis, layout
 
 MAXIMUM_POINTS = 2000
 
@@ -61,16 +61,12 @@ def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figur
     """
     axes: dict[str, Any] = {}
     for position, track in enumerate(tracks):
-        axes[_axis("yaxis", position)] = {
-            "title": title(track.y_title),
-            "domain": _domain(position, len(tracks)),
-            "rangemode": "tozero",
-            "automargin": True,
-        }
+        domain = _domain(position, len(tracks))
+        axes[_axis("yaxis", position)] = axis(track.y_title, domain=domain, rangemode="tozero")
     return {
         "data": [_trace(track, position, major) for position, track in enumerate(tracks)],
         "layout": layout(
-            xaxis={"title": title(x_title), "anchor": _lowest(len(tracks)), "automargin": True},
+            xaxis=axis(x_title, anchor=_axis("y", max(len(tracks) - 1, 0))),
             annotations=[
                 _name(track, position, len(tracks)) for position, track in enumerate(tracks)
             ],
@@ -114,10 +110,6 @@ def _name(track: Track, position: int, count: int) -> dict[str, Any]:
 def _axis(prefix: str, position: int) -> str:
     """Plotly numbers its axes y, y2, y3, ..."""
     return prefix if position == 0 else f"{prefix}{position + 1}"
-
-
-def _lowest(count: int) -> str:
-    return _axis("y", max(count - 1, 0))
 
 
 def _domain(position: int, count: int) -> list[float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.trend import Chain, Point
-from runs.charts.figure import LEGEND_ABOVE, Figure, layout, line_at, title, whiskers
+from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout, line_at, whiskers
 
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
@@ -81,17 +81,16 @@ def version_line(
     return {
         "data": traces,
         "layout": layout(
-            xaxis={
-                "title": title(x_title),
-                "type": "category",
-                "categoryorder": "array",
-                "categoryarray": list(versions),
-                "range": [-0.5, len(versions) - 0.5],
-                "tickmode": "array",
-                "tickvals": list(versions),
-                "ticktext": [f"{version}<br>{year}" for version, year in versions.items()],
-                "automargin": True,
-            },
+            xaxis=axis(
+                x_title,
+                type="category",
+                categoryorder="array",
+                categoryarray=list(versions),
+                range=[-0.5, len(versions) - 0.5],
+                tickmode="array",
+                tickvals=list(versions),
+                ticktext=[f"{version}<br>{year}" for version, year in versions.items()],
+            ),
             yaxis=_y_axis(y_title, origins),
             shapes=[line_at("y", 1)],
             showlegend=len(origins) > 1,
@@ -105,7 +104,7 @@ def version_line(
 def _narrow_x_axis(versions: Iterable[str], x_title: str) -> dict[str, Any]:
     """What is different where the labels of all versions have no room in one line."""
     return {
-        "title": title(x_title),
+        "title": {"text": x_title},
         "ticktext": [
             f"<br>{version}" if place % 2 else version for place, version in enumerate(versions)
         ],
@@ -127,15 +126,14 @@ def _y_axis(y_title: str, origins: Sequence[Origin]) -> dict[str, Any]:
     # Where the axis is long, the marks next to 1 would overlap.
     near = 0.0 if high / low <= LONG_AXIS else 1 - 0.95 + 1e-9
     ticks = [tick for tick in TICKS if low <= tick <= high and (tick == 1 or abs(tick - 1) > near)]
-    return {
-        "title": title(y_title),
-        "type": "log",
-        "range": [math.log10(low) - room, math.log10(high) + room],
-        "tickmode": "array",
-        "tickvals": ticks,
-        "ticktext": [f"{tick:.2f}" for tick in ticks],
-        "automargin": True,
-    }
+    return axis(
+        y_title,
+        type="log",
+        range=[math.log10(low) - room, math.log10(high) + room],
+        tickmode="array",
+        tickvals=ticks,
+        ticktext=[f"{tick:.2f}" for tick in ticks],
+    )
 
 
 def _clipped(value: float) -> float:

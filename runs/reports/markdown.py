@@ -1,7 +1,6 @@
 """Reports as Markdown (GitHub's tables) with the figures as SVG files in one zip."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from runs.reports import archive
@@ -16,6 +15,7 @@ from runs.reports.report import (
     Report,
     Table,
     lines_of,
+    width,
 )
 
 # Characters that Markdown interprets anywhere.
@@ -45,10 +45,10 @@ def text(report: Report) -> str:
 def table(found: Table) -> str:
     """A table, padded so that it can be read as it is; its caption goes before it."""
     rows = [[_one_line(value) for value in row] for row in (found.heads, *found.rows)]
-    widths = [max(3, *(_width(row[at]) for row in rows)) for at in range(len(found.heads))]
+    widths = [max(3, *(width(row[at]) for row in rows)) for at in range(len(found.heads))]
     rule = [
-        f"{'-' * (width - 1)}:" if at in found.numbers else "-" * width
-        for at, width in enumerate(widths)
+        f"{'-' * (wide - 1)}:" if at in found.numbers else "-" * wide
+        for at, wide in enumerate(widths)
     ]
     drawn = [_row(rows[0], widths, found), f"| {' | '.join(rule)} |"]
     drawn += [_row(row, widths, found) for row in rows[1:]]
@@ -100,18 +100,13 @@ def _listing(block: Listing) -> str:
 
 def _row(row: Sequence[str], widths: Sequence[int], found: Table) -> str:
     padded = [
-        " " * (width - _width(value)) + value
+        " " * (wide - width(value)) + value
         if at in found.numbers
-        else value + " " * (width - _width(value))
-        for at, (value, width) in enumerate(zip(row, widths, strict=True))
+        else value + " " * (wide - width(value))
+        for at, (value, wide) in enumerate(zip(row, widths, strict=True))
     ]
     return f"| {' | '.join(padded)} |"
 
 
 def _one_line(value: str) -> str:
     return escaped(" ".join(value.split()))
-
-
-def _width(value: str) -> int:
-    """Terminal columns: Japanese characters take two."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in value)

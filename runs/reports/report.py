@@ -4,6 +4,7 @@ It consists of plain blocks, already in one language; the writers in this folder
 report into HTML, Markdown and reStructuredText.
 """
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -104,3 +105,8 @@ class Report:
 def lines_of(text: str) -> list[str]:
     """Lines of a text that people wrote, whatever ends them."""
     return [line.rstrip() for line in text.splitlines()]
+
+
+def width(text: str) -> int:
+    """Columns: a Japanese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)

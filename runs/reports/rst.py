@@ -1,7 +1,6 @@
 """Reports as reStructuredText for Sphinx and docutils, with the figures as SVG files in one zip."""
 
 import re
-import unicodedata
 
 from runs.reports import archive
 from runs.reports.report import (
@@ -15,6 +14,7 @@ from runs.reports.report import (
     Report,
     Table,
     lines_of,
+    width,
 )
 
 # Inline markup, references and substitutions begin or end with one of these.
@@ -111,10 +111,5 @@ def _paragraphs(words: str) -> list[str]:
 
 def _heading(words: str, rule: str, *, is_over: bool = False) -> str:
     line = escaped(words)
-    drawn = rule * max(_width(line), 4)
+    drawn = rule * max(width(line), 4)
     return "\n".join([drawn, line, drawn] if is_over else [line, drawn])
-
-
-def _width(words: str) -> int:
-    """docutils counts columns, of which a Japanese character takes two."""
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in words)

@@ -91,7 +91,7 @@ def as_latex(table: Table) -> str:
 
 def as_json(content: Mapping[str, Any]) -> str:
     """Indented JSON; numbers that are not finite are null."""
-    return json.dumps(_finite(content), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(finite(content), ensure_ascii=False, indent=1) + "\n"
 
 
 def shown(value: Value) -> str:
@@ -137,11 +137,12 @@ def _latex_row(values: Sequence[str]) -> str:
     return " & ".join(_latex(value) for value in values) + r" \\"
 
 
-def _finite(content: Any) -> Any:
+def finite(content: Any) -> Any:
+    """A copy with None for what JSON does not have."""
     if isinstance(content, Mapping):
-        return {name: _finite(value) for name, value in content.items()}
+        return {name: finite(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
-        return [_finite(value) for value in content]
+        return [finite(value) for value in content]
     if isinstance(content, float) and not math.isfinite(content):
         return None
     return content

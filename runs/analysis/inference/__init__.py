@@ -6,7 +6,6 @@ gate, badge and report shows its answer. The model and its error rates are in do
 
 from runs.analysis.inference import critical
 from runs.analysis.inference.cells import Cell, Noise, Pair
-from runs.analysis.inference.exit_codes import exit_code
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
 from runs.analysis.inference.overall_effect import judge_together
@@ -19,5 +18,6 @@ from runs.analysis.inference.verdicts import (
     Direction,
     Inference,
     Verdict,
+    exit_code,
     overall,
 )

@@ -1,7 +1,7 @@
 """What readers ask most, answered by a published table: by how much, on what, how certain."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -17,22 +17,25 @@ from runs.templatetags.formats import named
 class Answer:
     """A question of readers, and the table that answers it.
 
-    `ratios` are the least and the greatest that are printed. `yes_if` says which ratios ("less" or
-    "more" than 1) mean yes; it is empty for a question that asks for a size. `machine` is
-    empty and `repeats` None where they are not printed; `has_spread` says whether the publication
-    prints more than one run.
+    `asked` has the question in both languages, and in `yes_if` which ratios ("less" or "more" than
+    1) mean yes, where it does not ask for a size. `ratios` are printed, the machine only if it is;
+    `has_spread` says whether the publication prints more than one run.
     """
 
     campaign: str
-    publication: str
-    question: Mapping[str, str] = field(hash=False)
-    yes_if: str
-    ratios: tuple[float, ...]
-    machine: str
-    machine_ja: str
+    source: str
+    asked: Mapping[str, str]
+    ratios: Sequence[float]
     repeats: int | None
     statistic: str
     has_spread: bool
+    machine: str | None
+    machine_ja: str | None
+
+    @property
+    def publication(self) -> str:
+        """What people call it, without the title's subject: WG1 2021."""
+        return self.source.replace("-", " ").upper()
 
     @property
     def text(self) -> str:
@@ -50,7 +53,7 @@ class Answer:
     @property
     def basis(self) -> str:
         """Where it was measured, who says so, and how certain it is."""
-        hardware = HardwareProfile(name=self.machine, name_ja=self.machine_ja)
+        hardware = HardwareProfile(name=self.machine or "", name_ja=self.machine_ja or "")
         machine = named(hardware) if self.machine else _("hardware not printed")
         return f"{machine} · {self.publication} · {self.certainty}"
 
@@ -73,17 +76,17 @@ class Answer:
 
     @property
     def _word(self) -> str:
-        if not self.yes_if or not self.ratios:
+        if not self.asked.get("yes_if") or not self.ratios:
             return ""
         least, greatest = min(self.ratios), max(self.ratios)
         if least < 1 < greatest:
             return _("Not in general")
-        return _("Yes") if (greatest <= 1) == (self.yes_if == "less") else _("No")
+        return _("Yes") if (greatest <= 1) == (self.asked["yes_if"] == "less") else _("No")
 
 
 def answers() -> list[Answer]:
     """What is asked most, of the newest publication first. One query."""
-    return [_read(*row) for row in _questions()]
+    return [Answer(*row) for row in _questions()]
 
 
 def answer_of(table: PublishedTable) -> Answer | None:
@@ -108,33 +111,4 @@ def _questions() -> QuerySet[PublishedTable, Any]:
     return ordered.values_list(
         *("campaign__slug", "source__slug", "asked", "answer", "repeats", "statistic"),
         *("has_spread", "machine", "machine_ja"),
-    )
-
-
-def _read(
-    campaign: str,
-    source: str,
-    address: Mapping[str, str],
-    ratios: Sequence[float],
-    repeats: int | None,
-    statistic: str,
-    has_spread: bool,
-    machine: str | None,
-    machine_ja: str | None,
-) -> Answer:
-    question = dict(address)
-    yes_if = question.pop("yes_if", "")
-    # The slug is what people call it, without the title's subject: WG1 2021.
-    publication = source.replace("-", " ").upper()
-    return Answer(
-        campaign=campaign,
-        publication=publication,
-        question=question,
-        yes_if=yes_if,
-        ratios=tuple(ratios),
-        machine=machine or "",
-        machine_ja=machine_ja or "",
-        repeats=repeats,
-        statistic=statistic,
-        has_spread=has_spread,
     )

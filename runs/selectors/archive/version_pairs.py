@@ -114,7 +114,7 @@ def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Mate
         clients, campaign = cell.levels.get("clients"), used[cell.campaign_id]
         if cell.median is None or not cell.version or not isinstance(clients, int):
             continue
-        summary = Summary(*(getattr(cell, name) for name in metrics.FIELDS))
+        summary = metrics.summary_of(cell)
         if summary.median > 0 and (any_length or _enters(campaign, summary)):
             server = str(cell.levels.get(series_cells.SERVER, ""))
             found[campaign].append(

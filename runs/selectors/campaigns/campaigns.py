@@ -19,12 +19,9 @@ from runs.charts.scaling import Line, Point
 from runs.models import (
     Campaign,
     CellSummary,
-    Environment,
-    HardwareProfile,
     Metric,
     Run,
     RunCount,
-    Server,
     Topology,
 )
 from runs.models.campaigns import Origin
@@ -64,24 +61,6 @@ class CampaignRow:
     def is_paused(self) -> bool:
         """No further run of it begins until it is resumed."""
         return self.campaign.paused_at is not None and self.campaign.state in Campaign.LIVE
-
-
-@dataclass(frozen=True)
-class MachineKeys:
-    """The keys of a server that a campaign was measured on, of its hardware and environment."""
-
-    server: int | None
-    hardware: int | None
-    environment: int | None
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What a campaign was measured on; None where its results do not say."""
-
-    server: Server | None
-    hardware: HardwareProfile | None
-    environment: Environment | None
 
 
 def listed() -> QuerySet[Campaign]:
@@ -270,33 +249,14 @@ def measured_again(campaign: Campaign) -> int:
     return campaign.runs.filter(again_of__isnull=False).count()
 
 
-def machine_keys(campaign: Campaign) -> tuple[MachineKeys, ...]:
-    """The machine of the first run of each server, in the order of the factor. One query.
-
-    If the results of a campaign name no server, that of the first run.
-    """
-    first = campaign.runs.order_by("server_id", "position").distinct("server_id")
-    rows = first.values_list(
-        "position", "server__slug", "server_id", "hardware_id", "environment_id"
-    )
+def machines(campaign: Campaign) -> list[Run]:
+    """The first run on each server, in the order of the factor, with what it ran on. One query."""
+    first = campaign.runs.order_by("server_id", "position").distinct("server_id").defer("plan")
     places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
-    ordered = sorted(rows, key=lambda row: (places.get(row[1] or "", 0), row[0]))
-    return tuple(MachineKeys(*keys) for _position, _slug, *keys in ordered)
-
-
-def machines(keys: Sequence[MachineKeys]) -> list[Machine]:
-    """The machines of these keys, in their order. Three queries."""
-    servers = Server.objects.in_bulk({each.server for each in keys} - {None})
-    hardware = HardwareProfile.objects.in_bulk({each.hardware for each in keys} - {None})
-    environments = Environment.objects.in_bulk({each.environment for each in keys} - {None})
-    return [
-        Machine(
-            servers.get(each.server or 0),
-            hardware.get(each.hardware or 0),
-            environments.get(each.environment or 0),
-        )
-        for each in keys
-    ]
+    return sorted(
+        first.select_related("server", "hardware", "environment"),
+        key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position),
+    )
 
 
 def _seconds_left(remaining: int, mean: timedelta, started: Iterable[datetime]) -> float:

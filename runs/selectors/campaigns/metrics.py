@@ -147,15 +147,7 @@ def summaries_of(
 
 def summary_of(row: CellSummary) -> Summary:
     """A stored summary as the analysis needs it."""
-    return Summary(
-        n=row.n,
-        median=row.median,
-        minimum=row.minimum,
-        maximum=row.maximum,
-        mean=row.mean,
-        log_mean=row.log_mean,
-        log_variance=row.log_variance,
-    )
+    return Summary(*(getattr(row, name) for name in FIELDS))
 
 
 # All other fields of a run or a table are many times as long.

@@ -1,5 +1,6 @@
 """Editions of observations: what the newest says, and what the anchor says of the machine."""
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -225,7 +226,11 @@ def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> A
         _version(was, now, anchor, each)
         for each in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
     )
-    same = campaigns.machine_keys(old) == campaigns.machine_keys(new)
+    machines = (
+        [(each.server_id, each.hardware_id, each.environment_id) for each in campaigns.machines(of)]
+        for of in (old, new)
+    )
+    same = operator.eq(*machines)
     found = [each for each in others if each is not None]
     direction = cast(Direction, metric.direction)
     anchors = (_build(new, anchor), _build(old, anchor))

@@ -306,7 +306,7 @@ def conditions(campaign: Campaign, versions: Versions = NEVER) -> Conditions:
 
 
 def _conditions_of(campaign: Campaign) -> Conditions:
-    machines = campaign_selectors.machines(campaign_selectors.machine_keys(campaign))
+    machines = campaign_selectors.machines(campaign)
     counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     shown = {"campaign": campaign, "machines": machines, "has_script": "finished" in counts}
     built = list(filter(builds.words, builds.of_campaign(campaign)))

@@ -12,7 +12,7 @@ from runs.selectors.compare.judge.comparisons import compared
 from tests import factories
 
 ANSWER = answers.Answer(
-    campaign="wg1-2021-read", publication="WG1 2021", question={}, yes_if="", ratios=(),
+    campaign="wg1-2021-read", source="wg1-2021", asked={}, ratios=(),
     machine="", machine_ja="", repeats=3, statistic="median", has_spread=False,
 )  # fmt: skip
 
@@ -145,7 +145,7 @@ def test_14_reads_about_2_percent_slower_than_13():
     ],
 )
 def test_a_question_with_yes_or_no_is_answered_so(yes_if, ratios, told):
-    assert replace(ANSWER, yes_if=yes_if, ratios=ratios).text == told
+    assert replace(ANSWER, asked={"yes_if": yes_if}, ratios=ratios).text == told
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from runs.analysis.inference.exit_codes import exit_code
 from runs.analysis.inference.verdicts import (
     MOST_ROUNDS,
     VERDICTS,
     Inference,
+    exit_code,
     of_table,
     rounds_missing,
     word,

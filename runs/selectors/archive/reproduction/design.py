@@ -25,10 +25,10 @@ from runs.selectors.archive.reproduction.changes import (
     Conditions,
     changes,
 )
-from runs.selectors.archive.reproduction.choice import Choice
 from runs.selectors.archive.reproduction.levels import (
     CLIENTS,
     SHARE_OF_BUFFERS,
+    Choice,
     levels,
     parameter,
     refusal,

@@ -4,16 +4,26 @@ A quick form keeps levels that are printed: the first, the last, and as many bet
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.models import Installation, Server
+from runs.models import Campaign, Installation, Server
 from runs.postgresql_settings.catalogue import MAJORS
 from runs.postgresql_settings.effective import Effective
-from runs.scenarios.definition import AnyFactor, ChoiceFactor, Level, Parameter, Scenario
+from runs.scenarios.definition import (
+    AnyFactor,
+    ChoiceFactor,
+    Level,
+    Parameter,
+    Place,
+    Quick,
+    Scenario,
+)
+from runs.selectors.archive import versions
 from runs.selectors.archive.reproduction import printed as prints
-from runs.selectors.archive.reproduction.choice import Choice
+from runs.selectors.archive.reproduction.printed import VERSION
 
 # pgbench's tables and indexes take about 16 MB per unit of scale.
 BYTES_PER_SCALE = 16 * 10**6
@@ -25,6 +35,25 @@ SHARE_OF_DISK = 0.25
 SHARE_OF_BUFFERS = 0.4
 SCALE, CLIENTS, CORES, BUFFERS = "scale", "clients", "cores", "shared_buffers"
 SYNC_METHOD, NOT_ON_LINUX = "wal_sync_method", frozenset({"fsync_writethrough"})
+
+
+@dataclass
+class Choice:
+    """A publication, the scenario that repeats it, and the servers; `reasons` by code."""
+
+    campaign: Campaign
+    scenario: Scenario
+    place: Place
+    quick: Quick | None
+    servers: Sequence[Server]
+    printed: Mapping[str, Sequence[Any]]
+    reasons: dict[str, str] = field(default_factory=dict)
+    not_installed: list[str] = field(default_factory=list)
+
+    @property
+    def versions(self) -> list[str]:
+        """Those that the publication prints."""
+        return [text for each in self.printed.get(VERSION, ()) if versions.major(text := str(each))]
 
 
 def parameter(choice: Choice, wanted: Parameter) -> int:

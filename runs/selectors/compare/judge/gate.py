@@ -1,6 +1,5 @@
 """Head against base for a CI job: every condition of both, a verdict, and where rows come from."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -10,6 +9,7 @@ from runs.analysis.inference import Inference, Verdict, exit_code, overall
 from runs.analysis.judgements import Judged
 from runs.analysis.summary import Summary
 from runs.models import Metric, Run
+from runs.reports.tables import finite
 from runs.selectors import runs as run_selectors
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import series_cells
@@ -234,7 +234,7 @@ def as_json(found: SideVerdict) -> Json:
         "effect": found.effect,
         "rows": [_row_as_json(row) for row in found.rows],
         "together": [
-            {"metric": metric.pk, "comparison": _finite(asdict(average))}
+            {"metric": metric.pk, "comparison": finite(asdict(average))}
             for metric, average in found.together.items()
         ],
     }
@@ -256,7 +256,7 @@ def from_json(stored: Mapping[str, Any], base: Side, head: Side) -> SideVerdict:
 def _row_as_json(row: VerdictRow) -> Json:
     parts = ("base", "head", "base_runs", "head_runs", "comparison")
     found: Json = {
-        name: None if (part := getattr(row, name)) is None else _finite(asdict(part))
+        name: None if (part := getattr(row, name)) is None else finite(asdict(part))
         for name in parts
     }
     return found | {
@@ -265,17 +265,6 @@ def _row_as_json(row: VerdictRow) -> Json:
         "is_asked": row.is_asked,
         "head_cell": row.head_cell,
     }
-
-
-def _finite(value: Any) -> Any:
-    """A copy with None for what JSON does not have."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    return value
 
 
 def _row(stored: Json, metric: Metric) -> VerdictRow:
