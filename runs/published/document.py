@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, NewType, Self
 
 Levels = Mapping[str, Any]
 Statistic = Literal["single", "median", "mean"]
+# An address of the web.
+Address = NewType("Address", str)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Finding:
 class Trace:
     """A known address that leads towards the original, and how we know it."""
 
-    url: str
+    url: Address
     note: Text
 
     def stored(self) -> dict[str, Any]:
@@ -63,11 +65,11 @@ class Correction:
     """
 
     date: date
-    table: str
-    figures: tuple[str, ...]
     was: Text
     now: Text
     reason: Text
+    table: str = "all"
+    figures: tuple[str, ...] = ()
 
     def stored(self) -> dict[str, Any]:
         """As stored."""
@@ -91,18 +93,18 @@ class SourceEntry:
 
     slug: str
     title: Text
-    publisher: Text
     year: int
-    published: str
-    url: str
-    traces: tuple[Trace, ...]
-    language: str
-    licence: str
-    licence_url: str
-    summary: Text
-    transcribed: date | None
-    data_version: str
-    corrections: tuple[Correction, ...]
+    publisher: Text = Text()
+    published: str = ""
+    url: Address = Address("")
+    traces: tuple[Trace, ...] = ()
+    language: str = "ja"
+    licence: str = ""
+    licence_url: str = ""
+    summary: Text = Text()
+    transcribed: date | None = None
+    data_version: str = "1"
+    corrections: tuple[Correction, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,9 @@ class MetricEntry:
     """A metric that no scenario has."""
 
     name: str
-    unit: str
-    direction: Literal["higher", "lower", "neutral"]
     title: Text
+    unit: str = ""
+    direction: Literal["higher", "lower", "neutral"] = "neutral"
 
 
 @dataclass(frozen=True)
@@ -126,14 +128,14 @@ class HardwareEntry:
     key: str
     name: str
     name_ja: str
-    cpu_model: str
-    sockets: int | None
-    cores: int | None
-    threads: int | None
     memory_bytes: int | None
     memory_printed: str
-    virtualization: str
-    facts: Mapping[str, Any]
+    cpu_model: str = ""
+    sockets: int | None = None
+    cores: int | None = None
+    threads: int | None = None
+    virtualization: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -141,10 +143,10 @@ class EnvironmentEntry:
     """An operating system as printed."""
 
     key: str
-    os_name: str
-    kernel: str
-    architecture: str
-    facts: Mapping[str, Any]
+    os_name: str = ""
+    kernel: str = ""
+    architecture: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,9 @@ class ConfigurationEntry:
 
     key: str
     name: Text
-    version: str
-    settings: Mapping[str, str]
-    initdb_options: tuple[str, ...]
+    version: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    initdb_options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,21 +165,21 @@ class NodeEntry:
     """A machine of a campaign; keys name the file's hardware, environments, configurations."""
 
     role: str
-    name: Text
-    hardware: str
-    environment: str
-    configuration: str
-    software: str
-    levels: Levels
+    name: Text = Text()
+    hardware: str = ""
+    environment: str = ""
+    configuration: str = ""
+    software: str = ""
+    levels: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SameAs:
-    """The figure of another table: metric None means the same one; a null level is removed."""
+    """The figure of another table: no metric means the same one; a null level is removed."""
 
     table: str
-    metric: str | None
-    levels: Levels
+    metric: str = ""
+    levels: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -212,18 +214,18 @@ class Rule:
 class Column:
     """A column of a printed table: a level, a figure, or words. `described` is for the page."""
 
-    factor: str
-    metric: str
     is_text: bool
-    levels: Levels
     values: Mapping[str, Any]
     units: Mapping[str, float]
-    repeat: int | None
-    statistic: Statistic | None
-    n: int | None
-    node: str
-    same_as: tuple[SameAs, ...]
     described: Mapping[str, Any]
+    factor: str = ""
+    metric: str = ""
+    levels: Levels = field(default_factory=dict)
+    repeat: int | None = None
+    statistic: Statistic | None = None
+    n: int | None = None
+    node: str = ""
+    same_as: tuple[SameAs, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -235,11 +237,13 @@ class DiscrepancyEntry:
     empty, the kind decides.
     """
 
-    kind: str
     printed: str
-    recomputed: str
-    explanation: Text
-    weight: str = ""
+    kind: Literal[
+        "ratio", "median", "sum", "other_table", "repeated_row", "not_measured", "text"
+    ] = "text"
+    recomputed: str = ""
+    explanation: Text = Text()
+    weight: Literal["wrong_figure", "wrong_conclusion", "rounding", "wording"] | None = None
     figures: tuple[str, ...] = ()
 
 
@@ -264,40 +268,40 @@ class CampaignEntry:
 
     slug: str
     title: Text
-    question: Text
-    asked: Text
-    yes_if: str
     scenario: str
     table: str
-    section: str
-    page: str
-    figure: str
-    has_figures: bool
-    repeats: int | None
-    statistic: Statistic | None
-    parameters: Mapping[str, Any]
-    method: Text
     topology_kind: str
     topology_name: Text
-    nodes: tuple[NodeEntry, ...]
     tool_name: str
     tool_version: str
-    versions: Mapping[str, str]
-    levels: Levels
-    factors: Mapping[str, list[Any]]
     columns: tuple[Column, ...]
     grid: tuple[tuple[str, ...], ...]
-    not_measured: frozenset[str]
-    inexact: frozenset[str]
-    unprinted_repeats: tuple[Levels, ...]
     derived: Mapping[str, Rule]
-    same_as: tuple[SameAs, ...]
     chart: Any
     findings: tuple[Finding, ...]
-    notes: tuple[Text, ...]
-    discrepancies: tuple[DiscrepancyEntry, ...]
     artifacts: tuple[ArtifactEntry, ...]
-    reproduce: Mapping[str, Any]
+    statistic: Statistic | None = None
+    question: Text = Text()
+    asked: Text = Text()
+    yes_if: Literal["less", "more"] | None = None
+    section: str = ""
+    page: str = ""
+    figure: str = ""
+    has_figures: bool = True
+    repeats: int | None = None
+    parameters: Levels = field(default_factory=dict)
+    method: Text = Text()
+    nodes: tuple[NodeEntry, ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+    levels: Levels = field(default_factory=dict)
+    factors: Levels = field(default_factory=dict)
+    not_measured: frozenset[str] = frozenset()
+    inexact: frozenset[str] = frozenset()
+    unprinted_repeats: tuple[Levels, ...] = ()
+    same_as: tuple[SameAs, ...] = ()
+    notes: tuple[Text, ...] = ()
+    discrepancies: tuple[DiscrepancyEntry, ...] = ()
+    reproduce: Levels = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

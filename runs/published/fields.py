@@ -1,12 +1,16 @@
 """Typed reading of a mapping: errors name the missing, unknown or mistyped field."""
 
+import dataclasses
 import re
 from collections.abc import Callable, Hashable, Mapping
-from typing import Any, TypeVar
+from dataclasses import MISSING
+from datetime import date
+from functools import lru_cache
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
-from runs.published.document import Text
+from runs.published.document import Address, Levels, Text
 from runs.published.errors import PublishedFileError
 
 # The parser in C is ten times as fast; PyYAML without it gives the same result.
@@ -87,6 +91,12 @@ def _number(text: str) -> Any:
 
 T = TypeVar("T")
 
+
+@lru_cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿]")
 SIZE = re.compile(r"\A(\d++(?:\.\d++)?) ?(\w+)")
 SIZES = {"KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
@@ -141,11 +151,6 @@ class Fields:
             return Text()
         return as_text(found, f"{self.place}: “{name}”", campaign=self.campaign)
 
-    def pairs(self, name: str) -> tuple[Text, ...]:
-        """A list of texts in both languages."""
-        place = f"{self.place}: “{name}”"
-        return tuple(as_text(each, place, campaign=self.campaign) for each in self.items(name))
-
     def number(self, name: str) -> int | None:
         """A whole number; None if there is none."""
         found = self.raw(name)
@@ -156,10 +161,9 @@ class Fields:
             raise self.fault(message, f"{name}:", str(found))
         return int(found.replace(",", ""))
 
-    def flag(self, name: str, *, default: bool) -> bool:
-        """true or false."""
-        found = self.text(name, choices=("true", "false"))
-        return found == "true" if found else default
+    def flag(self, name: str) -> bool:
+        """Whether it is true; false is what is not there."""
+        return self.text(name, choices=("true", "false")) == "true"
 
     def size(self, name: str) -> int | None:
         """Bytes of "2 TB"; None if there is none."""
@@ -186,18 +190,84 @@ class Fields:
             raise self.fault(f"needs a mapping in “{name}”", f"{name}:")
         return found
 
+    def address(self, name: str, *, required: bool = False) -> Address:
+        """An address of the web; any other is a fault, since pages would link to it."""
+        text = self.text(name, required=required)
+        if text and not text.startswith(("http://", "https://")):
+            message = f"needs an address that begins with https:// in “{name}”, not “{text}”"
+            raise self.fault(message, text)
+        return Address(text)
+
+    def day(self, name: str) -> date:
+        """A day of the calendar."""
+        text = self.text(name, required=True)
+        try:
+            return date.fromisoformat(text)
+        except ValueError:
+            message = f"needs a day such as 2026-11-21 in “{name}”, not “{text}”"
+            raise self.fault(message) from None
+
     def levels(self, name: str) -> dict[str, Any]:
         """A mapping with numbers and words converted; a null stays."""
         return {key: typed(level, name=key) for key, level in self.mapping(name).items()}
 
-    def each(self, name: str, read: Callable[["Fields", str], T]) -> dict[str, T]:
-        """A mapping of mappings, each read by `read` and closed."""
-        made = {}
-        for key, value in self.mapping(name).items():
-            fields = Fields(value, f"{name} {key}", campaign=self.campaign)
-            made[key] = read(fields, key)
-            fields.close()
-        return made
+    def entry(self, cls: type[T], **more: Any) -> T:
+        """The entry that the mapping describes, which is closed.
+
+        What `more` does not have is read by the type of its field; one without a default has to be
+        there.
+        """
+        kinds = _hints(cls)  # type: ignore[arg-type]
+        for each in dataclasses.fields(cls):  # type: ignore[arg-type]
+            is_optional = each.default is not MISSING or each.default_factory is not MISSING
+            if each.name in more or (is_optional and self.raw(each.name) is None):
+                continue
+            more[each.name] = self._of_kind(each.name, kinds[each.name])
+        self.close()
+        return cls(**more)
+
+    def entries(self, name: str, cls: type[T], **more: str) -> dict[str, T]:
+        """A mapping of mappings as such entries; `more` names the field of their key."""
+        return {
+            key: Fields(value, f"{name} {key}", campaign=self.campaign).entry(
+                cls, **dict.fromkeys(more.values(), key)
+            )
+            for key, value in self.mapping(name).items()
+        }
+
+    def _of_kind(self, name: str, kind: Any) -> Any:
+        kind = get_args(kind)[0] if type(None) in get_args(kind) else kind
+        readers: dict[Any, Callable[..., Any]]
+        readers = {str: self.text, Text: self.pair, Address: self.address}
+        if kind in readers:
+            return readers[kind](name, required=True)
+        if kind == Levels:
+            return self.levels(name)
+        origin, parts = get_origin(kind), get_args(kind)
+        if origin is Literal:
+            return self.text(name, choices=parts)
+        if origin is dict:
+            found = self.mapping(name)
+            return {key: str(each) for key, each in found.items()} if parts[1] is str else found
+        if origin in (tuple, frozenset):
+            place = f"{self.place}: an entry of “{name}”"
+            return origin(self._item(each, parts[0], place) for each in self.items(name))
+        return {int: self._whole, bool: self.flag, date: self.day}[kind](name)
+
+    def _item(self, value: Any, kind: Any, place: str) -> Any:
+        if kind is str:
+            return str(value)
+        if kind is Text:
+            return as_text(value, place, campaign=self.campaign)
+        if kind == Levels:
+            return typed(value)
+        return Fields(value, place, campaign=self.campaign).entry(kind)
+
+    def _whole(self, name: str) -> int:
+        found = self.number(name)
+        if found is None:
+            raise self.fault(f"lacks “{name}”")
+        return found
 
 
 def as_text(value: Any, place: str, *, campaign: str = "") -> Text:

@@ -1,7 +1,6 @@
 """Reading a data file: YAML to the frozen dataclasses of `document`."""
 
 import hashlib
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from runs.published.document import (
     MetricEntry,
     SourceEntry,
     Text,
-    Trace,
 )
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields, parse
@@ -46,143 +44,53 @@ def read(path: Path) -> Document:
 
 def _document(path: Path, content: Any) -> Document:
     fields = Fields(content, "the file")
-    source = Fields(fields.raw("source"), "source")
     document = Document(
         path=path,
-        source=_source(source),
-        metrics=tuple(fields.each("metrics", _metric).values()),
-        hardware=fields.each("hardware", _hardware),
-        environments=fields.each("environments", _environment),
-        configurations=fields.each("configurations", _configuration),
+        source=_source(Fields(fields.raw("source"), "source")),
+        metrics=tuple(fields.entries("metrics", MetricEntry, key="name").values()),
+        hardware={
+            key: _hardware(Fields(value, f"hardware {key}"), key)
+            for key, value in fields.mapping("hardware").items()
+        },
+        environments=fields.entries("environments", EnvironmentEntry, key="key"),
+        configurations=fields.entries("configurations", ConfigurationEntry, key="key"),
         campaigns=tuple(read_campaign(each) for each in fields.items("campaigns")),
     )
-    source.close()
     fields.close()
     if document.source.slug != path.stem:
-        raise source.fault(f"has the slug {document.source.slug}, the file another name")
+        message = f"has the slug {document.source.slug}, the file another name"
+        raise Fields({}, "source").fault(message)
     _check_references(document)
     return document
 
 
 def _source(fields: Fields) -> SourceEntry:
     licence = Fields(fields.raw("licence", {}), "licence")
-    year = fields.number("year")
-    if year is None:
-        raise fields.fault("lacks “year”")
-    made = SourceEntry(
-        slug=fields.text("slug", required=True),
-        title=fields.pair("title", required=True),
-        publisher=fields.pair("publisher"),
-        year=year,
-        published=fields.text("published"),
-        url=_address(fields, "url"),
-        traces=tuple(_trace(each) for each in fields.items("traces")),
-        language=fields.text("language") or "ja",
-        licence=licence.text("name"),
-        licence_url=licence.text("url"),
-        summary=fields.pair("summary"),
-        transcribed=_day(fields, "transcribed") if fields.raw("transcribed") else None,
-        data_version=fields.text("data_version") or "1",
-        corrections=tuple(_correction(each) for each in fields.items("corrections")),
-    )
+    name, url = licence.text("name"), licence.text("url")
     licence.close()
-    return made
-
-
-def _day(fields: Fields, name: str) -> date:
-    text = fields.text(name, required=True)
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise fields.fault(f"needs a day such as 2026-11-21 in “{name}”, not “{text}”") from None
-
-
-def _address(fields: Fields, name: str, *, required: bool = False) -> str:
-    """An address of the web. Raises PublishedFileError for any other, which pages would link to."""
-    text = fields.text(name, required=required)
-    if text and not text.startswith(("http://", "https://")):
-        message = f"needs an address that begins with https:// in “{name}”, not “{text}”"
-        raise fields.fault(message, text)
-    return text
-
-
-def _trace(value: Any) -> Trace:
-    fields = Fields(value, "a trace")
-    made = Trace(
-        url=_address(fields, "url", required=True), note=fields.pair("note", required=True)
+    corrections = tuple(
+        _correction(Fields(each, "a correction")) for each in fields.items("corrections")
     )
-    fields.close()
-    return made
+    return fields.entry(SourceEntry, licence=name, licence_url=url, corrections=corrections)
 
 
-def _one_or_both(fields: Fields, name: str) -> Text:
-    """A text in both languages, or one that is the same in both, such as a number."""
-    value = fields.raw(name, "")
-    return (
-        Text(value, value) if isinstance(value, str) and value else fields.pair(name, required=True)
-    )
-
-
-def _correction(value: Any) -> Correction:
-    fields = Fields(value, "a correction")
-    made = Correction(
-        date=_day(fields, "date"),
-        table=fields.text("table") or "all",
-        figures=tuple(str(each) for each in fields.items("figures")),
-        was=_one_or_both(fields, "was"),
-        now=_one_or_both(fields, "now"),
-        reason=fields.pair("reason", required=True),
-    )
-    fields.close()
-    return made
-
-
-def _metric(fields: Fields, name: str) -> MetricEntry:
-    direction: Any = fields.text("direction", choices=("higher", "lower", "neutral"))
-    return MetricEntry(
-        name=name,
-        unit=fields.text("unit"),
-        direction=direction or "neutral",
-        title=fields.pair("title", required=True),
-    )
+def _correction(fields: Fields) -> Correction:
+    """Texts may be the same in both languages, such as a number."""
+    given = ((name, fields.raw(name)) for name in ("was", "now"))
+    same = {name: Text(value, value) for name, value in given if isinstance(value, str)}
+    return fields.entry(Correction, **same)
 
 
 def _hardware(fields: Fields, key: str) -> HardwareEntry:
     name = fields.raw("name")
     both = fields.pair("name") if isinstance(name, dict) else None
-    return HardwareEntry(
+    return fields.entry(
+        HardwareEntry,
         key=key,
         name=both.en if both else fields.text("name", required=True),
         name_ja=both.ja if both else "",
-        cpu_model=fields.text("cpu_model"),
-        sockets=fields.number("sockets"),
-        cores=fields.number("cores"),
-        threads=fields.number("threads"),
         memory_bytes=fields.size("memory"),
         memory_printed=fields.text("memory"),
-        virtualization=fields.text("virtualization"),
-        facts=fields.mapping("facts"),
-    )
-
-
-def _environment(fields: Fields, key: str) -> EnvironmentEntry:
-    return EnvironmentEntry(
-        key=key,
-        os_name=fields.text("os_name"),
-        kernel=fields.text("kernel"),
-        architecture=fields.text("architecture"),
-        facts=fields.mapping("facts"),
-    )
-
-
-def _configuration(fields: Fields, key: str) -> ConfigurationEntry:
-    settings = {name: str(value) for name, value in fields.mapping("settings").items()}
-    return ConfigurationEntry(
-        key=key,
-        name=fields.pair("name", required=True),
-        version=fields.text("version"),
-        settings=settings,
-        initdb_options=tuple(fields.items("initdb_options")),
     )
 
 
