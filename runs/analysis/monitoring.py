@@ -50,9 +50,7 @@ class Alarm:
     position: int = 0
 
 
-def expected_range(
-    history: Sequence[float | Sequence[float]], *, minimum_effect: float = MINIMUM_EFFECT
-) -> ExpectedRange | None:
+def expected_range(history: Sequence[float | Sequence[float]]) -> ExpectedRange | None:
     """The range of the next single run; None if fewer than MINIMUM_RUNS recent ones are known.
 
     On logs, the widest of three: the prediction interval by Student's t with a robust standard
@@ -60,7 +58,7 @@ def expected_range(
     second, kinds of spikes that the history already has are no news. Raises ValueError as
     change_points.find().
     """
-    changes = change_points.find(history, minimum_effect=minimum_effect)
+    changes = change_points.find(history)
     level = history[changes[-1].position :] if changes else history
     runs = [run for point in level for run in (point if isinstance(point, Sequence) else (point,))][
         -RECENT:
@@ -73,7 +71,7 @@ def expected_range(
     quantile = float(sp.special.stdtrit(len(logs) - 1, 1 - SIGNIFICANCE / 2))
     predicted = quantile * spread(logs) * math.sqrt(1 + 1 / len(logs))
     farthest = float(np.abs(logs - median).max())
-    bound = max(predicted, farthest, math.log1p(minimum_effect))
+    bound = max(predicted, farthest, math.log1p(MINIMUM_EFFECT))
     return ExpectedRange(math.exp(median), math.exp(median - bound), math.exp(median + bound))
 
 
@@ -125,7 +123,6 @@ def news(
     last_is_new: bool = True,
     jobs: Sequence[Values] = (),
     moves: Collection[int] = (),
-    minimum_effect: float = MINIMUM_EFFECT,
 ) -> News:
     """Analyse a history whose points have the positive values of their repeats.
 
@@ -134,7 +131,7 @@ def news(
     values of each job that measured the last point, `moves` the places at which the series moved
     that were measured with it.
     """
-    found = change_points.find(history, minimum_effect=minimum_effect, moves=moves)
+    found = change_points.find(history, moves=moves)
     steps = [each for each in known if each.kind == "step"]
     alarms = [each for each in known if each.kind == "alarm" and not each.settled]
     confirmed = [each for each in alarms if _match(found, each)]
@@ -152,7 +149,7 @@ def news(
         steps=tuple(
             each for each in change_points.unreported(found, decided) if each not in places.values()
         ),
-        alarm=_alarm(history, known, found, jobs, minimum_effect) if last_is_new else None,
+        alarm=_alarm(history, known, found, jobs) if last_is_new else None,
         moved=tuple(
             (each.id, places[each.id])
             for each in steps
@@ -160,9 +157,7 @@ def news(
         ),
         confirmed=tuple(each.id for each in confirmed),
         refuted=tuple(
-            each.id
-            for each in alarms
-            if each not in confirmed and _is_refuted(history, each, minimum_effect)
+            each.id for each in alarms if each not in confirmed and _is_refuted(history, each)
         )
         + tuple(each.id for each in lost),
         reopened=tuple(each.id for each in free if each.id in places),
@@ -200,10 +195,9 @@ def again(
     known: Iterable[Known],
     *,
     moves: Collection[int] = (),
-    minimum_effect: float = MINIMUM_EFFECT,
 ) -> dict[int, ChangePoint | None]:
     """What these rules say of steps that were reported before; None where they find none."""
-    found = change_points.find(history, minimum_effect=minimum_effect, moves=moves)
+    found = change_points.find(history, moves=moves)
     return {each.id: _match(found, each) for each in known if each.kind == "step"}
 
 
@@ -223,14 +217,13 @@ def _alarm(
     known: Iterable[Known],
     found: Sequence[ChangePoint],
     jobs: Sequence[Values],
-    minimum_effect: float,
 ) -> Alarm | None:
     """An alarm where two jobs agree: most of the last point's, or the last two points."""
     last = len(history) - 1
     if any(last - step.position <= SAME_PLACE for step in found):
         return None  # A change at the very end is a step already.
     for position, both in ((last, jobs), (last - 1, history[-2:])):
-        expected = expected_range(history[: max(position, 0)], minimum_effect=minimum_effect)
+        expected = expected_range(history[: max(position, 0)])
         if expected is None or not _agree(both, expected):
             continue
         value = statistics.median(history[position])
@@ -260,9 +253,9 @@ def _was_told(raised: Alarm, known: Iterable[Known]) -> bool:
     )
 
 
-def _is_refuted(history: Sequence[Values], known: Known, minimum_effect: float) -> bool:
+def _is_refuted(history: Sequence[Values], known: Known) -> bool:
     """Whether further runs, of the same point or later ones, are as expected before it."""
-    expected = expected_range(history[: known.position], minimum_effect=minimum_effect)
+    expected = expected_range(history[: known.position])
     if expected is None:
         return False
     same = history[known.position]

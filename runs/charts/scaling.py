@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from runs.analysis.summary import Summary
 from runs.charts import palette
 from runs.charts.figure import Figure, axis, layout, whiskers
 
@@ -71,6 +72,13 @@ class Point:
     mark: str = ""
     note: str = ""
     url: str = ""
+
+    @classmethod
+    def of(
+        cls, x: Any, found: Summary, *, mark: str = "", note: str = "", url: str = ""
+    ) -> "Point":
+        """The point of a cell with this summary."""
+        return cls(x, found.median, found.minimum, found.maximum, found.n, mark, note, url)
 
 
 @dataclass(frozen=True)

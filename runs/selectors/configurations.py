@@ -26,7 +26,7 @@ from runs.models.postgres import major_version
 from runs.postgresql_settings.catalogue import known_major
 from runs.postgresql_settings.comparing import Shown, of_server
 from runs.selectors.access import projects
-from runs.selectors.access.projects import Reader
+from runs.selectors.access.projects import M, Reader
 from runs.selectors.campaigns import campaigns
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION
@@ -179,48 +179,35 @@ def load_reference(reference: str, *, to: Reader) -> Applied:
     """The settings that a reference names. Up to four queries. Raises UnknownReference."""
     kind, _colon, key = reference.strip().partition(":")
     if kind == "configuration":
-        found = listed(to=to).filter(slug=key).first()
-        if found is None:
-            raise UnknownReference(reference)
+        found = _seen(Configuration.objects.filter(slug=key), reference, to)
         major = known_major(found.written_for)
-        return Applied(reference, "configuration", found.name, key, major, {}, found)
+        return Applied(reference, kind, found.name, key, major, {}, found)
     if kind == "campaign":
-        return _campaign(reference, key, to)
-    if (
-        kind in {"run", "cell"}
-        and key.isascii()
-        and key.isdigit()
-        and int(key) <= BigIntegerField.MAX_BIGINT
-    ):
-        return _run(reference, int(key), to) if kind == "run" else _cell(reference, int(key), to)
+        campaign = _seen(Campaign.objects.filter(slug=key), reference, to)
+        return _recorded(reference, kind, campaign.title, campaign.slug, campaign.runs.all())
+    if not (key.isascii() and key.isdigit() and int(key) <= BigIntegerField.MAX_BIGINT):
+        raise UnknownReference(reference)
+    if kind == "cell":
+        cell = _seen(Cell.objects.filter(pk=key).select_related("campaign"), reference, to)
+        return _of_cell(reference, kind, cell, cell.runs.all())
+    if kind == "run":
+        runs = Run.objects.filter(pk=key)
+        run = _seen(runs.select_related("cell__campaign"), reference, to)
+        return _of_cell(reference, kind, run.cell, runs)
     raise UnknownReference(reference)
 
 
-def _campaign(reference: str, slug: str, to: Reader) -> Applied:
-    found = projects.visible(Campaign.objects.filter(slug=slug), to=to).first()
+def _seen(rows: QuerySet[M], reference: str, to: Reader) -> M:
+    found = projects.visible(rows, to=to).first()
     if found is None:
         raise UnknownReference(reference)
-    return _recorded(reference, "campaign", found.title, slug, found.runs.all())
+    return found
 
 
-def _cell(reference: str, key: int, to: Reader) -> Applied:
-    cells = projects.visible(Cell.objects.filter(pk=key), to=to)
-    found = cells.select_related("campaign").first()
-    if found is None:
-        raise UnknownReference(reference)
-    levels = ", ".join(str(level) for level in found.levels.values())
-    label = f"{found.campaign.title}: {levels}"
-    return _recorded(reference, "cell", label, found.campaign.slug, found.runs.all())
-
-
-def _run(reference: str, key: int, to: Reader) -> Applied:
-    runs = projects.visible(Run.objects.filter(pk=key), to=to)
-    found = runs.select_related("cell", "campaign").first()
-    if found is None:
-        raise UnknownReference(reference)
-    levels = ", ".join(str(level) for level in found.cell.levels.values())
-    label = f"{found.campaign.title}: {levels}"
-    return _recorded(reference, "run", label, found.campaign.slug, runs)
+def _of_cell(reference: str, kind: str, cell: Cell, runs: QuerySet[Run]) -> Applied:
+    levels = ", ".join(str(level) for level in cell.levels.values())
+    label = f"{cell.campaign.title}: {levels}"
+    return _recorded(reference, kind, label, cell.campaign.slug, runs)
 
 
 def _recorded(reference: str, kind: str, label: str, slug: str, runs: QuerySet[Run]) -> Applied:

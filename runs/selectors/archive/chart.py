@@ -197,12 +197,9 @@ class Plot:
 
     def _points(self, cells: Sequence[Cell], place: Callable[[Cell], Any]) -> list[Point]:
         return [
-            Point(
+            Point.of(
                 place(cell),
-                found.median,
-                found.minimum,
-                found.maximum,
-                found.n,
+                found,
                 note=self.notes.get(cell.pk, ""),
                 url=self.urls.get(cell.pk, ""),
             )

@@ -276,13 +276,10 @@ def _points(
         level, summary = cell.levels.get(factor or ""), summaries.get(cell.pk)
         if summary is not None and isinstance(level, int | float):
             points.append(
-                Point(
+                Point.of(
                     level,
-                    summary.median,
-                    summary.minimum,
-                    summary.maximum,
-                    summary.n,
-                    validity.counted(judged.get(cell.pk, Judged())),
+                    summary,
+                    mark=validity.counted(judged.get(cell.pk, Judged())),
                     url=f"#cell-{cell.pk}",
                 )
             )

@@ -150,16 +150,11 @@ def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> 
 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:
     return [
-        Point(
-            "" if level is None else str(level),
-            s.median,
-            s.minimum,
-            s.maximum,
-            s.n,
-            validity.counted(cell.judged),
+        Point.of(
+            "" if level is None else str(level), cell.summary, mark=validity.counted(cell.judged)
         )
         for cell, level in zip(cells, columns, strict=True)
-        if cell and (s := cell.summary)
+        if cell and cell.summary
     ]
 
 

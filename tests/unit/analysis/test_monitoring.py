@@ -51,8 +51,8 @@ def test_the_range_is_the_prediction_interval_where_runs_scatter():
 
 
 def test_the_range_is_never_narrower_than_the_effect_or_than_what_was_seen():
-    flat = expected_range([100.0] * 20, minimum_effect=EFFECT)
-    spiked = expected_range([*[100.0] * 19, 140.0], minimum_effect=EFFECT)
+    flat = expected_range([100.0] * 20)
+    spiked = expected_range([*[100.0] * 19, 140.0])
 
     assert (flat.low, flat.high) == pytest.approx((100 / 1.03, 103))
     assert (spiked.low, spiked.high) == pytest.approx((100 / 1.4, 140))
@@ -141,7 +141,7 @@ def test_an_alarm_ends_where_its_point_or_later_ones_are_as_expected():
 
 
 def test_without_enough_runs_before_it_an_alarm_stays():
-    assert not _is_refuted([(100.0,)] * 9, alarm(5), EFFECT)
+    assert not _is_refuted([(100.0,)] * 9, alarm(5))
 
 
 def test_a_step_at_its_place_confirms_an_alarm():

@@ -3,7 +3,7 @@
 import json
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
@@ -241,17 +241,24 @@ def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate
         if texts not in offered:
             offered[texts] = {name: levels[name] for name in parting if name in levels}
     ordered = sorted(offered.items(), key=lambda item: versions.order(_version(item[1])))
-    key = SeriesKey(campaign.slug)
-    return Candidate(
-        campaign=campaign,
-        key=key,
-        axis=axis,
-        series=tuple(
-            Offered(key.fixed(list(zip(parting, texts, strict=True))), levels)
-            for texts, levels in ordered[:MOST_SERIES]
-        ),
-        more=max(0, len(ordered) - MOST_SERIES),
+    return _offering(
+        campaign,
+        axis,
+        ((zip(parting, texts, strict=True), levels) for texts, levels in ordered),
+        len(ordered),
     )
+
+
+def _offering(
+    campaign: Campaign,
+    axis: str | None,
+    offered: Iterable[tuple[Iterable[tuple[str, str]], dict[str, Any]]],
+    number: int,
+) -> Candidate:
+    """The first of so many series: what is fixed in each, and its levels."""
+    key = SeriesKey(campaign.slug)
+    series = tuple(Offered(key.fixed(fixed), each) for fixed, each in islice(offered, MOST_SERIES))
+    return Candidate(campaign, key, axis, series, max(0, number - MOST_SERIES))
 
 
 def _is_wide(campaign: Campaign) -> bool:
@@ -266,22 +273,12 @@ def _wide(campaign: Campaign) -> Candidate:
     factors = {name: len(each) for name, each in levels.items() if len(each) > 1}
     axis = series_cells.best_axis(factors)
     parting = [name for name in factors if name != axis]
-    key, number = SeriesKey(campaign.slug), math.prod(factors[name] for name in parting)
-    first = islice(product(*(levels[name] for name in parting)), MOST_SERIES)
-    offered = (dict(zip(parting, each, strict=True)) for each in first)
-    return Candidate(
-        campaign=campaign,
-        key=key,
-        axis=axis,
-        series=tuple(
-            Offered(
-                key.fixed([(name, level_text(level)) for name, level in each_levels.items()]),
-                each_levels,
-            )
-            for each_levels in offered
-        ),
-        more=max(0, number - MOST_SERIES),
+    every = (
+        dict(zip(parting, each, strict=True))
+        for each in product(*(levels[name] for name in parting))
     )
+    offered = (([(name, level_text(each[name])) for name in parting], each) for each in every)
+    return _offering(campaign, axis, offered, math.prod(factors[name] for name in parting))
 
 
 def _version(levels: dict[str, Any]) -> str:

@@ -50,13 +50,16 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     """Everything in which the series differ besides their levels."""
     series = loaded.series
     return (
-        *_of_rows("hardware", HARDWARE, series, lambda each: _hardware_rows(loaded, each)),
-        *_of_rows("environment", ENVIRONMENT, series, lambda each: _environments(loaded, each)),
+        *_of_rows("hardware", HARDWARE, series, loaded.hardware),
+        *_of_rows("environment", ENVIRONMENT, series, loaded.environments),
         *_if_differing("software", "server", (_listed(each.runs.servers) for each in series)),
         *_if_differing("software", "tool", (_listed(each.runs.tools) for each in series)),
         *_setting_differences(loaded),
-        *_parameters(series),
-        *_treatments(series),
+        *_of_campaigns("parameters", [each.campaign.parameters for each in series]),
+        # What was done to the machines of some series only: for the others "no" is known.
+        *_of_campaigns(
+            "treatment", [each.campaign.treatment for each in series], shown=_treatment_text
+        ),
         *_if_differing("design", "topology", (_named(each.campaign.topology) for each in series)),
         *_if_differing("design", "repeats", (each.campaign.known_repeats for each in series)),
     )
@@ -66,24 +69,16 @@ def _of_rows(
     kind: str,
     names: Iterable[str],
     series: Sequence[Series],
-    rows_of: Callable[[Series], Sequence[HardwareProfile | Environment]],
+    stored: Mapping[int, HardwareProfile] | Mapping[int, Environment],
 ) -> list[Difference]:
     found = []
     for name in names:
         values = (
-            _listed(dict.fromkeys(_known(getattr(row, name)) for row in rows_of(each)))
+            _listed(dict.fromkeys(getattr(stored[key], name) or None for key in _all(each, kind)))
             for each in series
         )
         found += _if_differing(kind, name, values)
     return found
-
-
-def _hardware_rows(loaded: Loaded, each: Series) -> list[HardwareProfile]:
-    return [loaded.hardware[key] for key in _all(each, "hardware")]
-
-
-def _environments(loaded: Loaded, each: Series) -> list[Environment]:
-    return [loaded.environments[key] for key in _all(each, "environment")]
 
 
 def _all(each: Series, kind: str) -> list[int]:
@@ -109,23 +104,18 @@ def _setting_differences(loaded: Loaded) -> list[Difference]:
     return found
 
 
-def _parameters(series: Sequence[Series]) -> list[Difference]:
-    names = dict.fromkeys(name for each in series for name in each.campaign.parameters)
-    found = []
-    for name in names:
-        values = (each.campaign.parameters.get(name) for each in series)
-        found += _if_differing("parameters", name, values)
-    return found
-
-
-def _treatments(series: Sequence[Series]) -> list[Difference]:
-    """What was done to the machines of some series only: for the others "no" is known."""
-    names = dict.fromkeys(name for each in series for name in each.campaign.treatment)
-    found = []
-    for name in names:
-        values = (_treatment_text(each.campaign.treatment.get(name)) for each in series)
-        found += _if_differing("treatment", name, values)
-    return found
+def _of_campaigns(
+    kind: str,
+    stored: Sequence[Mapping[str, Any]],
+    *,
+    shown: Callable[[Any], Any] = lambda each: each,
+) -> list[Difference]:
+    names = dict.fromkeys(name for each in stored for name in each)
+    return [
+        difference
+        for name in names
+        for difference in _if_differing(kind, name, (shown(each.get(name)) for each in stored))
+    ]
 
 
 def _treatment_text(value: Any) -> str:
@@ -148,10 +138,6 @@ def _spelled(entry: Mapping[str, Any]) -> str:
         return units.spelled(float(text), unit, "18")
     except (ValueError, KeyError):
         return f"{text} {unit}"
-
-
-def _known(value: Any) -> Any:
-    return None if value == "" else value
 
 
 def _listed(values: Iterable[Any]) -> Any:
