@@ -52,10 +52,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class Dip:
-    """The values lie far below their surroundings from `start_s` on, for `length_s` seconds.
-
-    `depth` is how far they fell: 1.0 means to nothing.
-    """
+    """Values far below their surroundings for `length_s`; a `depth` of 1.0 is down to nothing."""
 
     start_s: float
     length_s: float

@@ -1,7 +1,4 @@
-"""Folded stacks, as perf's are kept: a line is "OUTER;...;INNER N".
-
-See https://www.brendangregg.com/flamegraphs.html.
-"""
+"""Folded stacks, "OUTER;...;INNER N" a line: https://www.brendangregg.com/flamegraphs.html."""
 
 from collections.abc import Iterator
 

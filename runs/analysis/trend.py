@@ -145,10 +145,7 @@ class Chain:
 
 @dataclass(frozen=True)
 class Trend:
-    """All chains: first the one of the wanted base, the others in the order of their bases.
-
-    `unlinked` are the versions without any link.
-    """
+    """All chains, that of the wanted base first; `unlinked` are the versions without any link."""
 
     chains: tuple[Chain, ...]
     unlinked: tuple[str, ...]

@@ -46,10 +46,7 @@ class Axes:
 
 
 def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
-    """One figure per facet, all with the same axes, so that heights can be compared.
-
-    Levels that are all numbers make lines, others bars.
-    """
+    """One figure a facet, on the same axes; levels that are all numbers make lines, others bars."""
     points = [point for tracks in facets for track in tracks for point in track.points]
     levels = [point.x for point in points]
     if all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels):

@@ -162,10 +162,7 @@ def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
 
 
 def _label(mark: Event, *, top: bool) -> dict[str, Any]:
-    """Along the line, in the colour of the page's text; all of it on hovering.
-
-    The machine's are at the top, those of people at the bottom.
-    """
+    """Along the line, the machine's at the top, people's at the bottom; all of it on hovering."""
     return {
         "x": mark.at.isoformat(),
         "y": 1 if top else 0,

@@ -83,10 +83,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Line:
-    """The cells of one series in ascending order of x.
-
-    `major` ("9.6", "16") gives the colour of a version; without one the theme gives the next.
-    """
+    """A series in ascending order of x, in its version's colour where it has a `major`."""
 
     label: str
     major: str

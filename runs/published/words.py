@@ -42,10 +42,7 @@ def query(text: str) -> str:
 
 
 def stands_alone(query: str, title: str) -> bool:
-    """Whether the Japanese words of a query are separate words in a title.
-
-    同期 is not found in 非同期, which is its opposite.
-    """
+    """Whether a query's Japanese words are separate in a title: 同期 is the opposite of 非同期."""
     plain = normal(title)
     runs = JAPANESE.findall(normal(query))
     return all(re.search(rf"(?<![\u3400-\u9fff]){re.escape(run)}", plain) for run in runs)

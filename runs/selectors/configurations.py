@@ -109,10 +109,7 @@ class Contained:
 
 
 def contained(campaign: Campaign) -> list[Contained]:
-    """The configurations of a campaign, as they were when it was queued.
-
-    The baseline first; empty if the campaign has none. One query if the configuration varies.
-    """
+    """The configurations that a campaign was queued with, the baseline first. One query at most."""
     if campaign.configuration is not None:
         then = campaign.configuration_revision or campaign.configuration
         return [_contained(campaign.configuration, then)]

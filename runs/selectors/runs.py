@@ -53,10 +53,7 @@ def beginning(run: Run) -> str:
 
 
 def on_hardware(rows: QuerySet[Run], *, fingerprint: str) -> QuerySet[Run]:
-    """Those on the profile with that fingerprint.
-
-    Reads its key first: with the key PostgreSQL finds the runs directly, even if there are few.
-    """
+    """Those on that profile, by its key, which finds them directly however few they are."""
     profiles = HardwareProfile.objects.filter(fingerprint=fingerprint).order_by()
     return rows.filter(hardware__in=list(profiles.values_list("pk", flat=True)))
 

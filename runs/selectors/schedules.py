@@ -11,10 +11,7 @@ EVENTS_SHOWN = 5
 
 
 def listed(*, to: Reader) -> QuerySet[Schedule]:
-    """The schedules that a reader may see, with server and their newest five `newest_events`.
-
-    Two queries, and one for the private projects.
-    """
+    """Schedules that a reader may see, with server and `newest_events`. Three queries at most."""
     events = of_each(
         ScheduleEvent.objects.select_related("campaign"),
         Schedule.objects.all(),

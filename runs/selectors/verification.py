@@ -271,10 +271,7 @@ COLUMNS = {"median": 0, "minimum": 0, "maximum": 0, "mean": 0, "log_mean": 10, "
 
 
 def _summaries(published: Collection[str], named: Sequence[Finding]) -> Iterator[Finding]:
-    """Summaries that are not those of the figures. One statement, over all figures.
-
-    Those that follow from a run that was named already are left out.
-    """
+    """Summaries that are not those of the figures, but for runs named before. One statement."""
     runs = {each.run for each in named if each.run is not None}
     cells = set(Run.objects.filter(pk__in=runs).order_by().values_list("cell_id", flat=True))
     with_missing = {each.project for each in named if each.code == "run_missing"}

@@ -14,10 +14,7 @@ Moved = Mapping[str, Mapping[str, Mapping[str, float]]]
 
 @dataclass(frozen=True)
 class Queued:
-    """Seconds on a processor and in the queue for one, as sampled, of `number` processes.
-
-    `seconds` is how long they were seen, all together.
-    """
+    """Sampled seconds on a processor and in its queue of `number` processes, seen for `seconds`."""
 
     run: float = 0.0
     wait: float = 0.0

@@ -116,10 +116,7 @@ class Facts:
 
 
 def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
-    """All suspects, candidates first, the highest rank first; those left out have their reason.
-
-    Candidates after the sixth have the reason `rank`.
-    """
+    """Suspects by rank, candidates first, those after the sixth with the reason `rank`."""
     facts = facts_of(a, b)
     found = [*_settings(a, b, facts), *_others(a, b, facts)]
     ranked = sorted(

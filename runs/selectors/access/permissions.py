@@ -67,10 +67,7 @@ class Denied:
 
 
 def right_of(address: str, method: str) -> Right | None:
-    """The right that an address needs; None if it does not have the method.
-
-    Raises PermissionDenied for an address without a rule.
-    """
+    """The right that an address needs; None without the method. PermissionDenied without a rule."""
     rules = ADDRESSES.get(address)
     if rules is None:
         raise PermissionDenied(f"{address}: no rule in runs.selectors.access.permission_table")

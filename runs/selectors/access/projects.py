@@ -196,10 +196,7 @@ def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:
 
 
 def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:
-    """The campaigns of `hidden`, for queries that begin at runs.
-
-    PostgreSQL then reads these campaigns by their projects, instead of all that the reader may see.
-    """
+    """The campaigns of `hidden`, by which queries that begin at runs read only their projects."""
     if isinstance(reader, User) and reader.is_superuser:
         return Campaign.objects.none()
     return Campaign.objects.filter(project__in=hidden(reader)).order_by()

@@ -66,10 +66,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Entry:
-    """A published table in the list, with what one needs to know before opening it.
-
-    `hardware` has the names for readers by the names that filters take.
-    """
+    """A published table in the list; `hardware` has readers' names by those of filters."""
 
     table: PublishedTable
     versions: tuple[str, ...]
@@ -295,10 +292,7 @@ def figure(slug: str, *, row: int, column: int) -> PrintedFigure | None:
 
 
 def corrections(table: PublishedTable, figure: PrintedFigure | None = None) -> list[dict[str, Any]]:
-    """What was corrected in the transcription of a table, or of one of its figures.
-
-    Corrections of the whole publication are among them.
-    """
+    """Corrections of a table's transcription, or of a figure's; those of all tables among them."""
     return [
         each
         for each in table.source.corrections

@@ -45,10 +45,7 @@ class Ratios:
 
 @dataclass(frozen=True)
 class Plot:
-    """One metric of a published campaign over the levels of `x`.
-
-    `notes` are more hover text by cell: where its figures come from. `urls` are their pages.
-    """
+    """A published metric over the levels of `x`, with hover `notes` and `urls` by cell."""
 
     metric: Metric
     x: str
@@ -101,10 +98,7 @@ class Plot:
         ]
 
     def groups(self, label: str = "") -> list[Group]:
-        """The series as bars; `label` names the metric if several share one chart.
-
-        If most combinations were not measured, each cell is a bar under its own name.
-        """
+        """The series as bars, with the metric's `label`; if sparse, each cell by its own name."""
         if self.is_sparse:
             return [Group(label, tuple(self._points(self.cells, self._flat)))]
         return [

@@ -194,10 +194,7 @@ CORRECTIONS: Columns = (
 
 
 def write(*, address: str) -> IO[bytes]:
-    """The package as an open file, at its start.
-
-    The number of queries does not grow with the number of tables.
-    """
+    """The package as an open file at its start, in a fixed number of queries."""
     sources = list(archive.sources())
     resources = {
         "sources": (SOURCES, _sources(sources)),

@@ -202,10 +202,7 @@ def of_cells(cells: Iterable[int], metric: Metric) -> dict[int, list[str]]:
 
 
 def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, list[str]]]:
-    """The same after the address of each cell's first figure.
-
-    Cells without a printed figure are left out. Three queries.
-    """
+    """The same after the address of each cell's first printed figure, if any. Three queries."""
     measured = Measurement.objects.filter(run__cell__in=list(cells), metric=metric).order_by()
     # By themselves: of a dozen joins PostgreSQL may choose a bad order, and read all figures.
     runs = set(measured.values_list("run", flat=True)[:MOST_MEASURED])

@@ -54,10 +54,7 @@ MAJORS = tuple(RELEASED)
 
 @dataclass(frozen=True)
 class Undocumented:
-    """A campaign that measured versions and printed no numbers, only a picture.
-
-    `findings` are its verdicts as printed, each in both languages.
-    """
+    """A campaign of which only a picture is printed, and `findings`, in both languages."""
 
     campaign: Campaign
     versions: tuple[str, ...]
@@ -82,10 +79,7 @@ class Line:
     minors: tuple[Pair, ...] = ()
 
     def trend(self, origin: str, base: str, *, machine: str | None = None) -> Trend:
-        """The pairs of one origin, or one machine, chained to an index.
-
-        `base` is 1.0 if the chain reaches it.
-        """
+        """The pairs of one origin, or machine, as an index, 1.0 at `base` if that is reached."""
         used = [each for each in self.pairs if machine is None or each.base.machine == machine]
         return line(used, origin=origin, base=base)
 
@@ -272,10 +266,7 @@ FACETS = ("machine", "os", "arrangement")
 
 
 def facets(whole_line: Line, by: str) -> list[tuple[str, Line]]:
-    """The line of each machine, operating system or arrangement by itself. One query.
-
-    The system is that of the runs, as it was then.
-    """
+    """The line by machine, arrangement, or operating system as it was at the runs. One query."""
     cells = [pair.base.cell for pair in whole_line.pairs]
     finished = Run.objects.filter(cell__in=cells, state=Run.State.FINISHED).order_by("cell", "pk")
     names = ("hardware__name", "environment__os_name", "campaign__topology__kind")
@@ -289,10 +280,7 @@ def facets(whole_line: Line, by: str) -> list[tuple[str, Line]]:
 
 
 def records(found: Sequence[Pair]) -> dict[str, list[str]]:
-    """For each version of published pairs, the record of the figure of its newest campaign.
-
-    Two queries; none without a published pair.
-    """
+    """By version of published pairs the record of its newest figure. Two queries, or none."""
     cells = {
         version: measured.cell
         for pair in found

@@ -74,10 +74,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Material:
-    """What a line is made of: the cells of its campaigns, and which of them have its figures.
-
-    Each cell has what is stored of its tps, as `_cells` reads it.
-    """
+    """The cells of a line's campaigns with what is stored of their tps, and those that enter it."""
 
     measured: Mapping[Campaign, Sequence[Measured]]
     cells: Sequence[Any]
@@ -280,10 +277,7 @@ def _readings(
 
 
 def sentences(found: Sequence[Pair]) -> list[str]:
-    """The sentences of MOST_SAID steps: the largest that are proven, then what is printed.
-
-    A last one says how many further steps are proven.
-    """
+    """MOST_SAID steps, the largest proven ones first, then printed ones; last how many more are."""
     proven = [pair for pair in found if pair.comparison.is_proven and pair.comparison.ratio]
     proven.sort(key=lambda pair: -abs(math.log(pair.comparison.ratio or 1)))
     printed = [pair for pair in found if lacks_print(pair.comparison)]

@@ -89,10 +89,7 @@ def factors(columns: Sequence[Mapping[str, Any]]) -> Factors:
 
 
 def citation(table: PublishedTable, address: str, *, facts: str = "") -> str:
-    """One line for citing: the publication first, this page as where it was read.
-
-    `facts` are what is known of a single figure: as printed, where, by whom.
-    """
+    """A line for citing: the publication, where it was read, and `facts` known of one figure."""
     source = table.source
     printed = "" if facts else place(table.number) + (f", p. {table.page}" if table.page else "")
     parts = [

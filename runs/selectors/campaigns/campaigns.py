@@ -152,10 +152,7 @@ def causes(campaign: Campaign, states: Collection[str]) -> Any:
 
 
 def run_counts(campaign_ids: Collection[int]) -> dict[int, dict[str, int]]:
-    """For each campaign the number of runs in each state that occurs, as stored. One query.
-
-    EXECUTED_HERE stands for all campaigns that were executed here.
-    """
+    """By campaign (or EXECUTED_HERE) the number of runs in each state that occurs. One query."""
     counts: dict[int, dict[str, int]] = {campaign_id: {} for campaign_id in campaign_ids}
     if not counts:
         return counts
@@ -184,10 +181,7 @@ def lines_of(
     factor: str | None,
     summaries: Mapping[int, Summary],
 ) -> list[Line]:
-    """The lines of these rows of the grid, over the factor across. One query.
-
-    Levels that are not numbers have no place on the axis and are left out.
-    """
+    """The rows as lines over the factor across, where its levels are numbers. One query."""
     judged = validity.of_cells([cell.pk for row in rows for cell in row.cells])
     return [
         Line(

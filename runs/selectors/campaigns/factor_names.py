@@ -25,10 +25,7 @@ Names = Mapping[tuple[str, Any], str]
 
 @dataclass(frozen=True)
 class Words:
-    """The names of a campaign's factors and levels; `names` are for levels that are slugs.
-
-    `constant` are factors that `listed` leaves out.
-    """
+    """The names of a campaign's factors and of levels that are slugs; `constant` are not listed."""
 
     titles: Mapping[str, str]
     names: Names

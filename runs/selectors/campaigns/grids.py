@@ -91,8 +91,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Measured:
-    """The cells that a campaign's own tables show, in their order, and by their keys the summaries
-    of the metric of these tables."""
+    """The cells of a campaign's own tables in order, and their summaries of one metric by key."""
 
     cells: Sequence[Cell]
     summaries: Mapping[int, Summary]
@@ -100,10 +99,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells that differ only in the factor across, in its order.
-
-    `words` know what all rows have in common.
-    """
+    """Cells that differ only in the factor across; `words` know what all rows have in common."""
 
     levels: Mapping[str, Any]
     version: str
@@ -127,8 +123,7 @@ class Row:
 
 
 def measured(campaign: Campaign, metric: Metric | None, *, cells: Sequence[Cell] = ()) -> Measured:
-    """What the grid, the chart and the ratios of a campaign are made of. Two queries, one with the
-    `cells` of another metric."""
+    """What grid, chart and ratios are made of. Two queries, one with another metric's `cells`."""
     summaries = metrics.summaries(campaign, metric.name) if metric else {}
     return Measured(cells or tuple(series_cells.current(campaign)), summaries)
 

@@ -106,10 +106,7 @@ def _of_scenario(campaign: Campaign) -> str | None:
 
 
 def of_campaign(campaign: Campaign) -> list[Metric]:
-    """The metrics that the newest cells of a campaign have summaries of, the most useful first.
-
-    One query.
-    """
+    """The metrics of a campaign's newest cells, the most useful first. One query."""
     return by_use(Metric.objects.raw(_OF_CAMPAIGN, [campaign.pk, NEWEST_CELLS]))
 
 
@@ -135,10 +132,7 @@ def _of_cells(campaigns: Sequence[int]) -> QuerySet[CellSummary]:
 def summaries_of(
     campaigns: Iterable[Campaign], names: Iterable[str]
 ) -> dict[tuple[int, str], Summary]:
-    """The summaries of these metrics in some campaigns, by cell and name of the metric. One query.
-
-    A campaign need not have all of them.
-    """
+    """The summaries of metrics that campaigns may have, by cell and metric's name. One query."""
     own = _of_cells([each.pk for each in campaigns])
     found = own.filter(metric__name__in=set(names)).order_by()
     rows = found.values_list("cell_id", "metric__name", *FIELDS)

@@ -15,10 +15,7 @@ from runs.selectors.access.projects import Reader
 
 @dataclass(frozen=True)
 class ScenarioRow:
-    """A scenario with the number of campaigns that the reader may see.
-
-    `definition` comes from the code; None if there is only data.
-    """
+    """A scenario, its code's `definition` if any, and how many campaigns the reader may see."""
 
     scenario: Scenario
     definition: Definition | None

@@ -16,10 +16,7 @@ from runs.selectors.campaigns.campaigns import CampaignRow
 
 @dataclass(frozen=True)
 class NodeRow:
-    """A node: a server with its role, or a machine of a publication with its programs.
-
-    `name` is the publication's name for it, in both languages; empty for a server.
-    """
+    """A server with its role, or a publication's machine by its `name`, with its programs."""
 
     role: str
     name: dict[str, str]

@@ -52,10 +52,7 @@ def of_edition(edition: Edition, *, publisher: str, today: str) -> str:
 
 @dataclass(frozen=True)
 class Printed:
-    """The table of a campaign: a row for each version and level, a column for each run.
-
-    `levels` are those of each factor but the version.
-    """
+    """A campaign's table: rows by version and level, a column a run; `levels` but the version's."""
 
     versions: Sequence[str]
     levels: Mapping[str, Sequence[Any]]

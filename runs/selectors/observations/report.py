@@ -37,10 +37,7 @@ def of_edition(
     today: date,
     before: Edition | None = None,
 ) -> Report:
-    """The report of an edition. `address` is that of the observation's page.
-
-    `before` is the edition that it is compared with, by default the one before it.
-    """
+    """The report of an edition, against `before`, else the last; `address` is the observation's."""
     with override(language):
         found, again = editions.parts(edition), editions.again(edition, before)
         sections = [

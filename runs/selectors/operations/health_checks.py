@@ -167,10 +167,7 @@ def control() -> Outcome:
 
 
 def sites() -> Outcome:
-    """Whether each site that a server names has a live worker, and each several of a live campaign.
-
-    A run needs one worker that serves the sites of all its machines.
-    """
+    """Whether a live worker serves each site, and those that a live campaign needs together."""
     try:
         with connected() as database:
             found = database.execute(_SITES, {"live": [each.value for each in Campaign.LIVE]})

@@ -138,10 +138,7 @@ def _printed(table: PublishedTable) -> Table:
 
 
 def _provenance(table: PublishedTable) -> list[Block]:
-    """The record of each figure: place, who says it, exactness, repeats, and what disputes it.
-
-    Its conditions are a column where the figures of the table differ in them.
-    """
+    """The record of each figure, with its conditions where those of the table differ."""
     figures = list(
         table.printed.select_related("measurement__metric")
         .prefetch_related(*provenance.loaded(leaves_out=("grid",)))

@@ -49,10 +49,7 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
 
 
 def verdicts(campaign: Campaign, *, subject: str = "") -> list[Block]:
-    """Ratios of the primary metric with intervals and verdicts: a table and a forest.
-
-    Of what its ratio table asks first, or of `subject`.
-    """
+    """Ratios of the primary metric, of the first question or `subject`: a table and a forest."""
     metric = metrics.primary(campaign)
     rows = ratios.ratios(campaign, metric.name, subject=subject) if metric else []
     if not metric or not rows:

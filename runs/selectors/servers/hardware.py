@@ -256,10 +256,7 @@ Profile = HardwareProfile | Environment
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact with a changed value; `after` is None if it is no longer known.
-
-    Devices are given as a sorted list of texts.
-    """
+    """A fact with a changed value, None if no longer known; devices as a sorted list of texts."""
 
     name: str
     before: Any

@@ -142,10 +142,7 @@ def changes(published: Campaign, ours: Conditions) -> tuple[Change, ...]:
 
 
 def of_campaign(campaign: Campaign) -> tuple[Change, ...]:
-    """What a queued campaign has otherwise than what it reproduces: as it keeps it.
-
-    Computed, by its cells and machines, where it keeps nothing yet. Ten queries then.
-    """
+    """What differs from what it reproduces, as kept; else computed, which takes ten queries."""
     if campaign.changes is not None:
         return tuple(Change(**each) for each in campaign.changes)
     found = Campaign.objects.select_related("published__source")

@@ -155,10 +155,7 @@ def _has_level(name: str, text: str) -> Q:
 
 
 def _without_history(campaign: Campaign) -> Q:
-    """For each series of uploads the newest revision; cells without revision if there is no other.
-
-    A history leaves out the same cells.
-    """
+    """Of each series the newest revision, else the cells without one; a history does the same."""
     revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
     bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))
     return bare | Q(pk__in=_newest(campaign))

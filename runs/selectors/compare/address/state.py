@@ -97,10 +97,7 @@ class CompareState:
 
 
 def read(given: QueryDict) -> tuple[CompareState, list[str]]:
-    """The state in a query string, and messages about what could not be read.
-
-    Unreadable parts keep their defaults, so that the rest is shown.
-    """
+    """The state in a query string, and messages about what is unreadable and at its default."""
     faults: list[str] = []
     state = CompareState(
         series=_series(given.getlist("s"), faults),

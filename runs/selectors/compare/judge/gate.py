@@ -151,10 +151,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
 
 
 def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[Pair]:
-    """Without conditions of the base that no job of the head could measure.
-
-    That is known where all jobs of the head measured the base as well.
-    """
+    """Without the base's conditions that no job of the head measured, if all measured the base."""
     base = {job for _of, one, _other in pairs for job in runs.get(one or 0, CellRuns()).jobs}
     head = {job for *_of, other in pairs for job in runs.get(other or 0, CellRuns()).jobs}
     if "" in head or not head or not head < base:

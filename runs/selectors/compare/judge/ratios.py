@@ -90,10 +90,7 @@ class Tables:
         return subjects(self._cells)
 
     def by(self, subject: str = "") -> list[RatioRow]:
-        """Each head against its baseline under the same levels, with verdicts for the whole table.
-
-        About `subject`, else about the first question.
-        """
+        """Heads against baselines about `subject`, else the first question, judged as a table."""
         if subject not in self._found:
             pairs, judge = self.pairs(subject), self._given or self._judge(subject)
             self._found[subject] = _rows(pairs, self._name, self._summaries, judge)
@@ -116,10 +113,7 @@ class Tables:
         return [pair for name in ("", *self.subjects) for pair in self.pairs(name)]
 
     def conclusions(self) -> list[RatioRow]:
-        """What the campaign concludes: the rows of the table of each question.
-
-        Of many versions the newest against the oldest, then each step.
-        """
+        """The rows of each question; of many versions newest against oldest, then each step."""
         first = self.by()
         subjects_asked = {row.subject for row in first} | {STEPS}
         rows = [

@@ -222,10 +222,7 @@ def machines_of_cells(cells: Collection[int], until: int | None = None) -> dict[
 
 
 def strays(base: Collection[Machine], head: Collection[Machine]) -> frozenset[Machine]:
-    """The machines that one side alone has, where both have another one in common.
-
-    One query, none for a machine a side.
-    """
+    """The machines of one side alone where both have another. One query, none for one a side."""
     machines = sorted({*base, *head}, key=str)
     if max(len(base), len(head)) < 2:
         return frozenset()

@@ -46,10 +46,7 @@ class SeriesCell:
 
 @dataclass(frozen=True)
 class Series:
-    """Cells that differ only in the factor of the x axis, in its order.
-
-    `key` fixes all other factors that vary; `levels` are all levels that the cells share.
-    """
+    """Cells along the x axis; `key` fixes what else varies, `levels` are what all share."""
 
     key: SeriesKey
     campaign: Campaign

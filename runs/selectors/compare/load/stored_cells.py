@@ -83,10 +83,7 @@ def of_cells(
     until: int | None = None,
     without: Collection[Machine] = (),
 ) -> dict[int, CellRuns]:
-    """The finished runs of these cells by cell (of these `jobs`). One query.
-
-    `until` is the last run that counts, `without` has machines whose runs do not.
-    """
+    """The finished runs by cell, of `jobs`, `until` a run, `without` machines. One query."""
     of_jobs = None if jobs is None else list(jobs)
     hardware, environments = ([machine[part] for machine in without] for part in (0, 1))
     values = [list(cell_ids), of_jobs, of_jobs, until, until, hardware, environments]
@@ -214,10 +211,7 @@ def metrics_of(cells: Mapping[int, StoredCell], measured: Iterable[Any]) -> dict
 def of_model(
     cells: Mapping[int, StoredCell], measured: Collection[Any], without: Collection[Machine] = ()
 ) -> dict[tuple[int, int], Cell]:
-    """The cells as the model needs them, by (cell, metric), without runs of these machines.
-
-    One query.
-    """
+    """The cells by (cell, metric) as the model needs them, `without` machines. One query."""
     metrics: dict[int, Metric] = {metric.pk: metric for metric in measured}
     keys: dict[int, int] = {key: metric.pk for metric in measured for key in metric.keys}
     # By cell and metric, so the rest is never compared.
