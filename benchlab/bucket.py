@@ -121,19 +121,6 @@ def _received(content: Any) -> IO[bytes]:
     return received
 
 
-def size(key: str) -> int | None:
-    """Bytes of an object; None where there is none. One request, and a second one where not."""
-    at = _at()
-    try:
-        with _translated_errors():
-            client = _storage(at).connection.meta.client
-            head = client.head_object(Bucket=at.bucket, Key=f"{at.prefix}{key}")
-    except FileNotFoundError:
-        ask()  # without the bucket the first answer is the same
-        return None
-    return int(head["ContentLength"])
-
-
 def write(key: str, content: IO[bytes], *, seconds: int = PATIENT_SECONDS) -> None:
     """Store it, in one piece for every reader; what is there is replaced.
 

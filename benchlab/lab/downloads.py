@@ -149,7 +149,9 @@ def fetch(
     for wait in (*WAITS_SECONDS, None):
         try:
             _continue(f"{base}/{release.path}", part, release.bytes)
-            _check(release, part, base)
+            found = _digest(part)
+            if found != release.sha256:
+                raise Damaged(f"its SHA-256 is {found} and should be {release.sha256}")
         except (OSError, http.client.HTTPException, Damaged) as error:
             last = error
             if isinstance(error, urllib.error.HTTPError):
@@ -168,7 +170,7 @@ def fetch(
 def is_kept(release: Release, folder: Path) -> bool:
     """Whether the artifact was downloaded before, and is complete."""
     archive = folder / release.file_name
-    return archive.exists() and _digest(archive, "sha256") == release.sha256
+    return archive.exists() and _digest(archive) == release.sha256
 
 
 def _continue(url: str, part: Path, size: int) -> None:
@@ -188,36 +190,9 @@ def _continue(url: str, part: Path, size: int) -> None:
         raise OSError(f"broke off after {part.stat().st_size} of {size} bytes")
 
 
-def _check(release: Release, part: Path, base: str) -> None:
-    """Against the digest pinned here, and against the one that the repository publishes."""
-    found = _digest(part, "sha256")
-    if found != release.sha256:
-        raise Damaged(f"its SHA-256 is {found} and should be {release.sha256}")
-    published = _published_sha1(f"{base}/{release.path}.sha1")
-    if published and published != _digest(part, "sha1"):
-        raise Damaged(f"the repository publishes another SHA-1 for it: {published}")
-
-
-def _published_sha1(url: str) -> str:
-    """The digest next to the artifact; empty if a mirror has none."""
-    try:
-        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
-            words = answer.read(200).decode("ascii", "replace").split()
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 404:
-            return ""
-        raise
-    except urllib.error.URLError as error:
-        if isinstance(error.reason, FileNotFoundError):
-            return ""
-        raise
-    return words[0].lower() if words else ""
-
-
-def _digest(path: Path, name: str) -> str:
+def _digest(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, name).hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _explained(release: Release, folder: Path, base: str, error: Exception | None) -> str:

@@ -14,9 +14,6 @@ from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
 
-RULES_VERSION = 4
-"""Increase it with every change of the list or of a reader; stored verdicts name it."""
-
 Weight = Literal["forbids", "warns", "ignored"]
 Kind = Literal["hardware", "environment", "build", "settings", "workload"]
 KINDS: tuple[Kind, ...] = ("hardware", "environment", "build", "settings", "workload")

@@ -22,7 +22,7 @@ _SCRIPT = (Path(__file__).parent / "preflight.sh").read_text()
 class Target:
     """What a target reports. Bytes and seconds; unknown is None.
 
-    `skew_s` is how far its clock is ahead of this one, `skew_error_s` the uncertainty of that.
+    `skew_s` is how far its clock is ahead of this one.
     `tools` are those of taskset, perf, ip, strace, pgbouncer and valgrind that exist; `paranoia` is
     perf_event_paranoid, `ptrace_scope` Yama's, and `governors` are those of its processors, empty
     without cpufreq.
@@ -32,7 +32,6 @@ class Target:
     """
 
     skew_s: float | None
-    skew_error_s: float
     uid: int | None
     load: float | None
     processors: int | None
@@ -96,7 +95,6 @@ def read(report: str, *, before: float, after: float) -> Target:
     clock = _number(first("clock").partition("%")[0])
     return Target(
         skew_s=_skew(clock, before, after),
-        skew_error_s=after - before,
         uid=number_in(first("uid")),
         load=_number(first("load")),
         processors=number_in(first("processors")),

@@ -18,7 +18,6 @@ from runs.wording import gettext_noop as _
 _SHA = re.compile(r"[0-9a-fA-F]{7,64}")
 _HIGHER = re.compile(r"(?i)(?:^|\b)(?:tps|iops|i/s|b/s|fps|\w{0,10}/(?:s|sec|second|min))$")
 _TIMES = re.compile(r"(?i)^(?:ns|us|µs|ms|s|secs?|seconds?|minutes?|ns/\w{1,10})$")
-_LARGEST = 1e18
 
 
 @dataclass(frozen=True, kw_only=True)

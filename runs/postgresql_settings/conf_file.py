@@ -163,11 +163,6 @@ class Fault:
     message: str
     parameters: Mapping[str, str]
 
-    @property
-    def english(self) -> str:
-        """The message in English, for logs and the command line."""
-        return self.message % self.parameters
-
 
 @dataclass(frozen=True)
 class ConfFile:

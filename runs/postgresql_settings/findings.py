@@ -26,12 +26,6 @@ class Finding:
     parameters: Mapping[str, str]
     remedy: str = ""
 
-    @property
-    def english(self) -> str:
-        """Message and remedy in English, for logs and the command line."""
-        text = f"{self.message} {self.remedy}" if self.remedy else self.message
-        return text % self.parameters
-
 
 @dataclass(frozen=True)
 class About:

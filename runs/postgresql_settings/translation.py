@@ -67,18 +67,14 @@ class Note:
 class Translation:
     """Settings for the target version, with what became of the source's.
 
-    `recovery_conf` are those that stand in a file of their own to version 11; `signal_file` is the
-    empty file that takes its place from 12 on, where the settings were a standby's.
+    `recovery_conf` are those that stand in a file of their own to version 11.
     """
 
-    source_major: str
-    target_major: str
     settings: Mapping[str, str]
     changes: tuple[Change, ...]
     impossible: tuple[Impossible, ...]
     notes: tuple[Note, ...]
     recovery_conf: Mapping[str, str]
-    signal_file: str
 
 
 def translate(
@@ -116,7 +112,6 @@ class _Journey:
         self.major = major
         self.live: dict[str, _Live] = {}
         self.lost: list[Impossible] = []
-        self.signal_file = ""
         for name, value in settings.items():
             today = canonical(unlisted.alias(name, major) or name)
             reason = "" if today == canonical(name) else _("Another name of the same setting.")
@@ -147,14 +142,11 @@ class _Journey:
             else set()
         )
         return Translation(
-            self.major,
-            target,
             {name: live.value for name, live in self.live.items() if name not in beside},
             tuple(_changes(self.live)),
             tuple(self.lost),
             tuple(_notes(self.live, self.major, target)),
             {name: live.value for name, live in self.live.items() if name in beside},
-            self.signal_file,
         )
 
     def _by_rule(self, rule: Rule, live: _Live, context: Context) -> None:
@@ -206,10 +198,6 @@ class _Journey:
             else live
             for name, live in self.live.items()
         }
-        if mode is not None and mode.value.lower() in unlisted.ON:
-            self.signal_file = "standby.signal"
-        elif any(name in version_notes.RECOVERY_CONF for name in self.live):
-            self.signal_file = "recovery.signal"
 
     def _enter_recovery_conf(self) -> None:
         reason = _("Up to 11 it belongs in a separate file, recovery.conf.")

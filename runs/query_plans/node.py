@@ -29,10 +29,8 @@ class Node:
     on: str = ""
     index: str = ""
     role: str = ""
-    startup_cost: float | None = None
     total_cost: float | None = None
     estimated_rows: float | None = None
-    startup_ms: float | None = None
     total_ms: float | None = None
     rows: float | None = None
     loops: int | None = None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distribution
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from runs.execution.plan import Origin
 from runs.execution.procedure import Procedure as Steps
@@ -19,7 +19,6 @@ def _is_installed(package: str) -> bool:
     return True
 
 
-Direction = Literal["higher", "lower", "neutral"]
 Level = int | str
 
 

@@ -146,9 +146,6 @@ def _mentions(word: str) -> Q:
     )
 
 
-KINDS = ("run", "cell", "campaign", "configuration")
-
-
 @dataclass(frozen=True)
 class Applied:
     """The settings of one side.

@@ -63,11 +63,10 @@ class Mirror:
     address: str = ""
 
     def publish(self, version: str, **options: str) -> Release:
-        """Put an artifact and its SHA-1 there."""
+        """Put an artifact there."""
         content = artifact(version, **options)
         release = release_of(version, content)
         self.files[release.path] = content
-        self.files[f"{release.path}.sha1"] = hashlib.sha1(content).hexdigest().encode()
         return release
 
     def damage(self, release: Release) -> Release:
@@ -156,19 +155,6 @@ def test_another_content_than_the_pinned_one_is_refused_and_not_kept(mirror, fet
     with pytest.raises(LabError, match=f"should be {release.sha256}"):
         fetch(release)
     assert list((tmp_path / "kept").iterdir()) == []
-
-
-def test_another_sha1_than_the_published_one_is_refused(mirror, fetch):
-    release = mirror.publish("14.19")
-    mirror.files[f"{release.path}.sha1"] = b"0" * 40
-    with pytest.raises(LabError, match="publishes another SHA-1"):
-        fetch(release)
-
-
-def test_a_mirror_without_sha1_files_will_do(mirror, fetch):
-    release = mirror.publish("14.19")
-    del mirror.files[f"{release.path}.sha1"]
-    assert fetch(release).exists()
 
 
 def test_what_the_repository_does_not_have_is_told_with_what_to_do(mirror, fetch):

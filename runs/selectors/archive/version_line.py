@@ -31,7 +31,6 @@ READ, UPDATE = "fixed-point-read", "fixed-point-update"
 MOST_EXECUTED = 12
 # Of the newest of the theme, whether they have figures at all.
 MOST_LOOKED_AT = 100
-ORIGINS = (Origin.PUBLISHED, Origin.EXECUTED)
 # Every major version in the archive, oldest first, with its release year.
 RELEASED = {
     "9.2": 2012,

@@ -6,11 +6,10 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Model, Q
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -19,8 +18,6 @@ from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Role
 from runs.services.access import audit
 from runs.services.errors import ServiceError
-
-M = TypeVar("M", bound=Model)
 
 MARK = "blab"
 PREFIX_BYTES = 6

@@ -65,22 +65,6 @@ def exists(key: str) -> bool:
         return bucket.exists(key)
 
 
-def size(key: str) -> int | None:
-    """Its bytes; None where it is in neither place. Raises StoreError."""
-    try:
-        return path_of(key).stat().st_size
-    except FileNotFoundError:
-        if not bucket.is_set():
-            return None
-    with _asking():
-        return bucket.size(key)
-
-
-def waits(key: str) -> bool:
-    """Whether it is not in the bucket where it belongs."""
-    return bucket.is_set() and path_of(key).exists()
-
-
 def write(key: str, content: bytes) -> None:
     """Store it in the folder, whence `send_soon` takes it. Raises OSError."""
     path = path_of(key)

@@ -144,17 +144,11 @@ ADAPTER = Adapter(
 )
 
 
-_SECTION = re.compile(r"^Compare file sync methods using one ", re.MULTILINE)
-_RATE_READ = re.compile(
-    r"^[ \t]{1,20}+([a-z_]{1,40})[ \t]{1,60}+([0-9]{1,12}\.[0-9]{1,6}) ops/sec", re.MULTILINE
-)
-
-
 def one_write(text: str) -> dict[str, float]:
     """Each method of the first section with its rate; what is `n/a` there is left out."""
-    begin = _SECTION.search(text)
-    if begin is None:
-        return {}
-    end = text.find("\nCompare ", begin.end())
-    section = text[begin.end() : end if end >= 0 else len(text)]
-    return {method: float(rate) for method, rate in _RATE_READ.findall(section)}
+    rates = _read(text, "").rates.items()
+    return {
+        metric.name.removeprefix(f"{quantities.ONE_WRITE.name}_"): rate
+        for metric, rate in rates
+        if metric.name.startswith(quantities.ONE_WRITE.name)
+    }

@@ -38,7 +38,7 @@ _LINE = re.compile(
     rf"(?:, (?P<failed>{COUNT}) failed)?"
     rf"(?:, lag (?P<lag>{THREE_PLACES}) ms)?"
     rf"(?:, (?P<skipped>{COUNT}) skipped)?"
-    rf"(?:, (?P<retried>{COUNT}) retried, (?P<retries>{COUNT}) retries)?"
+    rf"(?:, {COUNT} retried, {COUNT} retries)?"
 )
 
 
@@ -65,8 +65,6 @@ def _point(match: re.Match[str]) -> ProgressPoint:
         lag_ms=None if idle else decimal(match["lag"]),
         failed=count(match["failed"]),
         skipped=count(match["skipped"]),
-        retried=count(match["retried"]),
-        retries=count(match["retries"]),
     )
 
 

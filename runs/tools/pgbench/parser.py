@@ -302,7 +302,6 @@ def figures(summary: Summary) -> Figures:
         **_counts_and_latency(summary.values),
         late=count(get("late")),
         latency_is_measured=get("stddev") is not None,
-        latency_includes_failures=get("with_failures") is not None,
         schedule_lag_average_ms=decimal(get("lag")),
         schedule_lag_max_ms=decimal(get("maximum_lag")),
         initial_connection_time_ms=decimal(get("initial")),

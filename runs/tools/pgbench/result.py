@@ -46,8 +46,6 @@ class ProgressPoint:
     lag_ms: float | None = None
     failed: int | None = None
     skipped: int | None = None
-    retried: int | None = None
-    retries: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,13 +121,11 @@ class Figures(Transactions):
     one to 13 (if the output does not show `-C`, and `reconnects` is None).
 
     `latency_average_ms` is measured only if `latency_is_measured`; otherwise the tool computed it
-    as duration x clients / transactions, which includes the time of failed ones if
-    `latency_includes_failures`.
+    as duration x clients / transactions, which may include the time of failed ones.
     """
 
     late: int | None = None
     latency_is_measured: bool = False
-    latency_includes_failures: bool = False
     schedule_lag_average_ms: float | None = None
     schedule_lag_max_ms: float | None = None
     initial_connection_time_ms: float | None = None

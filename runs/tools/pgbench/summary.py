@@ -90,7 +90,7 @@ _AVERAGE = rf"latency average(?P<equals>:| =) (?P<average>{DECIMAL}) ms"
 _FIGURES = (
     rf"{_PROCESSED}(?:/(?P<requested>{COUNT}))?",
     rf"number of transactions above the (?P<limit>{DECIMAL}) ms latency limit: {_LATE}",
-    rf"{_AVERAGE}(?P<with_failures> \(including failures\))?",
+    rf"{_AVERAGE}(?: \(including failures\))?",
     rf"latency stddev(?::| =) (?P<stddev>{DECIMAL}) ms",
     rf"rate limit schedule lag: avg (?P<lag>{DECIMAL}) \(max (?P<maximum_lag>{DECIMAL})\) ms",
     rf"initial connection time = (?P<initial>{DECIMAL}) ms",

@@ -206,11 +206,7 @@ def test_recovery_conf_moves_into_postgresql_conf_with_12():
     given = {"standby_mode": "on", "primary_conninfo": "host=a", "trigger_file": "/tmp/x"}
     done = translate(given, "10", "12")
     assert done.settings == {"primary_conninfo": "host=a", "promote_trigger_file": "/tmp/x"}
-    assert (done.signal_file, dict(done.recovery_conf)) == ("standby.signal", {})
-
-
-def test_a_recovery_without_standby_gets_the_other_file():
-    assert translate({"restore_command": "cp"}, "10", "12").signal_file == "recovery.signal"
+    assert done.recovery_conf == {}
 
 
 def test_recovery_settings_go_back_into_their_file_before_12():
@@ -408,7 +404,7 @@ def test_publications_have_configurations():
 def refusals(configuration: Any, version: str) -> str:
     """Why a version would not start with the configuration; empty where it would."""
     found = errors(check(configuration["settings"], [version], for_run=False))
-    return "; ".join(each.english for each in found)
+    return "; ".join(each.message % each.parameters for each in found)
 
 
 @pytest.mark.parametrize("configuration", FOUND)

@@ -530,7 +530,7 @@ def test_what_is_no_setting_is_told_with_its_line(line):
     found = conf_file.read(f"\n{line}\nfsync = on\n")
     (fault,) = found.faults
     assert (fault.line, fault.code, dict(found.settings)) == (2, "syntax_error", {"fsync": "on"})
-    assert fault.english.startswith("Line 2 ")
+    assert (fault.message % fault.parameters).startswith("Line 2 ")
 
 
 def test_the_last_line_of_a_name_wins_and_its_line_is_known():
