@@ -28,11 +28,10 @@ from runs.models import (
     Topology,
 )
 from runs.models.campaigns import Origin
-from runs.selectors import configurations, runs
+from runs.selectors import runs, search
 from runs.selectors.access import permissions, projects
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import metrics
-from runs.selectors.servers import hardware
 
 IS_VERSION = RegexValidator(
     r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
@@ -217,7 +216,7 @@ class ConfigurationFilters(Filters):
     shown = ("q", "origin")
     q = WordsFilter(
         _("name, publication, or a setting such as wal_compression"),
-        configurations.with_words,
+        search.of_configurations,
         "Words of its name, description or settings.",
     )
     origin = django_filters.ChoiceFilter(choices=Configuration.Origin.choices, label=_("Origin"))
@@ -235,7 +234,7 @@ class HardwareFilters(Filters):
     shown = ("q",)
     q = WordsFilter(
         _("name, CPU model, or cloud, such as EPYC or AWS"),
-        hardware.with_words,
+        search.of_hardware,
         "Words of its name, CPU model or cloud.",
     )
     cpu_model = django_filters.CharFilter(

@@ -33,6 +33,8 @@ MAKING_SECONDS, ASKING_SECONDS = 600, 10
 AWAY_SECONDS = 5.0
 SHARED = ("machines", "shared")
 LATEST, MAKING = "latest", "answer:making"
+# What is kept of what control made: value, version, when, and in how many seconds.
+_NOTHING_KEPT = (None, "", 0.0, 0.0)
 MADE_BY = {".py", ".html", ".mo"}
 
 
@@ -97,12 +99,8 @@ class Latest:
 def latest(key: object, version: str, ask: Callable[[], object] = lambda: None) -> Latest:
     """What control made last for this key; `ask` it where that is not of `version`."""
     name = _name(key, LATEST, "")
-    value, kept_version, made_at, _seconds = _cached(lambda: cache.get(name)) or (
-        None,
-        "",
-        0.0,
-        0.0,
-    )
+    kept = _cached(lambda: cache.get(name)) or _NOTHING_KEPT
+    value, kept_version, made_at, _seconds = kept
     found = Latest(value, made_at, kept_version == version)
     if not found.is_current and _cached(lambda: cache.add(f"{name}:asked", 1, ASKING_SECONDS)):
         ask()
@@ -115,12 +113,8 @@ def make_latest(key: object, version: str, make: Callable[[], Mapping[Any, objec
     What is made has other keys too. One at a time of all that there are: meanwhile nothing is made,
     and has to be asked for again.
     """
-    _value, kept_version, made_at, seconds = cache.get(_name(key, LATEST, "")) or (
-        None,
-        "",
-        0.0,
-        0.0,
-    )
+    kept = cache.get(_name(key, LATEST, "")) or _NOTHING_KEPT
+    _value, kept_version, made_at, seconds = kept
     is_too_soon = time.time() < made_at + SELDOM * seconds
     if kept_version == version or is_too_soon or not cache.add(MAKING, 1, MAKING_SECONDS):
         return

@@ -32,19 +32,10 @@ from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.templatetags.formats import named, translated
 
-MOST_WORDS = 8
-
 
 def listed(*, to: Reader) -> QuerySet[Configuration]:
     """Those that the reader may see by name."""
     return projects.visible(Configuration.objects.order_by("name", "pk"), to=to)
-
-
-def with_words(found: QuerySet[Configuration], words: str) -> QuerySet[Configuration]:
-    """Those that have all of the words."""
-    for word in words.split()[:MOST_WORDS]:
-        found = found.filter(_mentions(word))
-    return found
 
 
 def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
@@ -64,23 +55,19 @@ def descriptions(found: Iterable[Configuration]) -> dict[int, str]:
 
 def uses(configuration_ids: list[int], *, to: Reader) -> dict[int, int]:
     """How many campaigns that the reader may see use each configuration. Three queries."""
-    found = dict.fromkeys(configuration_ids, 0)
     visible = projects.visible(Campaign.objects.all(), to=to)
-    own = visible.filter(configuration__in=configuration_ids).order_by()
-    varied = CampaignConfiguration.objects.filter(
-        configuration__in=configuration_ids, campaign__in=visible
-    ).order_by()
-    printed = PublishedNode.objects.filter(
-        configuration__in=configuration_ids, table__campaign__in=visible
-    ).order_by()
-    for key, number in own.values_list("configuration").annotate(Count("pk")):
-        found[key] += number
-    for key, number in varied.values_list("configuration").annotate(Count("pk")):
-        found[key] += number
-    for key, number in printed.values_list("configuration").annotate(
-        Count("table__campaign", distinct=True)
-    ):
-        found[key] += number
+    varied = CampaignConfiguration.objects.filter(campaign__in=visible)
+    printed = PublishedNode.objects.filter(table__campaign__in=visible)
+    counted = (
+        (visible, Count("pk")),
+        (varied, Count("pk")),
+        (printed, Count("table__campaign", distinct=True)),
+    )
+    found = dict.fromkeys(configuration_ids, 0)
+    for users, number in counted:
+        own = users.filter(configuration__in=configuration_ids).order_by()
+        for key, used in own.values_list("configuration").annotate(number):
+            found[key] += used
     return found
 
 
@@ -135,15 +122,6 @@ def installed_majors() -> list[str]:
 def history(configuration: Configuration) -> QuerySet[ConfigurationRevision]:
     """All revisions of the configuration's content, the newest first."""
     return configuration.revisions.select_related("created_by").order_by("-number")
-
-
-def _mentions(word: str) -> Q:
-    return (
-        Q(name__icontains=word)
-        | Q(slug__icontains=word)
-        | Q(description__icontains=word)
-        | Q(settings__has_key=word.lower())
-    )
 
 
 @dataclass(frozen=True)

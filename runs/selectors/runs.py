@@ -173,33 +173,22 @@ def job_address(labels: Mapping[str, Any]) -> str:
     return text if is_one else ""
 
 
-MOST_PLANS = 100
+MOST_OTHERS = 100
 
 
-def other_plans(artifact: Artifact, *, to: Reader) -> list[Artifact]:
-    """Plans of the same campaign that one can be compared with, by cell and repeat. One query."""
-    same = Artifact.objects.filter(
-        run__campaign_id=artifact.run.campaign_id, name__startswith=PLAN_PREFIX
-    )
+def others(artifact: Artifact, *, to: Reader) -> list[Artifact]:
+    """Of a plan or profile those of its campaign to compare, by cell and repeat. One query."""
+    is_alike = Q(name=FOLDED) if artifact.name == FOLDED else Q(name__startswith=PLAN_PREFIX)
+    same = Artifact.objects.filter(is_alike, run__campaign_id=artifact.run.campaign_id)
     seen = projects.visible(same.exclude(pk=artifact.pk), to=to)
     ordered = seen.select_related("run__cell").order_by("run__cell__ordinal", "run__repeat", "name")
-    return list(ordered[:MOST_PLANS])
-
-
-MOST_PROFILES = 100
+    return list(ordered[:MOST_OTHERS])
 
 
 def profile_of(run_id: int, *, to: Reader) -> Artifact | None:
     """The folded stacks of a run; None if it has none, or the reader may not see it."""
     seen = projects.visible(Artifact.objects.filter(run_id=run_id, name=FOLDED), to=to)
     return seen.select_related("run__cell", "run__campaign").first()
-
-
-def other_profiles(artifact: Artifact, *, to: Reader) -> list[Artifact]:
-    """Profiles of the same campaign, by cell and repeat. One query."""
-    same = Artifact.objects.filter(run__campaign_id=artifact.run.campaign_id, name=FOLDED)
-    seen = projects.visible(same.exclude(pk=artifact.pk), to=to).select_related("run__cell")
-    return list(seen.order_by("run__cell__ordinal", "run__repeat")[:MOST_PROFILES])
 
 
 # Weights of findings as tones of messages.

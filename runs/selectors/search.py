@@ -14,7 +14,7 @@ from runs.selectors.campaigns import scenarios
 from runs.selectors.compare.address import candidates
 from runs.selectors.servers import hardware
 
-MOST, MOST_WORDS = 8, 6
+MOST, MOST_WORDS = 8, 8
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ def _groups(words: str, to: Reader) -> Iterable[Group]:
         yield _group("run", runs.filter(pk=int(number)))
     yield _group("campaign", candidates.campaigns(words, reader=to, number=MOST + 1))
     sources = Source.objects.order_by("-year")
-    yield _group("source", _saying(sources, words, "title", "title_ja", "publisher"))
-    yield _group("server", _saying(Server.objects.order_by("name"), words, "name"))
-    yield _group("hardware", hardware.with_words(hardware.listed(to=to), words))
-    yield _group("configuration", configurations.with_words(configurations.listed(to=to), words))
+    yield _group("source", _saying(sources, words, "slug", "title", "title_ja", "publisher"))
+    yield _group("server", _saying(Server.objects.order_by("name"), words, "slug", "name"))
+    yield _group("hardware", of_hardware(hardware.listed(to=to), words))
+    yield _group("configuration", of_configurations(configurations.listed(to=to), words))
     runnable = scenarios.listed(to=to).filter(runnable=True)
-    yield _group("scenario", _saying(runnable, words, "title", "description"))
+    yield _group("scenario", _saying(runnable, words, "slug", "title", "description"))
     observations = projects.visible(Observation.objects.order_by("-pk"), to=to)
-    yield _group("observation", _saying(observations, words, "title"))
+    yield _group("observation", _saying(observations, words, "slug", "title"))
     workloads = projects.visible(Workload.objects.order_by("name"), to=to)
-    yield _group("workload", _saying(workloads, words, "name"))
+    yield _group("workload", _saying(workloads, words, "slug", "name"))
 
 
 def _group(kind: str, found: QuerySet[Any]) -> Group:
@@ -62,10 +62,22 @@ def _group(kind: str, found: QuerySet[Any]) -> Group:
     return Group(kind, rows[:MOST], len(rows) > MOST)
 
 
-def _saying(found: QuerySet[Any], words: str, *names: str) -> QuerySet[Any]:
-    """Those that have every word in their slug or in one of these fields."""
+def of_configurations(found: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Those of these configurations that have all of the words; one may be a setting's name."""
+    return _saying(found, words, "name", "slug", "description", are_settings=True)
+
+
+def of_hardware(found: QuerySet[Any], words: str) -> QuerySet[Any]:
+    """Those of these hardware profiles that have all of the words."""
+    return _saying(found, words, "name", "cpu_model", "virtualization", "facts__cloud")
+
+
+def _saying(
+    found: QuerySet[Any], words: str, *names: str, are_settings: bool = False
+) -> QuerySet[Any]:
+    """Those that have every word in one of these fields, or as the name of a setting."""
     for word in words.split()[:MOST_WORDS]:
-        condition = Q(slug__icontains=word)
+        condition = Q(settings__has_key=word.lower()) if are_settings else Q()
         for name in names:
             condition |= Q(**{f"{name}__icontains": word})
         found = found.filter(condition)

@@ -123,7 +123,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-MOST_WORDS = 8
 # At most this many runs are counted: a list of machines must not read a million of them.
 MOST_COUNTED = 1_000
 
@@ -164,13 +163,6 @@ def listed(*, to: Reader) -> QuerySet[HardwareProfile]:
         | Q(seen__isnull=False)
     )
     return found.order_by("name", "pk")
-
-
-def with_words(found: QuerySet[HardwareProfile], words: str) -> QuerySet[HardwareProfile]:
-    """Those that have all of the words."""
-    for word in words.split()[:MOST_WORDS]:
-        found = found.filter(_mentions(word))
-    return found
 
 
 def rows(found: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
@@ -230,15 +222,6 @@ def _published(keys: Sequence[int], to: Reader) -> dict[int, int]:
     nodes = PublishedNode.objects.filter(hardware__in=keys, table__campaign__in=seen).order_by()
     counted = nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True))
     return {key: number for key, number in counted if key is not None}
-
-
-def _mentions(word: str) -> Q:
-    return (
-        Q(name__icontains=word)
-        | Q(cpu_model__icontains=word)
-        | Q(virtualization__icontains=word)
-        | Q(facts__cloud__icontains=word)
-    )
 
 
 HARDWARE_FIELDS = (

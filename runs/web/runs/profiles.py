@@ -58,7 +58,7 @@ def run_profile(request: HttpRequest, run_id: int) -> HttpResponse:
         "functions": _functions(after, before),
         "samples": after.samples,
         "samples_before": before.samples if before else None,
-        "others": selectors.other_profiles(own, to=request.user),
+        "others": selectors.others(own, to=request.user),
     }
     return render(request, "profiles/profile.html", context)
 

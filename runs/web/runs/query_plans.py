@@ -175,7 +175,7 @@ def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
     left = sides[0]
     if left.artifact is None:
         return []
-    found = selectors.other_plans(left.artifact, to=request.user)
+    found = selectors.others(left.artifact, to=request.user)
     return [(f"{each.run_id}/{each.name}", _words(each)) for each in found]
 
 
