@@ -69,11 +69,8 @@ class Entry:
     """A published table in the list; `hardware` has readers' names by those of filters."""
 
     table: PublishedTable
-    versions: tuple[str, ...]
     systems: tuple[str, ...]
     hardware: Mapping[str, str]
-    figures: int
-    discrepancies: int
 
     @property
     def verdict(self) -> Mapping[str, str]:
@@ -90,7 +87,7 @@ class Entry:
         return {
             "theme": {campaign.scenario.slug: campaign.scenario.title},
             "year": {year: year},
-            "version": {version: version for version in self.versions},
+            "version": {version: version for version in self.table.versions},
             "os": {name: name for name in self.systems},
             "topology": {topology.kind: str(topology.get_kind_display())} if topology else {},
             "hardware": self.hardware,
@@ -148,7 +145,6 @@ def entries(source: Source | None = None) -> list[Entry]:
     return [
         Entry(
             table=table,
-            versions=tuple(table.versions),
             systems=_unique(
                 operating_system(node.environment.os_name)
                 for node in table.nodes.all()
@@ -159,8 +155,6 @@ def entries(source: Source | None = None) -> list[Entry]:
                 for node in table.nodes.all()
                 if node.hardware
             },
-            figures=table.figure_count,
-            discrepancies=table.discrepancy_count,
         )
         for table in tables
     ]

@@ -90,36 +90,23 @@ def of_cells(
     return {cell: _read(*row) for cell, *row in queries.rows(_SQL, values, of=Run)}
 
 
-def _read(
-    count: int,
-    first: int | None,
-    hardware: list[int],
-    environment: list[int],
-    settings: list[int],
-    servers: list[str],
-    numbers: list[str],
-    names: list[str],
-    jobs: list[str],
-    turns: list[str],
-    *judged: int,
-) -> CellRuns:
-    return CellRuns(
-        count=count,
-        first=first,
-        hardware=tuple(hardware),
-        environment=tuple(environment),
-        settings=tuple(settings),
-        servers=tuple(filter(None, servers)),
-        tools=_tools(names, numbers),
-        jobs=tuple(jobs),
-        turns=tuple(turns),
-        judged=Judged(*judged),
-    )
-
-
-def _tools(names: Iterable[str], numbers: Iterable[str]) -> tuple[str, ...]:
+def _read(count: int, first: int | None, *found: Any) -> CellRuns:
+    """From the columns of `_SQL`, which end with numbers of judged runs."""
+    hardware, environment, settings, servers, numbers, names, jobs, turns = map(tuple, found[:8])
     name = ", ".join(filter(None, names))
-    return tuple(f"{name} {number}".strip() for number in numbers if name or number)
+    tools = (f"{name} {number}".strip() for number in numbers if name or number)
+    return CellRuns(
+        count,
+        first,
+        hardware,
+        environment,
+        settings,
+        tuple(filter(None, servers)),
+        tuple(tools),
+        jobs,
+        turns,
+        Judged(*found[8:]),
+    )
 
 
 # With more runs only the summaries are judged, without rounds: there are many runs anyway.
@@ -259,14 +246,17 @@ def _of_row(
         # A printed summary may represent repeats that are not printed.
         runs = ()
     counted = [run.value for run in runs] or ([mean] if n == 1 else [])
-    return _cell(
-        cells[cell],
+    logged = runs if log_mean is not None else ()
+    return Cell(
         n,
         log_mean,
         log_variance,
-        runs,
-        counted if is_count(metrics[metric]) or log_mean is None else (),
-        repeats_known=printed is not None,
+        cells[cell].campaign_id,
+        tuple(math.log(run.value) for run in logged),
+        tuple(run.block for run in logged),
+        tuple(counted) if is_count(metrics[metric]) or log_mean is None else (),
+        printed is not None,
+        tuple(run.job for run in runs),
     )
 
 
@@ -277,30 +267,6 @@ class Value(NamedTuple):
     block: Hashable
     job: str
     machine: Machine
-
-
-def _cell(
-    cell: StoredCell,
-    n: int,
-    log_mean: float | None,
-    log_variance: float | None,
-    runs: Sequence[Value],
-    counted: Sequence[float],
-    *,
-    repeats_known: bool,
-) -> Cell:
-    is_logged = runs and log_mean is not None
-    return Cell(
-        n,
-        log_mean,
-        log_variance,
-        cell.campaign_id,
-        tuple(math.log(run.value) for run in runs) if is_logged else (),
-        tuple(run.block for run in runs) if is_logged else (),
-        tuple(counted),
-        repeats_known,
-        tuple(run.job for run in runs),
-    )
 
 
 def _values(
