@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import histories
-from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, judge
+from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, Rule, judge
 from runs.analysis.inference.jobs import BASELINE, Point, begins_of, judge_jobs, learn
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
@@ -304,16 +304,9 @@ def _words_after_jobs(logs: Floats, of: int) -> list[str]:
     known = learn({row: dict(enumerate(made[:-1])) for row, made in rows.items()}, begins)
     if known is None:
         return ["undecided"] * len(rows)
-    level = known.level(len(rows), 0.05)
+    rule = Rule("higher", 0.03, known.level(len(rows), 0.05))
     return [
-        judge_jobs(
-            made[begins[row][-1] : -1][-of:],
-            made[-1],
-            known.conditions[row],
-            direction="higher",
-            effect=0.03,
-            level=level,
-        ).verdict
+        judge_jobs(made[begins[row][-1] : -1][-of:], made[-1], known.conditions[row], rule).verdict
         for row, made in rows.items()
     ]
 

@@ -17,6 +17,7 @@ from runs.analysis.inference.verdicts import (
     VERDICTS,
     Direction,
     Inference,
+    Rule,
     Verdict,
     exit_code,
     overall,

@@ -20,13 +20,7 @@ from runs.analysis import change_points
 from runs.analysis.inference import critical
 from runs.analysis.inference.blocks import Fit
 from runs.analysis.inference.variances import DISAGREES, Moderated, moderate
-from runs.analysis.inference.verdicts import (
-    SIGNIFICANCE,
-    Direction,
-    Inference,
-    of_table,
-    word,
-)
+from runs.analysis.inference.verdicts import Inference, Rule, of_table
 
 # With fewer points the spread of jobs is not known well enough to be useful.
 LEAST_POINTS = 5
@@ -174,12 +168,9 @@ def judge_jobs(
     base: Sequence[Point],
     head: Point,
     scatter: JobScatter | None,
-    *,
-    direction: Direction,
-    effect: float,
-    level: float,
+    rule: Rule,
 ) -> Inference:
-    """Head compared with points of other jobs; `level` is that of the row, `effect` as for judge().
+    """Head compared with points of other jobs.
 
     Undecided for `jobs_unknown` where nothing is known of how jobs scatter.
     """
@@ -195,19 +186,18 @@ def judge_jobs(
     if scatter is None:
         return unknown
     error, freedom = _error(base, head, scatter)
-    width = -float(sp.special.stdtrit(freedom, level / 2)) * error
+    width = -float(sp.special.stdtrit(freedom, rule.level / 2)) * error
     low, high = difference - width, difference + width
     distance = abs(difference) / error if error else (math.inf if difference else 0.0)
     p_value = 2 * float(sp.special.stdtr(freedom, -distance))
-    tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
-    verdict = word(low, high, direction=direction, effect=effect)
+    verdict = rule.word(low, high)
     return replace(
         unknown,
         verdict=verdict,
         low=math.exp(low),
         high=math.exp(high),
         p_value=p_value,
-        adjusted_p_value=of_table(p_value, tables),
+        adjusted_p_value=of_table(p_value, rule.tables),
         log_error=error,
         freedom=freedom,
         # Further runs of the same jobs would hardly help.

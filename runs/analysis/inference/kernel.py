@@ -28,27 +28,18 @@ from runs.analysis.inference.verdicts import (
     Direction,
     Inference,
     Reason,
+    Rule,
     of_table,
     rounds_missing,
-    word,
 )
 
 
 def judge_counts(
-    cells: Sequence[Cell],
-    pairs: Sequence[Pair],
-    *,
-    direction: Direction,
-    effect: float,
-    level: float,
-    tables: float,
+    cells: Sequence[Cell], pairs: Sequence[Pair], rule: Rule, tables: float
 ) -> list[Inference]:
-    """Judge pairs of cells by their `counted`; `level` is that of each row.
-
-    `tables` turns a row's p-value into that of the table, as the kernel does.
-    """
+    """Judge pairs of cells by their `counted`; `tables` turns a p-value into that of the table."""
     burst = _burst(cells)
-    return [_judged(cells, pair, burst, direction, effect, level, tables) for pair in pairs]
+    return [_judged(cells, pair, burst, rule, tables) for pair in pairs]
 
 
 def _burst(cells: Sequence[Cell]) -> float:
@@ -63,13 +54,7 @@ def _burst(cells: Sequence[Cell]) -> float:
 
 
 def _judged(
-    cells: Sequence[Cell],
-    pair: Pair,
-    burst: float,
-    direction: Direction,
-    effect: float,
-    level: float,
-    tables: float,
+    cells: Sequence[Cell], pair: Pair, burst: float, rule: Rule, tables: float
 ) -> Inference:
     if pair.base is None or pair.head is None:
         return Inference("not_comparable", reasons=("not_measured",))
@@ -87,12 +72,12 @@ def _judged(
         return Inference(
             "too_few_runs", ratio, base_value=means[0], head_value=means[1], reasons=(why,)
         )
-    low, high, p_value = _exact(of_base / burst, of_head / burst, len(base), len(head), level)
-    verdict = word(low, high, direction=direction, effect=effect)
+    low, high, p_value = _exact(of_base / burst, of_head / burst, len(base), len(head), rule.level)
+    verdict = rule.word(low, high)
     missing = None
     if verdict == "undecided" and ratio:
         width = max(high if math.isfinite(high) else 0.0, -low if math.isfinite(low) else 0.0)
-        missing = rounds_missing(math.log(ratio), width, (len(base) + len(head)) / 2, effect)
+        missing = rounds_missing(math.log(ratio), width, (len(base) + len(head)) / 2, rule.effect)
     return Inference(
         verdict,
         ratio,
@@ -132,16 +117,8 @@ def _logit(share: float) -> float:
 LEAST = 1e-9
 
 
-def judge_zeros(
-    base: Sequence[float],
-    head: Sequence[float],
-    *,
-    direction: Direction,
-    effect: float,
-    level: float,
-    tables: float,
-) -> Inference:
-    """Judge values of at least 0 of both sides; `level` and `tables` as for counts."""
+def judge_zeros(base: Sequence[float], head: Sequence[float], rule: Rule) -> Inference:
+    """Judge values of at least 0 of both sides."""
     means = statistics.fmean(base), statistics.fmean(head)
     ratio = means[1] / means[0] if means[0] else None
     known = Inference("same", ratio, base_value=means[0], head_value=means[1])
@@ -152,23 +129,22 @@ def judge_zeros(
     if not all(means):
         far = math.inf if means[1] else -math.inf
         is_proven = all(base) or all(head)
-        found = word(far, far, direction=direction, effect=effect)
-        return replace(known, verdict=found if is_proven else "undecided")
-    difference, width, p_value = _welch(base, head, level)
+        return replace(known, verdict=rule.word(far, far) if is_proven else "undecided")
+    difference, width, p_value = _welch(base, head, rule.level)
     ends = (difference - width, difference + width)
     low, high = (max(1 + end / means[0], LEAST) for end in ends)
-    verdict = word(math.log(low), math.log(high), direction=direction, effect=effect)
+    verdict = rule.word(math.log(low), math.log(high))
     missing = None
     if verdict == "undecided":
         runs = 2 / (1 / len(base) + 1 / len(head))
-        missing = rounds_missing(difference / means[0], width / means[0], runs, effect)
+        missing = rounds_missing(difference / means[0], width / means[0], runs, rule.effect)
     return replace(
         known,
         verdict=verdict,
         low=low,
         high=high,
         p_value=p_value,
-        adjusted_p_value=of_table(p_value, tables),
+        adjusted_p_value=of_table(p_value, rule.tables),
         more_rounds=missing,
     )
 
@@ -214,33 +190,26 @@ def judge(
     if as_counts:
         level = significance / max(len(family or pairs), len(pairs), 1)
         tables = math.log1p(-significance) / math.log1p(-level)
-        return judge_counts(
-            model.cells,
-            pairs,
-            direction=direction,
-            effect=effect,
-            level=level,
-            tables=tables * max(other_metrics, 1),
-        )
+        rule = Rule(direction, effect, level)
+        return judge_counts(model.cells, pairs, rule, tables * max(other_metrics, 1))
     model = model.for_table(family or pairs)
     level = model.level(pairs, significance)
     if family and family != pairs:
         level = min(level, model.level(family, significance))
-    level_of_zeros = min(level, significance / max(len(family or pairs), 1))
-    without = [_without_log(model, pair, direction, effect, level_of_zeros) for pair in pairs]
+    rule = Rule(direction, effect, level)
+    of_zeros = replace(rule, level=min(level, significance / max(len(family or pairs), 1)))
+    without = [_without_log(model, pair, of_zeros) for pair in pairs]
     tested = [pair for pair, answer in zip(pairs, without, strict=True) if answer is None]
     inferences: Iterator[Inference] = iter(())
     if tested:
         contrasts = model.contrasts(tested)
-        inferences = iter(judged(model, tested, contrasts, direction, effect, level))
+        inferences = iter(judged(model, tested, contrasts, rule))
         if model.is_unlike:
             inferences = (replace(each, error_table="unlike") for each in inferences)
     return [next(inferences) if answer is None else answer for answer in without]
 
 
-def _without_log(
-    model: Model, pair: Pair, direction: Direction, effect: float, level: float
-) -> Inference | None:
+def _without_log(model: Model, pair: Pair, rule: Rule) -> Inference | None:
     """The answer for a pair that has no logs; None for the others."""
     if pair.base is None or pair.head is None:
         return Inference("not_comparable", reasons=("not_measured",))
@@ -250,36 +219,28 @@ def _without_log(
     values = base.values, head.values
     if not all(values) or min(map(min, values)) < 0:
         return Inference("not_comparable", reasons=("not_positive",))
-    tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
-    return judge_zeros(*values, direction=direction, effect=effect, level=level, tables=tables)
+    return judge_zeros(*values, rule)
 
 
 def judged(
-    model: Model,
-    pairs: Sequence[Pair],
-    contrasts: Contrasts,
-    direction: Direction,
-    effect: float,
-    level: float,
+    model: Model, pairs: Sequence[Pair], contrasts: Contrasts, rule: Rule
 ) -> list[Inference]:
-    """The answers of contrasts, one a pair, each at this level."""
+    """The answers of contrasts, one a pair."""
     freedom = np.maximum(contrasts.freedom, 0.5)
-    widths = -sp.special.stdtrit(freedom, level / 2) * contrasts.errors
+    widths = -sp.special.stdtrit(freedom, rule.level / 2) * contrasts.errors
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(
             contrasts.errors > 0, np.abs(contrasts.differences) / contrasts.errors, np.inf
         )
     distances[(contrasts.errors == 0) & (contrasts.differences == 0)] = 0.0
     p_values = 2 * sp.special.stdtr(freedom, -distances)
-    # A row's p-value in the table: below 0.05 exactly where it is below the row's level.
-    tables = math.log1p(-SIGNIFICANCE) / math.log1p(-level)
-    adjusted = -np.expm1(tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))
+    adjusted = -np.expm1(rule.tables * np.log1p(-np.minimum(p_values, 1 - 1e-16)))
     figures = (
         *(contrasts.differences, contrasts.bases, contrasts.heads, widths),
         *(p_values, adjusted, contrasts.errors, contrasts.freedom),
     )
     return [
-        _answer(model, pair, direction, effect, *row)
+        _answer(model, pair, rule, *row)
         for pair, *row in zip(pairs, *(each.tolist() for each in figures), strict=True)
     ]
 
@@ -287,8 +248,7 @@ def judged(
 def _answer(
     model: Model,
     pair: Pair,
-    direction: Direction,
-    effect: float,
+    rule: Rule,
     difference: float,
     base: float,
     head: float,
@@ -306,10 +266,10 @@ def _answer(
             "too_few_runs", ratio, base_value=values[0], head_value=values[1], reasons=reasons
         )
     low, high = difference - width, difference + width
-    verdict = word(low, high, direction=direction, effect=effect)
+    verdict = rule.word(low, high)
     missing = None
     if verdict == "undecided":
-        missing = rounds_missing(difference, width, _runs(model, pair), effect)
+        missing = rounds_missing(difference, width, _runs(model, pair), rule.effect)
     return Inference(
         verdict=verdict,
         ratio=ratio,

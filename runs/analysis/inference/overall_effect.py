@@ -16,7 +16,7 @@ import numpy as np
 from runs.analysis.inference.cells import Pair
 from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts, Model
-from runs.analysis.inference.verdicts import SIGNIFICANCE, Direction, Inference
+from runs.analysis.inference.verdicts import Inference, Rule
 from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
 
 
@@ -24,10 +24,7 @@ def judge_together(
     model: Model,
     pairs: Sequence[Pair],
     machines: Sequence[Hashable],
-    *,
-    direction: Direction,
-    effect: float,
-    significance: float = SIGNIFICANCE,
+    rule: Rule,
 ) -> Inference | None:
     """The mean effect of pairs of one campaign, each measured on one of `machines`.
 
@@ -41,7 +38,7 @@ def judge_together(
         groups[machine].append(pair)
     found = [model.together(group) for group in groups.values()]
     contrast = found[0] if len(found) == 1 else _over_machines(found)
-    (answer,) = judged(model, pairs[:1], contrast, direction, effect, significance)
+    (answer,) = judged(model, pairs[:1], contrast, rule)
     return answer
 
 

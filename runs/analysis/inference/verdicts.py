@@ -77,20 +77,33 @@ class Inference:
         return self.verdict in PROVEN
 
 
-def word(low: float, high: float, *, direction: Direction, effect: float) -> Verdict:
-    """The verdict of an interval of logs (`high` may be infinite).
+@dataclass(frozen=True)
+class Rule:
+    """How a row is judged: what is better, the minimum effect (0.03 is 3 %), the row's level."""
 
-    The same: the interval lies within the minimum effect, both ways. Else faster or slower: it
-    excludes "no change". Undecided: it includes both "no change" and a change that matters.
-    """
-    bound = math.log1p(effect)
-    if -bound <= low and high <= bound:
-        return "same"
-    if low <= 0 <= high:
-        return "undecided"
-    if direction == "neutral":
-        return "different"
-    return "faster" if (low > 0) == (direction == "higher") else "slower"
+    direction: Direction
+    effect: float = MINIMUM_EFFECT
+    level: float = SIGNIFICANCE
+
+    @property
+    def tables(self) -> float:
+        """What makes the row's p-value below its level one of its table below SIGNIFICANCE."""
+        return math.log1p(-SIGNIFICANCE) / math.log1p(-self.level)
+
+    def word(self, low: float, high: float) -> Verdict:
+        """The verdict of an interval of logs (`high` may be infinite).
+
+        The same: the interval lies within the minimum effect, both ways. Else faster or slower: it
+        excludes "no change". Undecided: it includes both "no change" and a change that matters.
+        """
+        bound = math.log1p(self.effect)
+        if -bound <= low and high <= bound:
+            return "same"
+        if low <= 0 <= high:
+            return "undecided"
+        if self.direction == "neutral":
+            return "different"
+        return "faster" if (low > 0) == (self.direction == "higher") else "slower"
 
 
 def rounds_missing(difference: float, half_width: float, runs: float, effect: float) -> int:

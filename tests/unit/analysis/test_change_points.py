@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import verdicts
 from runs.analysis import change_points
-from runs.analysis.inference import Model, Pair, critical
+from runs.analysis.inference import Model, Pair, Rule, critical
 from runs.analysis.inference.jobs import Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.version_indices import Reading, indices
@@ -463,7 +463,7 @@ def against(points, head):
     jobs = learn({"tps": dict(enumerate(points))}, {"tps": begins})
     scatter = jobs and jobs.conditions["tps"]
     last = points[begins[-1] :][-10:]
-    return judge_jobs(last, head, scatter, direction="higher", effect=0.03, level=0.05)
+    return judge_jobs(last, head, scatter, Rule("higher", 0.03, 0.05))
 
 
 @cache

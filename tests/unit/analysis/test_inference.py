@@ -20,7 +20,7 @@ from runs.analysis.inference import (
 )
 from runs.analysis.inference.critical import level
 from runs.analysis.inference.model import _fits
-from runs.analysis.inference.verdicts import word
+from runs.analysis.inference.verdicts import Rule
 from runs.analysis.inference.version_indices import Reading, indices
 from tests.each import examples
 from tests.unit.analysis.cells import cell_of
@@ -169,7 +169,7 @@ def test_a_campaign_noisier_than_its_server_is_not_taken_for_quiet():
     ],
 )
 def test_the_verdict_follows_from_the_interval_alone(low, high, direction, expected):
-    assert word(low, high, direction=direction, effect=0.03) == expected
+    assert Rule(direction, 0.03).word(low, high) == expected
 
 
 def test_a_table_of_one_baseline_is_as_strict_as_dunnett():
@@ -365,11 +365,11 @@ def test_machines_that_disagree_make_the_line_wide():
 # The overall effect
 
 
-def together(values, pairs, machines=None, blocks=None, **options):
+def together(values, pairs, machines=None, blocks=None):
     blocks = blocks or [range(len(each)) for each in values]
     cells = [cell_of(each, blocks=of) for each, of in zip(values, blocks, strict=True)]
     machines = machines or [""] * len(pairs)
-    return judge_together(Model(cells), pairs, machines, direction="higher", effect=0.03, **options)
+    return judge_together(Model(cells), pairs, machines, Rule("higher", 0.03))
 
 
 def test_the_overall_effect_is_the_mean_of_the_rows_and_knows_more_than_each():

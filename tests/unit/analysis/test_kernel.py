@@ -9,7 +9,7 @@ import scipy
 from runs.analysis.inference import Cell, Model, Pair, judge
 from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts
-from runs.analysis.inference.verdicts import MOST_ROUNDS, rounds_missing
+from runs.analysis.inference.verdicts import MOST_ROUNDS, Rule, rounds_missing
 from tests.each import examples
 from tests.unit.analysis.cells import cell_of
 
@@ -145,7 +145,7 @@ def told(difference, error, freedom, *, level=0.05, runs=(4, 4), direction="high
     cells = [Cell(n, 0.0, 0.1) for n in runs]
     values = (difference, 1.0, 1.0 + difference, error, freedom, 0.0)
     contrasts = Contrasts(*(np.array([each]) for each in values), freedom)
-    (found,) = judged(Model(cells), PAIR, contrasts, direction, 0.03, level)
+    (found,) = judged(Model(cells), PAIR, contrasts, Rule(direction, 0.03, level))
     return found
 
 

@@ -8,10 +8,10 @@ from runs.analysis.inference.verdicts import (
     MOST_ROUNDS,
     VERDICTS,
     Inference,
+    Rule,
     exit_code,
     of_table,
     rounds_missing,
-    word,
 )
 from runs.analysis.judgements import Judged
 
@@ -35,9 +35,7 @@ BOUND = math.log1p(EFFECT)
     ],
 )
 def test_the_word_of_an_interval(low, high, higher, lower, neutral):
-    found = [
-        word(low, high, direction=each, effect=EFFECT) for each in ("higher", "lower", "neutral")
-    ]
+    found = [Rule(each, EFFECT).word(low, high) for each in ("higher", "lower", "neutral")]
 
     assert found == [higher, lower, neutral]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Q
 
-from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, judge
+from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, Rule, judge
 from runs.analysis.inference import Cell as Counted
 from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.inference.resolution import resolution, rounding
@@ -145,14 +145,10 @@ def _answer(
         return Inference("not_comparable", reasons=("not_positive",))
     base = [replace(point, rounding=rounding([math.exp(point.mean)], unit)) for point in base]
     scatter = known.history.jobs(metric.pk)
-    return judge_jobs(
-        base,
-        of_head,
-        scatter.conditions.get(head.series_key) if scatter else None,
-        direction=metric.direction,  # type: ignore[arg-type]
-        effect=effect,
-        level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
-    )
+    own = scatter.conditions.get(head.series_key) if scatter else None
+    level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
+    rule = Rule(metric.direction, effect, level)  # type: ignore[arg-type]
+    return judge_jobs(base, of_head, own, rule)
 
 
 def _of_counts(

@@ -21,6 +21,7 @@ from runs.analysis.inference import (
     Model,
     Noise,
     Pair,
+    Rule,
     critical,
     judge,
     judge_together,
@@ -196,9 +197,7 @@ class Judge:
             model,
             asked,
             [tuple(self.cells[side].levels.get(SERVER) for side in pair) for pair in sides],
-            direction=metric.direction,  # type: ignore[arg-type]
-            effect=effect,
-            significance=self._significance(campaign) / share,
+            Rule(metric.direction, effect, self._significance(campaign) / share),  # type: ignore[arg-type]
         )
         runs = {side for pair in sides for side in pair} & set(self.runs)
         if any(self.runs[side].judged.was_machine_taken for side in runs):

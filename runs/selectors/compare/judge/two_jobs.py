@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from runs import queries
-from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair
+from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair, Rule
 from runs.analysis.inference.jobs import (
     BASELINE,
     POINTS,
@@ -336,13 +336,12 @@ class TwoJobs:
             return Inference("not_comparable", reasons=("not_positive",))
         scatter = self._history(base, head, ignore).jobs(metric.pk)
         rows = len(self._common(base, head, metric))
+        level = scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE
         return judge_jobs(
             [point for point in points[:1] if point],
             points[1] or Point(0, 0.0),
             scatter.conditions.get(head.series_key) if scatter else None,
-            direction=metric.direction,  # type: ignore[arg-type]
-            effect=effect,
-            level=scatter.level(rows, SIGNIFICANCE / share) if scatter else SIGNIFICANCE,
+            Rule(metric.direction, effect, level),  # type: ignore[arg-type]
         )
 
     def _common(self, base: StoredCell, head: StoredCell, metric: Metric) -> set[str]:
