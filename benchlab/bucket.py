@@ -5,10 +5,10 @@ function raises FileNotFoundError for what is not there, `StoreError` with one l
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import IO, Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -49,11 +49,12 @@ class Address:
 
 @dataclass(frozen=True)
 class Stored:
-    """An object: its key below our prefix, bytes, and seconds since 1970."""
+    """A file, here or in the bucket: its bytes, and seconds since 1970 when it was stored."""
 
     key: str
     size: int
     changed_at: float
+    remove: Callable[[], None]
 
 
 def address(text: str) -> Address:
@@ -136,14 +137,15 @@ def remove(key: str) -> None:
         _storage(_at(), PATIENT_SECONDS).delete(key)
 
 
-def stored(below: str = "") -> Iterator[Stored]:
-    """All objects below the prefix whose keys begin so, 1,000 a request."""
+def stored() -> Iterator[Stored]:
+    """All objects below the prefix, 1,000 a request."""
     prefix = _at().prefix
     with _translated_errors():
         objects = _storage(_at(), PATIENT_SECONDS).bucket.objects
-        for each in objects.filter(Prefix=f"{prefix}{below}"):
+        for each in objects.filter(Prefix=prefix):
             key = each.key.removeprefix(prefix)
-            yield Stored(key, each.size, each.last_modified.timestamp())
+            changed_at = each.last_modified.timestamp()
+            yield Stored(key, each.size, changed_at, partial(remove, key))
 
 
 def ask() -> None:

@@ -30,7 +30,7 @@ from runs.models import (
     WorkloadVersion,
 )
 from runs.services.campaigns.drafts import Draft
-from runs.services.runs import leases, results
+from runs.services.runs import artifacts, leases, results
 
 NUMBERS = count(1)
 
@@ -212,6 +212,13 @@ def run(of=None, *, repeat=1, **fields):
         repeat=repeat,
         **({"position": of.campaign.runs.count() + 1, "origin": of.campaign.origin} | fields),
     )
+
+
+def artifact(run, data):
+    """A file of a run, which is really there."""
+    for _data, error in artifacts.store_all([(run.pk, data)]):
+        raise error
+    return run.artifacts.get(name=data.name)
 
 
 def finish(which, *, seconds=10, **values):

@@ -121,7 +121,7 @@ def kept(db, use, store, django_capture_on_commit_callbacks):
     project = projects.create(slug="secret", is_public=False)
     run = factories.campaign("c", project=project).runs.first()
     with django_capture_on_commit_callbacks(execute=True):
-        return artifacts.store(run=run, data=ArtifactData("out", CONTENT, "text/plain"))
+        return factories.artifact(run=run, data=ArtifactData("out", CONTENT, "text/plain"))
 
 
 def in_bucket():
@@ -204,7 +204,7 @@ def test_without_the_bucket_files_wait_and_nothing_is_lost(
     use(**{"endpoint": store} | wrong)
     with django_capture_on_commit_callbacks(execute=True):
         data = ArtifactData("later", b"later")
-        made = artifacts.store(run=kept.run, data=data)
+        made = factories.artifact(run=kept.run, data=data)
     artifacts.send_waiting()
     assert len(in_folder(settings)) == 1
     with artifacts.open_artifact(made) as content:
@@ -255,7 +255,7 @@ def test_a_key_that_may_only_read_is_told_by_the_doctor(kept, store, use):
 
 
 def test_a_folder_becomes_a_bucket_by_the_setting_alone(db, use, store, settings):
-    made = artifacts.store(run=factories.run(), data=ArtifactData("out", CONTENT))
+    made = factories.artifact(run=factories.run(), data=ArtifactData("out", CONTENT))
     (settings.ARTIFACTS_DIR / "import-x").mkdir()
     (settings.ARTIFACTS_DIR / "import-x" / DIGEST).write_bytes(b"of an import that goes on")
     assert in_folder(settings) == {KEY, f"import-x/{DIGEST}"}

@@ -34,7 +34,6 @@ from runs.selectors.access.permission_table import ADDRESSES
 from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
 from runs.services.campaigns.workloads import WorkloadContent
-from runs.services.runs import artifacts
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.api.upload_bodies import run as upload
@@ -437,7 +436,7 @@ def test_no_value_in_any_field_of_an_import_is_executed_or_rendered(
 ):
     for run in everything.runs.all()[:1]:
         factories.story(run)
-        artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n"))
+        factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n"))
     lines = client.get("/api/v1/projects/default/export/")
     rows = [json.loads(line) for line in b"".join(lines.streaming_content).splitlines()]
     campaign = next(row for row in rows if row["type"] == "campaign")

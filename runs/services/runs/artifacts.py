@@ -18,7 +18,7 @@ from typing import IO, Any, BinaryIO, TypeVar, cast
 from django.db import transaction
 from django.db.models import Q
 
-from benchlab.bucket import StoreError
+from benchlab.bucket import Stored, StoreError
 from runs.charts import flame_graph
 from runs.execution.evidence.profiling import FOLDED
 from runs.execution.reporter import ArtifactData
@@ -32,59 +32,34 @@ CHUNK_ROWS = 1000
 T = TypeVar("T")
 
 
-def store(*, run: Run, data: ArtifactData) -> Artifact:
-    """Store a file of a run; the same content is stored once. Raises OSError if it cannot be."""
-    [artifact], failed = _store([(run.pk, data)])
-    for error in failed.values():
-        raise error
-    return artifact
-
-
 def store_all(files: Iterable[tuple[int, ArtifactData]]) -> list[tuple[ArtifactData, OSError]]:
     """Store files of runs, given by their keys, together; return those that cannot be kept.
 
-    A statement for each thousand files.
+    The same content is stored once. A statement for each thousand files.
     """
-    latest = {(run, data.name): data for run, data in files}
-    given = [(run, data) for (run, _name), data in latest.items()]
-    if not given:
-        return []
-    _made, failed = _store(given)
-    named = [(data, _digest(data)) for _run, data in given] if failed else []
-    return [(data, failed[digest]) for data, digest in named if digest in failed]
-
-
-def _store(
-    files: Sequence[tuple[int, ArtifactData]],
-) -> tuple[list[Artifact], dict[str, OSError]]:
-    """The rows of what was stored, and by digest what cannot be."""
-    rows, contents = [], {}
-    for run, data in files:
-        digest = _digest(data)
-        contents[digest] = data.content
-        rows.append(
-            Artifact(
-                run_id=run,
-                name=data.name,
-                media_type=data.media_type,
-                size=len(data.content),
-                sha256=digest,
-            )
+    latest = {
+        (run, data.name): (data, hashlib.sha256(data.content).hexdigest()) for run, data in files
+    }
+    failed = _keep({digest: data.content for data, digest in latest.values()})
+    rows = [
+        Artifact(
+            run_id=run,
+            name=name,
+            media_type=data.media_type,
+            size=len(data.content),
+            sha256=digest,
         )
-    failed = _keep(contents)
-    kept = [each for each in rows if each.sha256 not in failed]
+        for (run, name), (data, digest) in latest.items()
+        if digest not in failed
+    ]
     Artifact.objects.bulk_create(
-        kept,
+        rows,
         update_conflicts=True,
         unique_fields=("run", "name"),
         update_fields=("media_type", "size", "sha256"),
         batch_size=CHUNK_ROWS,
     )
-    return kept or rows, failed
-
-
-def _digest(data: ArtifactData) -> str:
-    return hashlib.sha256(data.content).hexdigest()
+    return [(data, failed[digest]) for data, digest in latest.values() if digest in failed]
 
 
 def _keep(contents: Mapping[str, bytes]) -> dict[str, OSError]:
@@ -151,7 +126,7 @@ def is_stored(digest: str) -> bool:
 
 def send_waiting() -> None:
     """Send what waits to the bucket, for some seconds: a duty of control."""
-    file_store.send_all(_in_folder())
+    file_store.send_all(filter(_digest_of, file_store.in_folder()))
 
 
 def chunks(content: BinaryIO) -> Iterator[bytes]:
@@ -210,7 +185,7 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
     return Pruned(files, size)
 
 
-def _free(before: datetime, kept: Q) -> Iterator[file_store.Stored]:
+def _free(before: datetime, kept: Q) -> Iterator[Stored]:
     """The files that nothing needs any more. One statement for each thousand."""
     last = before.timestamp()
     for chunk in batches(_singles(), CHUNK_ROWS):
@@ -227,21 +202,14 @@ def batches(rows: Iterable[T], number: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _in_folder() -> Iterator[str]:
-    """The keys of those in the folder that are named as ours are."""
-    for key in file_store.in_folder(file_store.SINGLE_FILES):
-        if _digest_of(key):
-            yield key
-
-
 def _digest_of(key: str) -> str:
     """Empty for what is nobody's of ours."""
     digest = key.rpartition("/")[2].removesuffix(".gz")
     return digest if DIGEST.fullmatch(digest) and key == key_of(digest) else ""
 
 
-def _singles() -> Iterator[tuple[str, file_store.Stored]]:
-    for each in file_store.stored(file_store.SINGLE_FILES):
+def _singles() -> Iterator[tuple[str, Stored]]:
+    for each in file_store.stored():
         if digest := _digest_of(each.key):
             yield digest, each
 

@@ -8,9 +8,8 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -26,19 +25,8 @@ PAUSE_SECONDS = 30.0
 SLOW_SECONDS = 2.0
 # For so long the duty of control sends what waits; the rest follows with its next turn.
 SENDING_SECONDS = 10.0
-SINGLE_FILES = "??/*.gz"
 logger = logging.getLogger(__name__)
 _silent_until = _hangs_until = 0.0
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A file, here or in the bucket: its bytes, and seconds since 1970 when it was stored."""
-
-    key: str
-    size: int
-    changed_at: float
-    remove: Callable[[], None]
 
 
 def path_of(key: str) -> Path:
@@ -82,23 +70,22 @@ def write(key: str, content: bytes) -> None:
         raise
 
 
-def stored(pattern: str, *, below: str = "") -> Iterator[Stored]:
-    """Those in the folder that match, and all in the bucket whose keys begin as given."""
-    for key in in_folder(pattern):
+def stored() -> Iterator[bucket.Stored]:
+    """Those in the folder, and in the bucket."""
+    for key in in_folder():
         path = path_of(key)
-        try:
+        with suppress(FileNotFoundError):
             status = path.stat()
-        except FileNotFoundError:
-            continue
-        yield Stored(key, status.st_size, status.st_mtime, partial(path.unlink, missing_ok=True))
-    for each in bucket.stored(below) if bucket.is_set() else ():
-        yield Stored(each.key, each.size, each.changed_at, partial(bucket.remove, each.key))
+            remove = partial(path.unlink, missing_ok=True)
+            yield bucket.Stored(key, status.st_size, status.st_mtime, remove)
+    if bucket.is_set():
+        yield from bucket.stored()
 
 
-def in_folder(pattern: str) -> Iterator[str]:
-    """The keys in the folder that match."""
+def in_folder() -> Iterator[str]:
+    """The keys in the folder."""
     folder = Path(settings.ARTIFACTS_DIR)
-    for path in folder.glob(pattern):
+    for path in folder.glob("??/*.gz"):
         yield path.relative_to(folder).as_posix()
 
 

@@ -53,7 +53,6 @@ from runs.services.access import projects
 from runs.services.campaigns import campaigns, topologies
 from runs.services.campaigns.summaries import SUMMARISE
 from runs.services.operations import partitions
-from runs.services.runs import artifacts
 from tests import factories
 
 VERSIONS, OLD, CLIENTS, REPEATS = ("16.11", "17.7", "18.1"), "9.4.26", (1, 8, 64), 3
@@ -403,9 +402,9 @@ def files() -> None:
     """Some files of a run, which are really there."""
     run = _oldest("lab-00000")
     for name, content in (("out", b"x"), ("perf-folded.txt", b"main;work 10\n")):
-        artifacts.store(run=run, data=ArtifactData(name, content))
+        factories.artifact(run=run, data=ArtifactData(name, content))
     plan = ArtifactData("plan-0.json", json.dumps(PLAN).encode())
-    artifacts.store(run=run, data=plan)
+    factories.artifact(run=run, data=plan)
     for number, edition in enumerate(Edition.objects.order_by("pk")):
         edition.campaigns.add(Campaign.objects.get(slug=f"lab-0000{number}"))
 

@@ -36,7 +36,6 @@ from runs.services.access import projects, tokens
 from runs.services.campaigns import topologies
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
-from runs.services.runs import artifacts
 from runs.web import urls as web_urls
 from tests import factories
 from tests.each import some
@@ -384,7 +383,7 @@ def hidden():
     )
     campaign.runs.update(hardware=server.hardware)
     run = factories.finish(campaign.runs.first(), tps=1)
-    artifacts.store(run=run, data=ArtifactData("out", b"x"))
+    factories.artifact(run=run, data=ArtifactData("out", b"x"))
     return run
 
 

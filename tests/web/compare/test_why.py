@@ -15,7 +15,7 @@ from runs.selectors.why import ablations
 from runs.services.campaigns import campaigns, repeats
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
-from runs.services.runs import artifacts, results
+from runs.services.runs import results
 from runs.services.why import ablations as service
 from tests import factories
 
@@ -64,7 +64,7 @@ def finish(run, seconds, cpu, **kept):
     run.settings = results.snapshot(settings=kept.pop("settings"))
     run.save()
     document = evidence(seconds, cpu=cpu, **kept)
-    artifacts.store(run=run, data=ArtifactData(FILE, json.dumps(document).encode()))
+    factories.artifact(run=run, data=ArtifactData(FILE, json.dumps(document).encode()))
 
 
 @pytest.fixture
@@ -357,7 +357,7 @@ def test_of_two_configurations_the_setting_is_put_back(member, ready_server):
 def keep(run, name, rows):
     document = {"columns": [], "rows": [list(map(str, row)) for row in rows]}
     data = json.dumps(document).encode()
-    artifacts.store(run=run, data=ArtifactData(f"evidence-{name}.json", data))
+    factories.artifact(run=run, data=ArtifactData(f"evidence-{name}.json", data))
 
 
 @pytest.fixture
@@ -427,7 +427,7 @@ def test_functions_that_surely_differ_are_told_in_time_and_samples(member, addre
     for side, rows in sampled.items():
         lines = [f"postgres;main;{name} {n}" for name, n in rows.items()] + ["pgbench;main 5000"]
         data = ArtifactData("perf-folded.txt", "\n".join(lines).encode())
-        artifacts.store(run=recorded[side], data=data)
+        factories.artifact(run=recorded[side], data=data)
     body = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["profile"]
     assert body["samples"] == [1000, 1000]
     found = {each["name"]: each for each in body["functions"]}
@@ -449,7 +449,7 @@ def test_where_sessions_leave_the_processor_is_told_by_call_and_function(member,
     ]
     for side in (A, B):
         data = ArtifactData("perf-switches-folded.txt", "\n".join(lines).encode())
-        artifacts.store(run=recorded[side], data=data)
+        factories.artifact(run=recorded[side], data=data)
     sleeps = member.get(address.replace("/compare/", "/api/v1/compare/")).json()["sleeps"]
     functions = "PGSemaphoreLock < LWLockAcquire < XLogFlush < CommitTransaction"
     assert [(each["call"], each["functions"], each["share"]) for each in sleeps] == [
@@ -471,5 +471,5 @@ def test_waits_in_another_form_are_none(member, measured, address, rows):
     for cell in measured.cells.all():
         run = cell.runs.first()
         data = json.dumps({"rows": rows}).encode()
-        artifacts.store(run=run, data=ArtifactData("evidence-waits.json", data))
+        factories.artifact(run=run, data=ArtifactData("evidence-waits.json", data))
     assert member.get(address.replace("/compare/", "/api/v1/compare/")).json()["waits"] == []

@@ -13,7 +13,6 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Artifact, Campaign, Lease, Project, Run, Server
 from runs.services.archive import publications
 from runs.services.campaigns import topologies
-from runs.services.runs import artifacts
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -219,7 +218,7 @@ def kept(settings, tmp_path):
     campaign = factories.campaign("Plans", factors={"version": ["16.14", "18.4"]}, repeats=1)
     runs = list(campaign.runs.order_by("pk"))
     for run in runs:
-        artifacts.store(run=run, data=ArtifactData("plan-query.json", PLAN.encode()))
+        factories.artifact(run=run, data=ArtifactData("plan-query.json", PLAN.encode()))
     return runs
 
 
@@ -273,8 +272,8 @@ def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, t
 
 def test_evidence_of_a_run_is_shown_as_tables(client, kept):
     text = '{"columns": ["call", "calls"], "rows": [["futex<b>", "40000"]]}'
-    artifacts.store(run=kept[0], data=ArtifactData("evidence-syscalls.json", text.encode()))
-    artifacts.store(run=kept[0], data=ArtifactData("evidence-waits.json", b"broken"))
+    factories.artifact(run=kept[0], data=ArtifactData("evidence-syscalls.json", text.encode()))
+    factories.artifact(run=kept[0], data=ArtifactData("evidence-waits.json", b"broken"))
     page = client.get(f"/runs/{kept[0].pk}/").content.decode()
     assert "System calls (strace -c)" in page
     assert '<td class="is-number">40000</td>' in page
@@ -292,7 +291,7 @@ def profiled(settings, tmp_path):
         "postgres;read 900\npostgres;x 100\n",
     )
     for run, text in zip(runs, texts, strict=True):
-        artifacts.store(run=run, data=ArtifactData(FOLDED, text.encode()))
+        factories.artifact(run=run, data=ArtifactData(FOLDED, text.encode()))
     return runs
 
 

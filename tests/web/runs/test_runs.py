@@ -10,7 +10,6 @@ from runs.execution.reporter import ArtifactData
 from runs.models import Command, Metric, Run, RunEvent, Seal
 from runs.services import seals
 from runs.services.access import projects
-from runs.services.runs import artifacts
 from runs.web.runs import page as run_page
 from tests import factories
 from tests.unit.benches import bench_of
@@ -159,7 +158,7 @@ def test_a_failed_run_shows_no_phase_beyond(finished_run):
 
 
 def test_an_artifact_is_downloaded_and_never_a_page(client, finished_run):
-    artifacts.store(run=finished_run, data=ArtifactData("out.html", b"<b>hi</b>", "text/html"))
+    factories.artifact(run=finished_run, data=ArtifactData("out.html", b"<b>hi</b>", "text/html"))
     response = client.get(f"/runs/{finished_run.pk}/artifacts/out.html/")
     assert b"".join(response.streaming_content) == b"<b>hi</b>"
     assert response["Content-Disposition"] == 'attachment; filename="out.html"'

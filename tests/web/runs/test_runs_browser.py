@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from runs.execution.evidence import evidence
 from runs.execution.reporter import ArtifactData
 from runs.models import Campaign, Series
-from runs.services.runs import artifacts
 from tests import factories
 
 # Series of 48 hours: little is sent for all of it, and every second of a part.
@@ -104,7 +103,7 @@ def explained(db):
     for name, (columns, rows) in told.items():
         text = json.dumps({"columns": columns, "rows": rows})
         data = ArtifactData(f"evidence-{name}.json", text.encode())
-        artifacts.store(run=run, data=data)
+        factories.artifact(run=run, data=data)
     return run
 
 

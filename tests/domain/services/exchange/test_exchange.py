@@ -170,7 +170,7 @@ def _project():
     factories.finish_all(campaign, gain={"18.4": 1.1})
     for run in campaign.runs.order_by("pk")[:3]:
         factories.story(run)
-        artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
+        factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
         run.plan = {"host": "192.0.2.1", "username": "postgres", "port": 22, "bindir": "/b"}
         run.hardware, run.environment = factories.hardware(), factories.environment()
         run.labels = {"by": "nightly"}
@@ -459,7 +459,7 @@ def test_an_import_neither_meets_nor_shows_what_others_hide(project):
 def test_long_files_and_series_come_back(project, empty):
     run = project.campaigns.get(slug="nightly").runs.first()
     content = bytes(number * 7919 % 251 for number in range(3_000_000))
-    artifacts.store(run=run, data=ArtifactData("log", gzip.compress(content)))
+    factories.artifact(run=run, data=ArtifactData("log", gzip.compress(content)))
     values = [number / 7 if number % 5 else None for number in range(172_800)]
     Series.objects.create(run=run, name="tps", interval=1, values=values)
     before = exported(project)

@@ -118,7 +118,7 @@ def content():
         run.plan = PLAN
         run.hardware = factories.hardware()
         factories.story(run)
-    artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n"))
+    factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n"))
     revision = project.revisions.create(sha="a" * 40, url="https://example.org/a")
     campaign.cells.update(revision=revision)
     campaign.annotations.create(text="No change.")
@@ -191,7 +191,7 @@ def test_a_file_of_an_import_that_is_refused_later_never_reaches_the_store(conte
 
 
 def test_a_file_of_another_project_cannot_be_claimed(content):
-    artifacts.store(run=factories.run(), data=ArtifactData("secret", b"tps = 1\n"))
+    factories.artifact(run=factories.run(), data=ArtifactData("secret", b"tps = 1\n"))
     lines = [line for line in content.splitlines(keepends=True) if b'"type": "file"' not in line]
     end = json.dumps({"type": "end", "lines": len(lines)}).encode()
 

@@ -77,7 +77,7 @@ def filled():
     """Runs with an artifact, a seal and a secret."""
     campaign = factories.finish_all(factories.campaign("c", on=factories.server("db1")))
     run = campaign.runs.first()
-    artifacts.store(run=run, data=ArtifactData("out", b"tps = 1\tand \\N\n" * 500, "text/plain"))
+    factories.artifact(run=run, data=ArtifactData("out", b"tps = 1\tand \\N\n" * 500, "text/plain"))
     SSHKey.objects.update(private_key_encrypted=encryption.encrypt("the private key"))
     User.objects.create_superuser("ichiro")
     for each in campaign.runs.all():
@@ -415,7 +415,7 @@ def recorded(run, state, *, ago=OLD):
     """The run with a command, a series and a file, ended that long ago."""
     Command.objects.create(run=run, attempt=1, ordinal=1, step="measure", host="db", argv=["true"])
     Series.objects.create(run=run, name="tps", interval=1, values=[1.0])
-    made = artifacts.store(run=run, data=ArtifactData("stdout", f"of {run.pk}".encode()))
+    made = factories.artifact(run=run, data=ArtifactData("stdout", f"of {run.pk}".encode()))
     then = timezone.now() - ago
     type(made).objects.filter(pk=made.pk).update(created_at=then)
     os.utime(artifacts.path_of(made.sha256), (then.timestamp(),) * 2)

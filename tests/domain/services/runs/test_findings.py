@@ -447,7 +447,7 @@ def test_runs_are_judged_again_by_what_is_stored_of_them(server):
 
 def kept(run, name, content, *, days):
     """An artifact of that age."""
-    made = artifacts.store(run=run, data=ArtifactData(name, content))
+    made = factories.artifact(run=run, data=ArtifactData(name, content))
     made.created_at = timezone.now() - timedelta(days=days)
     made.save()
     os.utime(artifacts.path_of(made.sha256), (made.created_at.timestamp(),) * 2)
@@ -508,7 +508,7 @@ def test_a_rehearsal_removes_nothing(old, capsys):
 def test_the_same_content_is_written_again_after_it_went(old):
     prune()
 
-    artifacts.store(run=factories.run(), data=ArtifactData("stdout", b"old"))
+    factories.artifact(run=factories.run(), data=ArtifactData("stdout", b"old"))
 
     assert artifacts.open_artifact(old).read() == b"old"
 

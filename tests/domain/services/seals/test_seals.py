@@ -56,7 +56,7 @@ def campaign(db):
     made = factories.finish_all(factories.campaign("sixteen-against-eighteen"))
     for run in made.runs.order_by("pk")[:3]:
         factories.story(run)
-        artifacts.store(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
+        factories.artifact(run=run, data=ArtifactData("stdout", b"tps = 1\n" * run.repeat))
         run.plan = {"host": "192.0.2.1", "bindir": "/b"}
         run.hardware, run.environment = factories.hardware(), factories.environment()
         run.save()
