@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -31,7 +30,7 @@ from runs.services.runs import leases
 from runs.services.servers import logins, tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.tools.pgbench.script_check import GivenScript
-from runs.wording import gettext_noop, put
+from runs.wording import gettext_noop
 
 # A few seconds for the cluster, and the limits of the scripts.
 MOST_SECONDS = 120.0
@@ -115,13 +114,8 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
     try:
         way = logins.way_to(server)
         return async_to_sync(_on)(way, base, programs, plan_of(content), server.name)
-    except InvalidToken:
-        message = _("The private key cannot be decrypted.")
-        remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
-        raise ServiceError("private_key_unreadable", message, remedy=remedy) from None
     except TargetProblem as problem:
-        remedy = _(problem.remedy) if problem.remedy else ""
-        raise ServiceError(problem.code, put(problem.wording, _), remedy=remedy) from problem
+        raise logins.refused(problem) from problem
 
 
 async def _on(

@@ -33,7 +33,6 @@ from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server
 from runs.scenarios import registry
 from runs.services import database
-from runs.services.errors import ServiceError
 from runs.services.runs import attempts, leases, plans, reporting, transitions
 from runs.services.runs import results as findings
 from runs.services.runs.leases import Claim
@@ -252,11 +251,10 @@ def _line(server: Server) -> Line:
     Raises TargetProblem `private_key_unreadable`.
     """
     try:
-        way = servers.readable_way(server)
-    except ServiceError as error:
-        unreadable = TargetProblem(error.message, code=error.code, remedy=error.remedy)
-        unreadable.server_id = server.pk
-        raise unreadable from error
+        way = logins.way_to(server)
+    except TargetProblem as problem:
+        problem.server_id = server.pk
+        raise
 
     async def connect() -> Host:
         try:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asgiref.sync import async_to_sync, sync_to_async
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
@@ -58,9 +57,6 @@ def remove_needless_clusters(*, server_id: int) -> None:
             is_done = async_to_sync(_remove)(server, needless)
         except TargetProblem as problem:
             servers.record_problem(server=server, problem=problem)
-            return
-        except InvalidToken:
-            logger.exception("the private key for %s cannot be read", server)
             return
         ids = [cluster.pk for cluster in needless]
         PreparedCluster.objects.filter(pk__in=ids).update(removed_at=timezone.now())
@@ -156,11 +152,6 @@ def sweep_where_needed(*, server_id: int) -> None:
         logger.info("%s is cleaned up later", server)
     except TargetProblem as problem:
         servers.record_problem(server=server, problem=problem)
-    except InvalidToken:
-        logger.exception("the private key for %s cannot be read", server)
-        _put_off(server)
-        name = {"server": server.name}
-        _tell(server, NOT_SWEPT, _("The private key for %(server)s cannot be decrypted.") % name)
 
 
 def live_folders(server_id: int) -> set[str]:

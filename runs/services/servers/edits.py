@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -15,7 +14,6 @@ from runs.selectors.runs import at_work_on
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import logins, servers
-from runs.wording import put
 
 _WAS = "was"
 # Changing these changes how the server is reached; the host key stays pinned.
@@ -137,12 +135,10 @@ def _release(server: Server) -> None:
         logins.ask(
             _released(server.base_dir, logins.instance_name(), logins.way_to(server)), server
         )
-    except TargetProblem as problem:
-        raise ServiceError(
-            problem.code, put(problem.wording, _), remedy=_(problem.remedy), field="base_dir"
-        ) from problem
-    except InvalidToken:
+    except logins.KeyUnreadable:
         return  # The inspection that follows reports it.
+    except TargetProblem as problem:
+        raise logins.refused(problem, "base_dir") from problem
 
 
 async def _released(base_dir: str, instance: str, way: logins.Way) -> None:

@@ -5,15 +5,16 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
+from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
-from runs.execution.errors import HostUnreachable
+from runs.execution.errors import HostUnreachable, TargetProblem
 from runs.execution.ssh.hosts import Address, Host, Login
 from runs.models import Instance, Server
 from runs.services import database
 from runs.services.errors import ServiceError
 from runs.services.servers import ssh_keys
-from runs.wording import gettext_noop
+from runs.wording import gettext_noop, put
 
 MOST_HOPS = 3
 # An inspection takes some seconds on a busy machine; one that stays silent gets this long.
@@ -24,6 +25,22 @@ Way = tuple[Login, ...]
 Found = TypeVar("Found")
 
 
+class KeyUnreadable(TargetProblem):
+    """A private key was encrypted with a key that is not configured."""
+
+    code = "private_key_unreadable"
+    remedy = gettext_noop(
+        "Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY of web and workers, "
+        "restart them, and inspect the server again."
+    )
+
+
+def refused(problem: TargetProblem, field: str = "") -> ServiceError:
+    """The same for who has asked, in the reader's language."""
+    remedy = _(problem.remedy) if problem.remedy else ""
+    return ServiceError(problem.code, put(problem.wording, _), remedy=remedy, field=field)
+
+
 def address_of(server: Server) -> Address:
     """Where to log in."""
     return Address(server.address, server.port, server.username, server.name)
@@ -32,12 +49,16 @@ def address_of(server: Server) -> Address:
 def way_to(server: Server) -> Way:
     """The logins on the way, the first hop first and the server last. Reads the database.
 
-    Raises InvalidToken if a private key was encrypted with a key that is not configured.
+    Raises KeyUnreadable.
     """
-    return tuple(
-        Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
-        for each in [*reversed(hops_before(server)), server]
-    )
+    try:
+        return tuple(
+            Login(address_of(each), each.host_key, ssh_keys.private_key(each.ssh_key))
+            for each in [*reversed(hops_before(server)), server]
+        )
+    except InvalidToken as error:
+        text = gettext_noop("The private key for %(server)s cannot be decrypted.")
+        raise KeyUnreadable(text, server=server.name) from error
 
 
 def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:

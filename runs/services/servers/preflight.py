@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from asgiref.sync import async_to_sync
-from cryptography.fernet import InvalidToken
 from django.utils.translation import gettext as _
 
 from runs.execution import preflight as engine
@@ -28,12 +27,10 @@ from runs.services.errors import ServiceError
 from runs.services.servers import logins, tools
 from runs.services.servers import machines as machine_findings
 from runs.services.servers.machines import Finding, error
-from runs.wording import put
 
 PATIENCE_SECONDS = 6.0
 
-Refusal = TargetProblem | InvalidToken
-Answer = Target | Refusal
+Answer = Target | TargetProblem
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ def ask_all(questions: Sequence[Question]) -> list[Answer]:
     return async_to_sync(_gathered)(found, questions, instance)
 
 
-def _way(question: Question) -> logins.Way | Refusal:
+def _way(question: Question) -> logins.Way | TargetProblem:
     server = question.server
     if server.is_only_a_hop:
         return TargetProblem(
@@ -70,12 +67,12 @@ def _way(question: Question) -> logins.Way | Refusal:
         )
     try:
         return logins.way_to(server)
-    except (TargetProblem, InvalidToken) as problem:
+    except logins.KeyUnreadable as problem:
         return problem
 
 
 async def _gathered(
-    found: Sequence[logins.Way | Refusal], questions: Sequence[Question], instance: str
+    found: Sequence[logins.Way | TargetProblem], questions: Sequence[Question], instance: str
 ) -> list[Answer]:
     asked = (
         _answer(way, question, BaseDir(question.server.base_dir, instance))
@@ -84,15 +81,15 @@ async def _gathered(
     return list(await asyncio.gather(*asked))
 
 
-async def _answer(way: logins.Way | Refusal, question: Question, base: BaseDir) -> Answer:
-    if isinstance(way, TargetProblem | InvalidToken):
+async def _answer(way: logins.Way | TargetProblem, question: Question, base: BaseDir) -> Answer:
+    if isinstance(way, TargetProblem):
         return way
     try:
         return await asyncio.wait_for(_answered(way, question, base), PATIENCE_SECONDS)
     except TimeoutError:
         seconds = f"{PATIENCE_SECONDS:.0f}"
         return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
-    except (TargetProblem, InvalidToken) as problem:
+    except TargetProblem as problem:
         return problem
 
 
@@ -255,12 +252,9 @@ def _fly(questions: Sequence[_Asked], design: Design | None) -> Preflight:
     for each, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Target):
             findings += _of_answer(each, answer)
-        elif isinstance(answer, TargetProblem):
-            findings.append(_of_problem(each.server, answer))
         else:
-            message = _("The private key cannot be decrypted.")
-            remedy = _("Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY.")
-            findings.append(error(each.server, "private_key_unreadable", message, remedy))
+            told = logins.refused(answer)
+            findings.append(error(each.server, told.code, told.message, told.remedy))
         targets.append(answer if isinstance(answer, Target) else None)
     servers = tuple(each.server for each in questions)
     return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
@@ -302,10 +296,6 @@ def _faults(design: Design | None) -> Iterator[Finding]:
     for problem in estimates.estimate(design).problems:
         if problem.code not in told_better:
             yield Finding(names, problem.code, "error", problem.message, problem.remedy)
-
-
-def _of_problem(server: Server, problem: TargetProblem) -> Finding:
-    return error(server, problem.code, put(problem.wording, _), _(problem.remedy))
 
 
 def _programs(

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from cryptography.fernet import InvalidToken
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
@@ -40,7 +39,7 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.errors import ServiceError
 from runs.services.servers import host_keys, logins, machines, ssh_keys
-from runs.wording import gettext_noop, put
+from runs.wording import gettext_noop
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
@@ -295,24 +294,15 @@ def offered_host_key(server: Server) -> str:
         return logins.ask(ssh.offered_host_key(logins.address_of(server), hops), server)
     except TargetProblem as problem:
         field = "jump" if problem.code.startswith("hop_") else "address"
-        raise ServiceError(
-            problem.code, put(problem.wording, _), remedy=_(problem.remedy), field=field
-        ) from problem
+        raise logins.refused(problem, field) from problem
 
 
 def readable_way(server: Server) -> logins.Way:
     """The logins on the way to a server. Raises ServiceError `private_key_unreadable`."""
     try:
         return logins.way_to(server)
-    except InvalidToken as error:
-        raise ServiceError(
-            "private_key_unreadable",
-            _("The private key for %(server)s cannot be decrypted.") % {"server": server.name},
-            remedy=_(
-                "Add the key it was encrypted under to BENCHLAB_ENCRYPTION_KEY of web and workers, "
-                "restart them, and inspect the server again."
-            ),
-        ) from error
+    except logins.KeyUnreadable as problem:
+        raise logins.refused(problem) from problem
 
 
 @transaction.atomic
