@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.bars import Group, bars
+from runs.charts.bars import bars
 from runs.charts.figure import Figure, line_at
-from runs.charts.scaling import Line, Point, Words, grow_by_factors, scaling
+from runs.charts.scaling import Axes, Line, Point, grow_by_factors, scaling
 
 # The theme's colours for series without their own; chart.js has the same number.
 SLOTS = 8
@@ -31,20 +31,6 @@ class Track(Line):
     curve: Curve | None = None
 
 
-@dataclass(frozen=True)
-class Axes:
-    """The titles and scales of the axes; equal for all facets."""
-
-    x_title: str
-    y_title: str
-    log_x: bool = False
-    log_y: bool = False
-    relative: bool = False
-    # False for a metric that is a ratio: nothing is near zero.
-    from_zero: bool = True
-    words: Words = field(default_factory=Words)
-
-
 def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
     """One figure a facet, on the same axes; levels that are all numbers make lines, others bars."""
     points = [point for tracks in facets for track in tracks for point in track.points]
@@ -61,15 +47,7 @@ def comparison(facets: Sequence[Sequence[Track]], axes: Axes) -> list[Figure]:
 
 
 def _lines(tracks: Sequence[Track], axes: Axes) -> Figure:
-    figure = scaling(
-        tracks,
-        x_title=axes.x_title,
-        y_title=axes.y_title,
-        log_x=axes.log_x,
-        log_y=axes.log_y,
-        from_zero=axes.from_zero,
-        words=axes.words,
-    )
+    figure = scaling(tracks, axes)
     drawn = _finished(figure, tracks, axes)
     figure["data"] += [_curve(track, track.curve) for track in drawn if track.curve]
     return figure
@@ -80,13 +58,7 @@ def _bars(tracks: Sequence[Track], axes: Axes) -> Figure:
         replace(track, points=tuple(replace(p, x=_named(p.x, track)) for p in track.points))
         for track in tracks
     ]
-    figure = bars(
-        [Group(track.label, track.points, track.major) for track in named],
-        x_title=axes.x_title,
-        y_title=axes.y_title,
-        log_y=axes.log_y,
-        words=axes.words,
-    )
+    figure = bars(named, axes)
     _finished(figure, tracks, axes)
     if all(point.x is None for track in tracks for point in track.points):
         # Each bar has its name below: no labels beside it and no legend are needed.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -107,16 +107,21 @@ class Words:
         return f"{n} ({mark})" if mark else n
 
 
-def scaling(
-    lines: Sequence[Line],
-    *,
-    x_title: str,
-    y_title: str,
-    log_x: bool = False,
-    log_y: bool = False,
-    from_zero: bool = True,
-    words: Words = Words(),
-) -> Figure:
+@dataclass(frozen=True)
+class Axes:
+    """The titles and scales of the axes, and the words of the hover text."""
+
+    x_title: str
+    y_title: str
+    log_x: bool = False
+    log_y: bool = False
+    relative: bool = False
+    # False for a metric that is a ratio: nothing is near zero.
+    from_zero: bool = True
+    words: Words = field(default_factory=Words)
+
+
+def scaling(lines: Sequence[Line], axes: Axes) -> Figure:
     """One line per version: the median, with whiskers from the minimum to the maximum.
 
     The y axis starts at zero, since readers take the height of a line as its amount; with `log_y`
@@ -126,15 +131,15 @@ def scaling(
     """
     drawn = [line for line in lines if line.points]
     levels = sorted({point.x for line in drawn for point in line.points})
-    log_x = log_x or grow_by_factors(levels)
+    log_x = axes.log_x or grow_by_factors(levels)
     if log_x and levels and levels[0] <= 0:
         raise ValueError("A logarithmic axis has no place for zero and below.")
     return {
-        "data": [_trace(line, dash, x_title, words) for line, dash in _dashed(drawn)],
+        "data": [_trace(line, dash, axes) for line, dash in _dashed(drawn)],
         "layout": layout(
-            xaxis=_x_axis(x_title, levels, log_x=log_x),
-            yaxis=_y_axis(y_title, log_y=log_y, from_zero=from_zero),
-            annotations=_end_labels(drawn, log_x=log_x, log_y=log_y),
+            xaxis=_x_axis(axes.x_title, levels, log_x=log_x),
+            yaxis=_y_axis(axes),
+            annotations=_end_labels(drawn, log_x=log_x, log_y=axes.log_y),
             margin={"l": 64, "r": _room_for_labels(drawn), "t": 24, "b": 56},
             # Labels at the lines identify them; the legend is for switching some of many off.
             showlegend=len(drawn) > 4,
@@ -166,10 +171,10 @@ def _dashed(lines: Sequence[Line]) -> list[tuple[Line, str]]:
     return dashed
 
 
-def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
+def _trace(line: Line, dash: str, axes: Axes) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
     colour = {"color": style.colour} if style else {}
-    head = f"<b>%{{fullData.name}}</b><br>{x_title}: %{{x}}"
+    head = f"<b>%{{fullData.name}}</b><br>{axes.x_title}: %{{x}}"
     return {
         "type": "scatter",
         "mode": "lines+markers",
@@ -179,7 +184,7 @@ def _trace(line: Line, dash: str, x_title: str, words: Words) -> dict[str, Any]:
         "line": {**colour, "width": 2, "dash": dash},
         "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
         "error_y": ranges(line.points, width=5) | colour,
-        **hover(line.points, words, head),
+        **hover(line.points, axes.words, head),
     }
 
 
@@ -226,10 +231,10 @@ def _x_axis(text: str, levels: Sequence[float], *, log_x: bool) -> dict[str, Any
     return found
 
 
-def _y_axis(text: str, *, log_y: bool, from_zero: bool) -> dict[str, Any]:
-    if log_y:
-        return axis(text, type="log")
-    return axis(text, rangemode="tozero") if from_zero else axis(text)
+def _y_axis(axes: Axes) -> dict[str, Any]:
+    if axes.log_y:
+        return axis(axes.y_title, type="log")
+    return axis(axes.y_title, **({"rangemode": "tozero"} if axes.from_zero else {}))
 
 
 def _have_room(levels: Sequence[float]) -> bool:

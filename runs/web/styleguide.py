@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext_lazy as _
 
-from runs.charts.scaling import Line, Point, scaling
+from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.filters import TopologyFilters
 from runs.models import Campaign, Run, Server, Topology
 from runs.selectors.compare.describe.verdict_words import VERDICTS
@@ -61,6 +61,5 @@ def _figure() -> dict[str, object]:
             )
             for major, rate in (("16", 1000.0), ("18", 1180.0))
         ],
-        x_title="Clients",
-        y_title="tps",
+        Axes("Clients", "tps"),
     )

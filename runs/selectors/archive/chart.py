@@ -8,9 +8,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
-from runs.charts.bars import Group, bars
+from runs.charts.bars import bars
 from runs.charts.figure import Figure
-from runs.charts.scaling import Line, Point, Words, scaling
+from runs.charts.scaling import Axes, Line, Point, Words, scaling
 from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.words import Factors, factors
@@ -97,15 +97,15 @@ class Plot:
             for each in self.series
         ]
 
-    def groups(self, label: str = "") -> list[Group]:
+    def groups(self, label: str = "") -> list[Line]:
         """The series as bars, with the metric's `label`; if sparse, each cell by its own name."""
         if self.is_sparse:
-            return [Group(label, tuple(self._points(self.cells, self._flat)))]
+            return [Line(label, "", tuple(self._points(self.cells, self._flat)))]
         return [
-            Group(
-                label=" · ".join(filter(None, (each.label, label))),
-                bars=tuple(self._points(each.cells, self._x)),
-                major="" if label else each.major,
+            Line(
+                " · ".join(filter(None, (each.label, label))),
+                "" if label else each.major,
+                tuple(self._points(each.cells, self._x)),
             )
             for each in self.series
         ]
@@ -266,21 +266,21 @@ def noted(drawn: Sequence[Plot]) -> list[Plot]:
 def draw(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure:
     """The figure of these plots (at least one) in the requested form."""
     first = drawn[0]
-    common: dict[str, Any] = {
-        "x_title": "" if first.is_sparse else first.factors.title(first.x),
+    axes = Axes(
+        "" if first.is_sparse else first.factors.title(first.x),
         # Of several on one axis only their unit.
-        "y_title": metric_title(first.metric) if len(drawn) == 1 else first.metric.unit,
-        "log_y": bool(wanted.get("log")),
-        "words": hover_words(_("value")),
-    }
+        metric_title(first.metric) if len(drawn) == 1 else first.metric.unit,
+        log_y=bool(wanted.get("log")),
+        words=hover_words(_("value")),
+    )
     if wanted.get("kind") == "lines" and len(drawn) == 1 and first.has_numbers:
-        return scaling(first.lines, **common)
+        return scaling(first.lines, axes)
     groups = [
         group
         for plot in drawn
         for group in plot.groups(metric_label(plot.metric) if len(drawn) > 1 else "")
     ]
-    return bars(groups, stacked=wanted.get("kind") == "stacked", **common)
+    return bars(groups, axes, stacked=wanted.get("kind") == "stacked")
 
 
 def hover_words(value: str = "", interval: str = "") -> Words:
@@ -318,13 +318,8 @@ def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None
         )
         for line in plot.lines
     ]
-    return scaling(
-        lines,
-        x_title=plot.factors.title(plot.x),
-        y_title=_("Ratio to the baseline"),
-        from_zero=False,
-        words=hover_words(_("ratio")),
-    )
+    titles = plot.factors.title(plot.x), _("Ratio to the baseline")
+    return scaling(lines, Axes(*titles, from_zero=False, words=hover_words(_("ratio"))))
 
 
 def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:

@@ -1,17 +1,18 @@
 """The results of an executed or uploaded campaign for its report: tables, figures, verdicts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from runs.analysis.summary import Summary
-from runs.charts.bars import Group, bars, of_single_points
+from runs.charts.bars import bars, of_single_points
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
-from runs.charts.scaling import Point, scaling
+from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.models import Campaign, Cell, Metric
 from runs.reports.report import Block, Paragraph, Picture, Table
 from runs.selectors import validity
@@ -128,21 +129,17 @@ def _of_first(caption: str, shown: int, total: int) -> str:
 
 def _figure(campaign: Campaign, metric: Metric, grid: Grid, among: Measured) -> Figure | None:
     """Lines if the levels are numbers, bars if they are names."""
-    words = hover_words()
     x_title = designs.factor_title(campaign, grid.factor)
     rows = grids.rows(among.cells, designs.words(campaign))[:MOST_LINES]
     lines = campaigns.lines_of(rows, grid.factor, among.summaries)
+    axes = Axes(x_title, metric_title(metric), words=hover_words())
     if any(len(line.points) > 1 for line in lines):
-        return scaling(lines, x_title=x_title, y_title=metric_title(metric), words=words)
+        return scaling(lines, axes)
     single, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if single:
-        return bars(single, x_title=title, y_title=metric_title(metric), words=words)
-    groups = [
-        Group(row.label, tuple(_bars(row.cells, grid.columns)), row.major) for row in grid.rows
-    ]
-    if not any(group.bars for group in groups):
-        return None
-    return bars(groups, x_title=x_title, y_title=metric_title(metric), words=words)
+        return bars(single, replace(axes, x_title=title))
+    lines = [Line(row.label, row.major, tuple(_bars(row.cells, grid.columns))) for row in grid.rows]
+    return bars(lines, axes) if any(line.points for line in lines) else None
 
 
 def _bars(cells: Sequence[GridCell | None], columns: Sequence[Any]) -> list[Point]:

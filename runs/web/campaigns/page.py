@@ -14,7 +14,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from runs.charts.bars import bars, of_single_points
-from runs.charts.scaling import scaling
+from runs.charts.scaling import Axes, scaling
 from runs.models import Campaign, Metric, Run
 from runs.selectors import caching, configurations
 from runs.selectors.access.projects import Reader
@@ -349,17 +349,11 @@ def _figure(
     lines = campaign_selectors.lines_of(list(rows), factor, among.summaries)
     if factor is None or not any(line.points for line in lines):
         return as_printed(campaign, metric, factor or "version")
-    words = hover_words()
     y_title = f"{_(metric.title)} ({metric.unit})" if metric.unit else _(metric.title)
     x_title = factor_title(campaign, factor)
+    axes = Axes(x_title, y_title, from_zero=not metric.is_ratio, words=hover_words())
     groups, title = of_single_points(lines, by_name=_("Version"), by_level=x_title)
     if groups:
-        return bars(groups, x_title=title, y_title=y_title, words=words)
-    figure = scaling(
-        lines,
-        x_title=x_title,
-        y_title=y_title,
-        from_zero=not metric.is_ratio,
-        words=words,
-    )
+        return bars(groups, replace(axes, x_title=title))
+    figure = scaling(lines, axes)
     return annotations.on_lines(figure, campaign, metric.name, factor)

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.scalability import Fit
 from runs.charts import comparison as drawing
-from runs.charts.comparison import Axes, Curve, Track
+from runs.charts.comparison import Curve, Track
 from runs.charts.figure import Figure
 from runs.charts.forest import Branch, forest
 from runs.charts.forest import Words as ForestWords
-from runs.charts.scaling import Point
+from runs.charts.scaling import Axes, Point
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.chart import hover_words, metric_title

@@ -7,25 +7,25 @@ import plotly.graph_objects as go
 import pytest
 
 from runs.charts import palette
-from runs.charts.bars import Group, bars
-from runs.charts.comparison import Axes, Curve, Track, comparison
+from runs.charts.bars import bars
+from runs.charts.comparison import Curve, Track, comparison
 from runs.charts.forest import Branch, Words, forest
-from runs.charts.scaling import Point
+from runs.charts.scaling import Axes, Line, Point
 
 
 def group(label="HDD", major="", scale=1.0):
-    return Group(
+    return Line(
         label=label,
         major=major,
-        bars=(
+        points=(
             Point("all on HDD", 198.5 * scale, 129.3 * scale, 210.5 * scale, 3),
             Point("all on SSD", 5996.6 * scale, 5923.7 * scale, 6160.4 * scale, 3),
         ),
     )
 
 
-def figure(*groups, **options):
-    made = bars(groups, x_title="placement", y_title="tps", **options)
+def figure(*groups, stacked=False, **options):
+    made = bars(groups, Axes("placement", "tps", **options), stacked=stacked)
     go.Figure(made)
     json.dumps(made, allow_nan=False)
     return made
@@ -48,7 +48,7 @@ def test_whiskers_reach_from_the_least_to_the_greatest_repeat():
 
 
 def test_single_values_have_no_whiskers():
-    single = Group("single", (Point("a", 5.0, 5.0, 5.0, 1),))
+    single = Line("single", "", (Point("a", 5.0, 5.0, 5.0, 1),))
 
     assert "error_y" not in figure(single)["data"][0]
 
@@ -62,7 +62,7 @@ def test_stacked_bars_have_no_whiskers_as_a_part_does_not_begin_at_zero():
 
 def test_a_logarithmic_axis_leaves_out_what_is_not_positive():
     made = figure(
-        Group("io", (Point("a", 0.0, 0.0, 0.0, 1), Point("b", 10.0, 10.0, 10.0, 1))), log_y=True
+        Line("io", "", (Point("a", 0.0, 0.0, 0.0, 1), Point("b", 10.0, 10.0, 10.0, 1))), log_y=True
     )
 
     assert made["data"][0]["x"] == ["b"]
@@ -84,7 +84,7 @@ def test_a_version_has_its_own_colour_and_other_groups_the_themes():
 
 
 def test_a_group_without_bars_is_not_drawn():
-    assert figure(group(), Group("empty", ()))["layout"]["showlegend"] is False
+    assert figure(group(), Line("empty", "", ()))["layout"]["showlegend"] is False
 
 
 AXES = Axes("Clients", "tps")

@@ -15,13 +15,13 @@ from runs.charts import (
     svg,
     timeline,
 )
-from runs.charts.bars import Group, bars, of_single_points, ranking
-from runs.charts.comparison import Axes, Track, comparison
+from runs.charts.bars import bars, of_single_points, ranking
+from runs.charts.comparison import Track, comparison
 from runs.charts.flame_graph import CHANCE, FOUND, view
 from runs.charts.forest import Branch, Words, forest
 from runs.charts.palette import STYLES
 from runs.charts.scale import Categories, Linear, Logarithmic, Time, nice
-from runs.charts.scaling import Line, Point, grow_by_factors, scaling
+from runs.charts.scaling import Axes, Line, Point, grow_by_factors, scaling
 from runs.charts.stacks import changes, own_samples, tree_of
 
 # Still pictures: well-formed, with everything of the figure at its place.
@@ -47,7 +47,7 @@ def line(version, *medians, spread=0.0):
 
 
 def lines(*drawn_lines, **more):
-    return scaling(drawn_lines, x_title="Clients", y_title="tps", **more)
+    return scaling(drawn_lines, Axes("Clients", "tps", **more))
 
 
 def points(picture):
@@ -93,7 +93,7 @@ def test_twelve_versions_have_a_legend_within_the_picture():
 
 def test_a_long_title_of_the_y_axis_keeps_its_end():
     title = f"{'suite.' * 20}time_of_a_query (s)"
-    figure = scaling([line("16", 1, 2)], x_title="Clients", y_title=title)
+    figure = scaling([line("16", 1, 2)], Axes("Clients", title))
     (shown,) = (each for each in texts(drawn(figure)) if "…" in each)
     assert shown.endswith("time_of_a_query (s)")
     assert len(shown) < 60
@@ -219,15 +219,16 @@ def test_an_axis_of_time_has_round_dates(first, last, texts_of_ticks):
 
 @pytest.mark.parametrize("name", ["<script>", "a & b", '"quoted"', "日本語"])
 def test_what_people_wrote_is_text(name):
-    figure = bars([Group("g", (Point(name, 1, 1, 1, 1),))], x_title=name, y_title=name)
+    figure = bars([Line("g", "", (Point(name, 1, 1, 1, 1),))], Axes(name, name))
     assert texts(drawn(figure, title=name)).count(name) == 3
 
 
 def test_bars_stand_side_by_side_and_their_heights_are_their_values():
     groups = [
-        Group(label, (Point("a", value, value, value, 1),)) for label, value in (("x", 1), ("y", 2))
+        Line(label, "", (Point("a", value, value, value, 1),))
+        for label, value in (("x", 1), ("y", 2))
     ]
-    figure = bars(groups, x_title="", y_title="s")
+    figure = bars(groups, Axes("", "s"))
     low, high = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
     assert float(high.get("height")) == pytest.approx(2 * float(low.get("height")), abs=0.2)
     assert float(high.get("x")) >= float(low.get("x")) + float(low.get("width")) - 0.2
@@ -242,13 +243,13 @@ def test_single_points_have_the_name_of_their_line_or_a_level_of_their_own(level
         for major, level in zip(("16", "18"), levels, strict=True)
     ]
     groups, title = of_single_points(lines, by_name="Version", by_level="Clients")
-    assert [bar.x for bar in groups[0].bars] == names
+    assert [bar.x for bar in groups[0].points] == names
     assert title == ("Version" if levels[0] == levels[1] else "Clients")
 
 
 def test_piled_bars_begin_where_the_one_below_ends():
-    groups = [Group(label, (Point("a", 1, 1, 1, 1),)) for label in "xy"]
-    figure = bars(groups, x_title="", y_title="s", stacked=True)
+    groups = [Line(label, "", (Point("a", 1, 1, 1, 1),)) for label in "xy"]
+    figure = bars(groups, Axes("", "s"), stacked=True)
     lower, upper = list(drawn(figure).iter(f"{NAMESPACE}rect"))[:2]
     assert float(upper.get("y")) + float(upper.get("height")) == pytest.approx(
         float(lower.get("y")), abs=0.2

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runs.charts import palette
 from runs.charts.arrangement import Part, drawing
-from runs.charts.scaling import LINE_HEIGHT, PLOT_HEIGHT, Line, Point, Words, scaling, shifts
+from runs.charts.scaling import LINE_HEIGHT, PLOT_HEIGHT, Axes, Line, Point, Words, scaling, shifts
 
 
 def line(label="16.14", major="16", base=1000.0):
@@ -27,7 +27,7 @@ def line(label="16.14", major="16", base=1000.0):
 
 
 def figure(*lines, **options):
-    made = scaling(lines, x_title="clients", y_title="transactions per second", **options)
+    made = scaling(lines, Axes("clients", "transactions per second", **options))
     go.Figure(made)
     json.dumps(made, allow_nan=False)
     return made
@@ -99,7 +99,7 @@ def test_a_logarithmic_axis_refuses_the_level_zero():
     nothing = Line(label="16", major="16", points=(Point(0, 1, 1, 1, 1),))
 
     with pytest.raises(ValueError, match="logarithmic"):
-        scaling([nothing], x_title="workers", y_title="tps", log_x=True)
+        scaling([nothing], Axes("workers", "tps", log_x=True))
 
 
 def test_two_lines_of_one_major_version_share_the_colour_and_differ_in_their_dashes():

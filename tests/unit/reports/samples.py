@@ -1,7 +1,7 @@
 """A report with every kind of block, and words that each format could take for its own."""
 
 from runs.charts.palette import STYLES
-from runs.charts.scaling import Line, Point, scaling
+from runs.charts.scaling import Axes, Line, Point, scaling
 from runs.reports.report import (
     Bullets,
     Facts,
@@ -56,7 +56,7 @@ def figure(count=12):
         )
         for place, version in enumerate(list(STYLES)[:count], start=1)
     ]
-    return scaling(lines, x_title="Clients", y_title="tps")
+    return scaling(lines, Axes("Clients", "tps"))
 
 
 def report(words="Title", language="en"):
