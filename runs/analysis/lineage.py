@@ -3,6 +3,8 @@
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runs.grouping import by_key
+
 Sha = str
 
 
@@ -21,9 +23,7 @@ def left_behind(commits: Iterable[Commit]) -> frozenset[Sha]:
     Told only where the parents say so: the commit and the newest one come from a common commit, and
     on the way from there to the newest one no parent is unknown that might lead to it.
     """
-    branches: dict[Hashable, list[Commit]] = {}
-    for commit in commits:
-        branches.setdefault(commit.ref, []).append(commit)
+    branches = by_key((commit.ref, commit) for commit in commits)
     known = {commit.sha: commit.parents for own in branches.values() for commit in own}
     return frozenset(sha for own in branches.values() for sha in _of_branch(own, known))
 

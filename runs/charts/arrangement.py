@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from runs.grouping import by_key
+
 WIDTH, HEIGHT, ACROSS, DOWN = 150, 46, 80, 18
 EDGE, TITLE = 14, 22
 
@@ -105,9 +107,7 @@ def drawing(parts: Sequence[Part]) -> Drawing:
 
 
 def _frames(parts: Sequence[Part], placed: dict[int, Placed]) -> list[Placed]:
-    found: dict[str, list[Placed]] = defaultdict(list)
-    for part in parts:
-        found[part.machine].append(placed[id(part)])
+    found = by_key((part.machine, placed[id(part)]) for part in parts)
     return [
         Placed(
             x := min(each.x for each in boxes) - EDGE,

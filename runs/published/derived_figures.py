@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from runs.grouping import by_key
 from runs.published import recompute
 from runs.published.document import CampaignEntry, DiscrepancyEntry, Rule, SameAs, Text
 from runs.published.errors import PublishedFileError
@@ -229,9 +230,7 @@ def _repeated_rows(table: _Table) -> Iterator[Fault]:
     """Rows that repeat another one, figure by figure, under the same printed label."""
     if any(entry.kind == "repeated_row" for entry in table.campaign.discrepancies):
         return
-    rows: dict[int, list[Figure]] = defaultdict(list)
-    for figure in table.figures:
-        rows[figure.row].append(figure)
+    rows = by_key((figure.row, figure) for figure in table.figures)
     seen: dict[tuple[Any, ...], int] = {}
     for row, found in rows.items():
         content = (found[0].label, *((figure.column, figure.text) for figure in found))

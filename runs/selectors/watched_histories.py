@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
+from runs.grouping import by_key
 from runs.models import (
     Campaign,
     Cell,
@@ -129,10 +130,7 @@ def _values(
 
 
 def _by_job(values: Sequence[OfJob]) -> tuple[tuple[float, ...], ...]:
-    found: dict[str, list[float]] = defaultdict(list)
-    for job, value in values:
-        found[job].append(value)
-    return tuple(map(tuple, found.values()))
+    return tuple(map(tuple, by_key(values).values()))
 
 
 def _mark(point: HistoryPoint) -> Mark:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from runs.analysis.inference import blocks, critical
 from runs.analysis.inference.blocks import Fit, Floats, Places
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, are_unlike, moderate
+from runs.grouping import by_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,9 +109,7 @@ class Model:
     ) -> None:
         self.cells = cells
         self.count = len(cells)
-        groups: dict[Hashable, list[int]] = defaultdict(list)
-        for place, cell in enumerate(cells):
-            groups[cell.campaign].append(place)
+        groups = by_key((cell.campaign, place) for place, cell in enumerate(cells))
         self._part_of = np.zeros(self.count, dtype=np.int64)
         self._parts: list[_Part] = []
         # A table is asked for its level, and then for its rows.
@@ -192,9 +190,8 @@ class Model:
         if len(tested) < 2:
             return significance
         found = self.contrasts(tested)
-        groups: dict[int | None, list[float]] = defaultdict(list)
-        for pair, shared in zip(tested, found.shared, strict=True):
-            groups[pair.base].append(float(shared))
+        bases = (pair.base for pair in tested)
+        groups = by_key(zip(bases, found.shared.tolist(), strict=True))
         return critical.level(groups.values(), found.pooled, significance)
 
     def reading(self, place: int) -> tuple[float, float, float] | None:

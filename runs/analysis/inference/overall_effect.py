@@ -7,7 +7,6 @@ is that of machines like these, and wider than the scatter of the runs alone.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from runs.analysis.inference.kernel import judged
 from runs.analysis.inference.model import Contrasts, Model
 from runs.analysis.inference.verdicts import Inference, Rule
 from runs.analysis.inference.version_indices import USUAL_FREEDOM, USUAL_MACHINES
+from runs.grouping import by_key
 
 
 def judge_together(
@@ -33,9 +33,7 @@ def judge_together(
     if len(pairs) < 2 or not all(model.is_tested(pair) for pair in pairs):
         return None
     model = model.for_table(pairs)
-    groups: dict[Hashable, list[Pair]] = defaultdict(list)
-    for pair, machine in zip(pairs, machines, strict=True):
-        groups[machine].append(pair)
+    groups = by_key(zip(machines, pairs, strict=True))
     found = [model.together(group) for group in groups.values()]
     contrast = found[0] if len(found) == 1 else _over_machines(found)
     (answer,) = judged(model, pairs[:1], contrast, rule)

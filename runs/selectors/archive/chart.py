@@ -11,6 +11,7 @@ from runs.analysis.summary import Summary
 from runs.charts.bars import bars
 from runs.charts.figure import Figure
 from runs.charts.scaling import Axes, Line, Point, Words, scaling
+from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.words import Factors, factors
@@ -59,10 +60,8 @@ class Plot:
     def series(self) -> list[Series]:
         """One series for each combination of the other varied levels."""
         varied = [name for name in _varied(self.cells) if name != self.x]
-        grouped: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
-        for cell in self.cells:
-            grouped[tuple(repr(cell.levels.get(name)) for name in varied)].append(cell)
-        groups = list(grouped.values())
+        others = (tuple(repr(cell.levels.get(name)) for name in varied) for cell in self.cells)
+        groups = list(by_key(zip(others, self.cells, strict=True)).values())
         coloured = _told_by_version(groups, varied)
         return [
             Series(

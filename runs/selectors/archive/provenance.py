@@ -1,6 +1,5 @@
 """Where a published figure comes from: one record, shared by page, API, CSV and citation."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from runs.grouping import by_key
 from runs.models import (
     Discrepancy,
     Measurement,
@@ -214,10 +214,7 @@ def with_pages(cells: Iterable[int], metric: Metric) -> dict[int, tuple[str, lis
         .prefetch_related("disputed")
         .order_by("row", "column")
     )
-    of_cell: dict[int, list[PrintedFigure]] = defaultdict(list)
-    for figure in found:
-        if figure.measured_run:
-            of_cell[figure.measured_run.cell_id].append(figure)
+    of_cell = by_key((each.measured_run.cell_id, each) for each in found if each.measured_run)
     return {
         cell: (address(figures[0].table, figures[0]), lines(figures, metric.unit))
         for cell, figures in of_cell.items()

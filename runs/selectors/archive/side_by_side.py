@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.noise import half_width
+from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Measurement, PrintedFigure, PublishedTable, Run
 from runs.published import recompute
 from runs.published.document import Rule
@@ -212,12 +213,11 @@ class _Ours:
 
 def _measured(campaign: Campaign) -> Measured:
     """The summaries of each metric, with their cells' levels; one query."""
-    found: dict[str, list[tuple[Mapping[str, Any], CellSummary]]] = {}
     listed = CellSummary.objects.filter(cell__campaign=campaign).order_by("cell__ordinal")
-    for summary in listed.select_related("cell", "metric"):
-        levels = {VERSION: summary.cell.version, **summary.cell.levels}
-        found.setdefault(summary.metric.name, []).append((levels, summary))
-    return found
+    return by_key(
+        (each.metric.name, ({VERSION: each.cell.version, **each.cell.levels}, each))
+        for each in listed.select_related("cell", "metric")
+    )
 
 
 def _single(campaign: Campaign) -> Single:

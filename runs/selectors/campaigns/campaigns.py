@@ -16,6 +16,7 @@ from runs import queries
 from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
+from runs.grouping import by_key
 from runs.models import (
     Campaign,
     CellSummary,
@@ -217,10 +218,7 @@ def progress(campaign: Campaign) -> Progress:
     if not known:
         return Progress(done, total, None)
     active = campaign.runs.filter(state__in=Run.ACTIVE, started_at__isnull=False)
-    started: dict[int | None, list[datetime]] = defaultdict(list)
-    for server_id, at in active.values_list(apart, "started_at"):
-        if at is not None:
-            started[server_id].append(at)
+    started = by_key(active.values_list(apart, "started_at"))
     # A server without a finished run is assumed to be as slow as the slowest.
     left = [
         _seconds_left(

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.utils.translation import ngettext
 
 from runs.analysis.inference.verdicts import Direction
+from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Change
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
@@ -120,9 +121,7 @@ class Cause:
 
     @property
     def _lines(self) -> list[str]:
-        found: dict[tuple[int, str], list[Change]] = defaultdict(list)
-        for change in self.changes:
-            found[change.metric_id, change.verdict].append(change)
+        found = by_key(((each.metric_id, each.verdict), each) for each in self.changes)
         # The greatest come first; a commit that moves a whole suite is no list of its metrics.
         groups = list(found.values())
         shown = groups if len(groups) <= MOST_LINES else groups[:SHOWN_LINES]
@@ -143,9 +142,7 @@ class Cause:
 
 def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
     """One line for each verdict and direction of further metrics: "27 more metrics: 8 to 17 %"."""
-    found: dict[tuple[str, str], list[Sequence[Change]]] = defaultdict(list)
-    for own in groups:
-        found[own[0].verdict, own[0].metric.direction].append(own)
+    found = by_key(((own[0].verdict, own[0].metric.direction), own) for own in groups)
     return [
         ngettext(
             "and %(number)d more metric: %(size)s",
@@ -180,9 +177,7 @@ class Page:
 
 def of(changes: Iterable[Change]) -> list[Cause]:
     """The causes of changes that have what `histories.all_changes` reads. One query, or none."""
-    groups: dict[Hashable, list[Change]] = defaultdict(list)
-    for change in changes:
-        groups[_key(change)].append(change)
+    groups = by_key((_key(change), change) for change in changes)
     counted = _measured([own for own in groups.values() if len(own) > 1])
     return [
         Cause(

@@ -1,7 +1,6 @@
 """Histories for readers: points, changes, changes of the machine, and the badge."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +10,7 @@ from django.db.models import QuerySet
 
 from runs.analysis.inference import Inference, Verdict
 from runs.charts.timeline import thin
+from runs.grouping import by_key
 from runs.models import Campaign, Change, Environment, HardwareProfile, Metric, Run
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns import metrics
@@ -169,10 +169,8 @@ def _changes(
     campaign: Campaign, metric: Metric, keys: Collection[str], cells: Collection[int] | None
 ) -> dict[str, list[Change]]:
     """The changes by series; of a long history those of these cells."""
-    found: dict[str, list[Change]] = defaultdict(list)
-    for change in changes(campaign, metric, keys, cells):
-        found[change.cell.series_key].append(change)
-    return found
+    found = changes(campaign, metric, keys, cells)
+    return by_key((change.cell.series_key, change) for change in found)
 
 
 def place(change: Change, points: Sequence[HistoryPoint]) -> int | None:

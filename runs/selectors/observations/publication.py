@@ -1,6 +1,5 @@
 """An edition as a publication: the data file that the archive loads, with every repeat's figure."""
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ import yaml
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
+from runs.grouping import by_key
 from runs.models import Campaign, Edition, Environment, HardwareProfile, Measurement, Run
 from runs.models.observations import published_campaign
 from runs.scenarios import registry
@@ -132,12 +132,10 @@ def _chart(metric: str, levels: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
 
 def _printed(campaign: Campaign, metric: int) -> Printed:
     """The value of each run that counts; a cell of which some do not has fewer."""
-    values: dict[int, list[float]] = defaultdict(list)
     counted = Measurement.objects.filter(
         run__campaign=campaign, run__state=Run.State.FINISHED, metric=metric
     )
-    for cell, value in counted.order_by("run_id").values_list("run__cell", "value"):
-        values[cell].append(value)
+    values = by_key(counted.order_by("run_id").values_list("run__cell", "value"))
     measured = (each for each in campaign.cells.all() if each.pk in values)
     cells = sorted(measured, key=lambda each: (versions.order(each.version), each.ordinal))
     repeats = max(map(len, values.values()), default=0)

@@ -2,7 +2,6 @@
 results, discussion, conclusion. Figures and tables are numbered; sentences are those of the pages.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -12,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import override, pgettext
 
 from runs.charts.figure import Figure
+from runs.grouping import by_key
 from runs.models import Campaign, Edition, Run
 from runs.models.runs import RunValidity
 from runs.reports.report import Block, Bullets, Paragraph, Picture, Report, Section, Table
@@ -176,9 +176,7 @@ def _doubts(found: Sequence[Part]) -> list[Block]:
 
 def _alike(campaign: Campaign, doubted: Sequence[Run]) -> Iterator[tuple[str, ...]]:
     words = designs.words(campaign)
-    alike: dict[tuple[int, int, str], list[Run]] = defaultdict(list)
-    for run in doubted:
-        alike[run.cell.ordinal, run.cell_id, run.validity].append(run)
+    alike = by_key(((run.cell.ordinal, run.cell_id, run.validity), run) for run in doubted)
     for (_place, _cell, validity), listed in sorted(alike.items(), key=lambda each: each[0]):
         reason = next((each.message for each in certificate_sentences(listed[0])), "–")
         yield (

@@ -1,10 +1,10 @@
 """What runs executed on their targets, in an order in which it can be repeated by hand."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
+from runs.grouping import by_key
 from runs.models import Campaign, Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import RecordedCommand, RecordedRun
@@ -64,11 +64,9 @@ def _makers(runs: Sequence[Run]) -> dict[int, Run]:
 
 def _commands(run_ids: Iterable[int]) -> dict[int, list[Command]]:
     """Without the outputs, which may be long."""
-    found: dict[int, list[Command]] = defaultdict(list)
     listed = Command.objects.filter(run__in=run_ids).defer("stdout", "stderr")
-    for command in listed.order_by("run_id", "attempt", "ordinal"):
-        found[command.run_id].append(command)
-    return found
+    ordered = listed.order_by("run_id", "attempt", "ordinal")
+    return by_key((command.run_id, command) for command in ordered)
 
 
 def _preparation(maker: Run, commands: Sequence[Command]) -> RecordedRun:

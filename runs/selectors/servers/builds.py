@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.analysis import fact_readers
+from runs.grouping import by_key
 from runs.models import Campaign, Installation
 from runs.models.observations import Releases
 
@@ -75,9 +76,7 @@ def chosen(present: Iterable[Installation], releases: str = Releases.ALIKE) -> l
 
 def unlike(found: Iterable[Installation]) -> str:
     """How these were built, if not all alike: a step between two kinds may be the builds'."""
-    kinds: dict[str, list[str]] = defaultdict(list)
-    for each in found:
-        kinds[words(each) or _("not known how")].append(each.version)
+    kinds = by_key((words(each) or _("not known how"), each.version) for each in found)
     if len(kinds) < 2:
         return ""
     listed = "; ".join(f"{', '.join(versions)}: {kind}" for kind, versions in kinds.items())

@@ -1,6 +1,5 @@
 """Hardware profiles, what was measured on each, and how two states of a machine differ."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Count, Exists, Func, IntegerField, OuterRef, Q, QuerySet, Subquery
 
 from runs.execution.machine.machine_facts import Disk, NetworkCard
+from runs.grouping import by_key
 from runs.models import Campaign, Environment, HardwareProfile, PublishedNode, Run, Server
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
@@ -198,10 +198,8 @@ def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[Campai
 
 
 def _servers(keys: Sequence[int]) -> dict[int, list[Server]]:
-    found: dict[int, list[Server]] = defaultdict(list)
-    for server in Server.objects.filter(hardware__in=keys).order_by("name", "pk"):
-        found[server.hardware_id or 0].append(server)
-    return found
+    found = Server.objects.filter(hardware__in=keys).order_by("name", "pk")
+    return by_key((server.hardware_id or 0, server) for server in found)
 
 
 def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:

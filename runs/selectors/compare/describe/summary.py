@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
 from runs.analysis.inference.verdicts import Direction
+from runs.grouping import by_key
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.describe.series_labels import fact, fact_value
 from runs.selectors.compare.describe.verdict_words import (
@@ -50,9 +51,7 @@ def summary(
     names = {"head": head, "base": base}
     if all(lacks_print(each) for each in found):
         return _as_printed(found, names, direction)
-    rows: dict[str, list[Inference]] = defaultdict(list)
-    for each in found:
-        rows[each.verdict].append(each)
+    rows = by_key((str(each.verdict), each) for each in found)
     proven = [verdict for verdict in PROVEN if verdict in rows]
     if not proven:
         return _without_difference(rows, len(found), names, together)
@@ -127,9 +126,7 @@ def of_comparison(page: ComparedPage) -> list[str]:
     if page.loaded.metric is None:
         return []
     together = {each.head_label: each.comparison for each in page.averages}
-    rows: dict[str, list[Inference]] = defaultdict(list)
-    for row in page.rows:
-        rows[row.head_label].append(row.comparison)
+    rows = by_key((row.head_label, row.comparison) for row in page.rows)
     base = page.label(page.base) if page.base else ""
     direction = cast(Direction, page.loaded.metric.direction)
     sentences = {

@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from runs.analysis.inference import Cell as Counted
 from runs.analysis.inference.jobs import Point, judge_jobs
 from runs.analysis.inference.resolution import resolution, rounding
 from runs.analysis.summary import Summary, summarise
+from runs.grouping import by_key
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address.head_and_base import Side
@@ -71,9 +71,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         comparability.of_cells(ids, runs),
         criteria,
     )
-    points: dict[str, list[Cell]] = defaultdict(list)
-    for cell in base.cells:
-        points[cell.series_key].append(cell)
+    points = by_key((cell.series_key, cell) for cell in base.cells)
     heads = [cell for cell in head.cells if _is_asked_for(head, cell, criteria)]
     primary = primary_of(head, found, criteria.metrics)
     rows = []
@@ -220,10 +218,8 @@ def _counts(
     counts_of = [metric.pk for metric in found if metrics.is_count(metric)]
     zeros = Q(metric__in=own.filter(value=0).values("metric"))
     rows = own.filter(Q(metric__in=counts_of) | zeros)
-    counts: dict[tuple[int, int], list[float]] = defaultdict(list)
-    for metric, cell, value in rows.order_by().values_list("metric_id", "run__cell_id", "value"):
-        counts[metric, cell].append(value)
-    return counts
+    values = rows.order_by().values_list("metric_id", "run__cell_id", "value")
+    return by_key(((metric, cell), value) for metric, cell, value in values)
 
 
 def _history(

@@ -1,7 +1,6 @@
 """Bisections: what their steps say, and which installations are those of a commit."""
 
 import re
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,6 +12,7 @@ from django.db.models.functions import Now
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from runs.grouping import by_key
 from runs.models import Bisection, BisectionStep, Build, Installation
 from runs.selectors.access.projects import Reader, visible
 from runs.selectors.compare.address.head_and_base import Side
@@ -174,9 +174,7 @@ def made_for_each(found: Collection[Bisection]) -> dict[int, dict[str, Build]]:
     since = Q(asked_at__gte=min(each.created_at for each in found)) | Q(state__in=Build.OPEN)
     servers = {each.server_id for each in found}
     rows = Build.objects.filter(since, server__in=servers, commit__in=commits).order_by("pk")
-    builds_of: dict[tuple[int, str], list[Build]] = defaultdict(list)
-    for row in rows:
-        builds_of[row.server_id, row.commit].append(row)
+    builds_of = by_key(((row.server_id, row.commit), row) for row in rows)
     return {each.pk: _made_since(each, builds_of) for each in found}
 
 

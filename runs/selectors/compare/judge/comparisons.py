@@ -1,7 +1,6 @@
 """Compares series: with a baseline, each with each, and which conditions differ."""
 
 import math
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
@@ -9,6 +8,7 @@ from typing import Any
 
 from runs.analysis.inference import PROVEN, Inference, Verdict
 from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
+from runs.grouping import by_key
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.compare.address.series_cells import level_text
@@ -220,9 +220,7 @@ def _rows(
 def _averages(
     state: CompareState, loaded: Loaded, rows: Sequence[ComparedRow], judge: Judge
 ) -> tuple[Average, ...]:
-    of_heads: dict[str, list[ComparedRow]] = defaultdict(list)
-    for row in rows:
-        of_heads[str(row.head.key)].append(row)
+    of_heads = by_key((str(row.head.key), row) for row in rows)
     found = []
     for own in of_heads.values():
         pairs = [(row.base_cell.id, row.head_cell.id) for row in own]
@@ -337,9 +335,7 @@ def _facets(
 ) -> tuple[tuple[str, tuple[Series, ...]], ...]:
     if state.facet == "none":
         return (("", loaded.series),)
-    parts: dict[str, list[Series]] = {}
-    for each in loaded.series:
-        parts.setdefault(facet(loaded, each, state.facet, words), []).append(each)
+    parts = by_key((facet(loaded, each, state.facet, words), each) for each in loaded.series)
     return tuple((value, tuple(found)) for value, found in parts.items())
 
 

@@ -5,7 +5,6 @@ cells gets the same answer in every table: the model, the noise known from befor
 strictness of the campaign's own table do not depend on which rows somebody looks at.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +27,7 @@ from runs.analysis.inference import (
 )
 from runs.analysis.judgements import Judged
 from runs.analysis.summary import Summary
+from runs.grouping import by_key
 from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell
 from runs.models.campaigns import Origin
@@ -76,9 +76,7 @@ class Judge:
         """
         places, model = self._model(metric)
         wanted = [Pair(places.get(base or 0), places.get(head or 0)) for base, head in pairs]
-        groups: dict[int | None, list[int]] = defaultdict(list)
-        for number, pair in enumerate(pairs):
-            groups[self._campaign_of(pair)].append(number)
+        groups = by_key((self._campaign_of(pair), number) for number, pair in enumerate(pairs))
         found: dict[int, Inference] = {}
         for campaign, numbers in groups.items():
             rows = [wanted[number] for number in numbers]
@@ -272,10 +270,7 @@ class Judge:
     @cached_property
     def _measured(self) -> Mapping[int, list[int]]:
         """The cells that have each metric, in their order."""
-        found: dict[int, list[int]] = defaultdict(list)
-        for cell, metric in self.stored:
-            found[metric].append(cell)
-        return found
+        return by_key((metric, cell) for cell, metric in self.stored)
 
     def _family(self, campaign: int, places: Mapping[int, int]) -> list[Pair]:
         """The rows of the campaign's own table; for two revisions their common conditions."""
@@ -287,10 +282,7 @@ class Judge:
 
     @cached_property
     def _cells_of(self) -> Mapping[int, list[StoredCell]]:
-        found: dict[int, list[StoredCell]] = defaultdict(list)
-        for cell in self.cells.values():
-            found[cell.campaign_id].append(cell)
-        return found
+        return by_key((cell.campaign_id, cell) for cell in self.cells.values())
 
     @cached_property
     def _tables(self) -> Mapping[int, tuple[list[tuple[int, int]], int]]:

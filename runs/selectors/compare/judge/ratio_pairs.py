@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from runs.grouping import by_key
 from runs.models import Cell
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import grids
@@ -101,9 +102,7 @@ def _pairs(
     cells: Sequence[Cell], *, in_steps: bool = False
 ) -> list[tuple[dict[str, Any], Cell, Cell]]:
     """(levels, base, head) for each combination of levels, in the order of the cells."""
-    groups: dict[str, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        groups[repr(sorted(_conditions(cell).items()))].append(cell)
+    groups = by_key((repr(sorted(_conditions(cell).items())), cell) for cell in cells)
     pairs = []
     for group in groups.values():
         group.sort(key=lambda cell: versions.order(grids.version_of(cell)))

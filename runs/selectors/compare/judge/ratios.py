@@ -5,14 +5,14 @@ question: each of these levels is compared with the first, within each version. 
 are also compared with the first of them, under the same levels.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from runs.analysis.inference import PROVEN, Inference
 from runs.analysis.summary import Summary
+from runs.grouping import by_key
 from runs.models import Campaign, Cell
 from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
@@ -151,9 +151,8 @@ def ratios_of_executed(campaigns: Mapping[Campaign, str]) -> dict[Campaign, list
     At most seven queries; nine for each where they have more values together than a judge reads:
     each gets the answer that it has alone. The campaigns come with their scenarios.
     """
-    cells: dict[int, list[Cell]] = defaultdict(list)
-    for cell in Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk"):
-        cells[cell.campaign_id].append(cell)
+    every = Cell.objects.filter(campaign__in=campaigns).order_by("ordinal", "pk")
+    cells = by_key((cell.campaign_id, cell) for cell in every)
     summaries = metrics.summaries_of(campaigns, campaigns.values())
     if sum(each.n or 1 for each in summaries.values()) > stored_cells.MOST_VALUES:
         return {each: Tables(each, name).conclusions() for each, name in campaigns.items()}
@@ -195,9 +194,8 @@ def _rows(
     found = judge.metrics_of[pairs[0].base.campaign_id]
     metric = next(each for each in found if each.name == name)
     wanted = [(pair.base.pk, pair.head.pk) for pair in pairs]
-    groups: dict[Hashable, list[judging.CellPair]] = defaultdict(list)
-    for pair, cells_of in zip(pairs, wanted, strict=True):
-        groups[pair.subject, pair.labels].append(cells_of)
+    subjects_of = ((pair.subject, pair.labels) for pair in pairs)
+    groups = by_key(zip(subjects_of, wanted, strict=True))
     together = {key: judge.together(each, metric) for key, each in groups.items()}
     return [
         RatioRow(
