@@ -15,18 +15,12 @@ import math
 import statistics
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from runs.analysis.arrays import Floats, Places
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT
 from runs.analysis.noise import HistoryNoise, estimate, without_spikes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
-Places: TypeAlias = "NDArray[np.int64]"
 
 SIGNIFICANCE = 0.001
 MINIMUM_SEGMENT = 3

@@ -10,16 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from runs.analysis.arrays import Floats
 from runs.analysis.noise import estimate, spread
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
 
 BLOCKS = 400
 MINIMUM_POINTS = 10

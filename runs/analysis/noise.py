@@ -8,16 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy as sp
 
+from runs.analysis.arrays import Floats, Places
 from runs.analysis.inference.verdicts import MINIMUM_EFFECT, SIGNIFICANCE
 from runs.analysis.summary import Summary
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 POWER = 0.8
 MOST_FREEDOM = 10_000
@@ -133,8 +130,6 @@ def needs_more(summary: Summary, wanted_half_width: float) -> bool:
     return width is None or width > wanted_half_width
 
 
-Floats: TypeAlias = "NDArray[np.float64]"
-
 SPIKE = 3.0
 """Standard deviations from the running median beyond which a point is a spike."""
 
@@ -159,7 +154,7 @@ class HistoryNoise:
     autocorrelation: float
     freedom: float
 
-    def errors(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
+    def errors(self, left: Places, right: Places) -> Floats:
         """The standard error of the difference of the means of `left` and `right` points."""
         variance = self._variance_of_mean(left) + self._variance_of_mean(right)
         errors: Floats = self.sd * np.sqrt(variance)
@@ -173,7 +168,7 @@ class HistoryNoise:
         """The two-sided p-value of a t-statistic."""
         return float(2 * sp.special.stdtr(self.freedom, -abs(statistic)))
 
-    def _variance_of_mean(self, n: NDArray[np.int64]) -> Floats:
+    def _variance_of_mean(self, n: Places) -> Floats:
         """For n points of an AR(1) process with variance 1, exact (few points gain less)."""
         rho = self.autocorrelation
         variance: Floats = (

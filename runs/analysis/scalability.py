@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import scipy as sp
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from runs.analysis.arrays import Floats
 
 Law = Literal["amdahl", "usl"]
 Interval = tuple[float, float | None]
@@ -88,9 +87,7 @@ def _fit(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit
     return Fit(law, gamma, alpha, beta, r_squared, peak_level, peak, intervals)
 
 
-def _intervals(
-    law: Law, n: NDArray[np.float64], measured: NDArray[np.float64]
-) -> dict[str, Interval]:
+def _intervals(law: Law, n: Floats, measured: Floats) -> dict[str, Interval]:
     """The intervals by Fieller's theorem: N / X is linear in (1, alpha, beta) / gamma.
 
     Assumes that throughputs scatter by the same share each. Unless coherency is proven (beta above
@@ -125,14 +122,14 @@ def _intervals(
     return intervals
 
 
-def _inverse(found: NDArray[np.float64], covariance: NDArray[np.float64], wide: float) -> Interval:
+def _inverse(found: Floats, covariance: Floats, wide: float) -> Interval:
     """gamma is one through the first coefficient."""
     width = wide * math.sqrt(max(float(covariance[0, 0]), 0.0))
     low, high = found[0] - width, found[0] + width
     return float(1 / high), float(1 / low) if low > 0 else None
 
 
-def _fieller(sides: NDArray[np.float64], covariance: NDArray[np.float64], wide: float) -> Interval:
+def _fieller(sides: Floats, covariance: Floats, wide: float) -> Interval:
     """The interval of a ratio of two estimates (top, bottom)."""
     (top, bottom), square = sides, wide**2
     leading = bottom**2 - square * covariance[1, 1]
@@ -151,15 +148,13 @@ def _within(interval: Interval, least: float, most: float | None) -> Interval:
     return max(low, least), most if high is None else high
 
 
-def _capacity(n: NDArray[np.float64], alpha: float, beta: float) -> NDArray[np.float64]:
+def _capacity(n: Floats, alpha: float, beta: float) -> Floats:
     """Throughput in units of gamma."""
-    capacity: NDArray[np.float64] = n / (1 + (n - 1) * (alpha + beta * n))
+    capacity: Floats = n / (1 + (n - 1) * (alpha + beta * n))
     return capacity
 
 
-def _least_squares(
-    law: Law, n: NDArray[np.float64], measured: NDArray[np.float64]
-) -> tuple[float, float, float]:
+def _least_squares(law: Law, n: Floats, measured: Floats) -> tuple[float, float, float]:
     """(gamma, alpha, beta) of the least squares of the throughput itself.
 
     gamma enters linearly and is solved for (variable projection), so that the search is over
@@ -169,13 +164,13 @@ def _least_squares(
 
     unit = 1 / float(n.max()) ** 2
 
-    def gamma_of(shape: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def gamma_of(shape: Floats) -> tuple[float, Floats]:
         capacity = _capacity(n, shape[0], shape[1] * unit if law == "usl" else 0.0)
         return float(capacity @ measured / (capacity @ capacity)), capacity
 
-    def residuals(shape: NDArray[np.float64]) -> NDArray[np.float64]:
+    def residuals(shape: Floats) -> Floats:
         gamma, capacity = gamma_of(shape)
-        missed: NDArray[np.float64] = (gamma * capacity - measured) / measured.max()
+        missed: Floats = (gamma * capacity - measured) / measured.max()
         return missed
 
     size = 2 if law == "usl" else 1

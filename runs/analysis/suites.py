@@ -11,17 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from runs.analysis import change_points
+from runs.analysis.arrays import Floats, Truths
 from runs.analysis.change_points import MINIMUM_SEGMENT
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
 
 LEAST_SERIES = 5
 """What fewer series do together may well be a commit's."""
@@ -122,12 +117,12 @@ def _moves(own: Floats, level: Floats, bounds: Sequence[int]) -> Iterator[int]:
             yield at
 
 
-def _agree(own: Floats, flicker: Floats) -> NDArray[np.bool_]:
+def _agree(own: Floats, flicker: Floats) -> Truths:
     """Whether most series moved with each job, by half of its move or more."""
     rest = own - np.nanmedian(own - flicker, axis=1, keepdims=True)
     known = ~np.isnan(rest)
     with np.errstate(invalid="ignore", divide="ignore"):
         shared = (rest / flicker >= 0.5) & known
     share = shared.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    agreed: NDArray[np.bool_] = (share >= MOST) | (np.abs(flicker) < LEAST_MOVE)
+    agreed: Truths = (share >= MOST) | (np.abs(flicker) < LEAST_MOVE)
     return agreed

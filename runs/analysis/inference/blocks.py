@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from runs.analysis.arrays import Floats, Places, Truths
 from runs.analysis.inference.cells import Cell
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-Floats: TypeAlias = "NDArray[np.float64]"
-Places: TypeAlias = "NDArray[np.int64]"
 
 # Beyond this size a block per round costs more than it gains: long histories have none.
 MOST_BLOCKS = 400
@@ -80,7 +74,7 @@ class Fit:
             found.append(Weights(rows[estimable], EVERY, factors[estimable], of_base[estimable]))
         return found
 
-    def weights_of_sum(self, sums: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def weights_of_sum(self, sums: Floats) -> tuple[Floats, Truths]:
         """(variance factors rows x cells, whether each row can be estimated within blocks).
 
         `sums` is rows x cells: sums of cells' levels, each row adding to 0.
@@ -88,7 +82,7 @@ class Fit:
         own = sums / self.n
         return self._factors(own, np.zeros((1, 1)) if self.counts is None else own @ self.counts)
 
-    def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def _factors(self, own: Floats, apart: Floats) -> tuple[Floats, Truths]:
         """As weights_of_sum(): `own` is the weight of each run of a cell, `apart` of each block."""
         factors = own**2 * self.n
         estimable = np.ones(len(own), dtype=bool)
@@ -103,7 +97,7 @@ class Fit:
 
     def _uneven(
         self, apart: Floats, own: Floats, counts: Floats, inverse: Floats
-    ) -> tuple[NDArray[np.bool_], Floats]:
+    ) -> tuple[Truths, Floats]:
         """The same for rows whose sides do not have the same blocks."""
         solved = apart @ inverse
         # What the blocks' equations cannot express is not known from runs of the same round.
@@ -116,9 +110,9 @@ class Fit:
         return estimable, squares.sum(axis=2)
 
 
-def _is_uneven(apart: Floats) -> NDArray[np.bool_]:
+def _is_uneven(apart: Floats) -> Truths:
     """Whether the sides of each row do not have the same blocks."""
-    uneven: NDArray[np.bool_] = np.abs(apart).max(axis=1, initial=0) > TOLERANCE
+    uneven: Truths = np.abs(apart).max(axis=1, initial=0) > TOLERANCE
     return uneven
 
 

@@ -15,15 +15,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
 import scipy as sp
 
+from runs.analysis.arrays import Floats
+
 SHARED_NODES, SCALE_NODES = 24, 20
 NORMAL_FREEDOM = 2000.0
 Groups = tuple[tuple[tuple[float, ...], int], ...]
-Floats: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.float64]]"
 
 
 def level(groups: Iterable[Sequence[float]], freedom: float, significance: float) -> float:
@@ -156,10 +156,6 @@ def _crossed(looks: Sequence[int], limit: float) -> float:
     return float(1 - density.sum())
 
 
-def _normal(
-    value: np.ndarray[tuple[int, ...], np.dtype[np.float64]], variance: float
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    density: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = np.exp(
-        -(value**2) / (2 * variance)
-    ) / np.sqrt(2 * np.pi * variance)
+def _normal(value: Floats, variance: float) -> Floats:
+    density: Floats = np.exp(-(value**2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
     return density

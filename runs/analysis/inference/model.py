@@ -6,19 +6,16 @@ from collections.abc import Collection, Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy as sp
 
+from runs.analysis.arrays import Floats, Places
 from runs.analysis.inference import blocks, critical
-from runs.analysis.inference.blocks import Fit, Floats, Places
+from runs.analysis.inference.blocks import Fit
 from runs.analysis.inference.cells import Cell, Noise, Pair
 from runs.analysis.inference.variances import Moderated, are_unlike, moderate
 from runs.grouping import by_key
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # With fewer degrees of freedom left, rounds are removed only if they are significant.
 FEW_FREEDOM, ROUNDS_SHOW = 12.0, 0.005
@@ -333,7 +330,7 @@ def _over(top: Floats, bottom: Floats) -> Floats:
     """top / bottom, 0 if the bottom is 0."""
     shape = np.broadcast_shapes(top.shape, bottom.shape)
     bottom = np.broadcast_to(bottom, shape)
-    found: NDArray[np.float64] = np.divide(
+    found: Floats = np.divide(
         np.broadcast_to(top, shape), bottom, out=np.zeros(shape), where=bottom > 0
     )
     return found

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy as sp
 
-from runs.analysis.inference.blocks import Fit, Floats
+from runs.analysis.arrays import Floats
+from runs.analysis.inference.blocks import Fit
 from runs.analysis.inference.cells import Noise
 
 # Probability of a cell's scatter: below the first it is a spike, above the second it is not.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy as sp
 
-from runs.analysis.inference.blocks import Floats
+from runs.analysis.arrays import Floats
 
 # Without other knowledge, machines differ by about 3 %; that counts like four observed differences.
 USUAL_MACHINES, USUAL_FREEDOM = 0.03, 4.0
