@@ -1,10 +1,12 @@
 """The frozen plan of a run: all that the engine needs, readable without the database."""
 
-from dataclasses import MISSING, asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.execution.ssh.hosts import Address
+from runs.tools.pgbench.script_check import GivenScript
 
 # The name of the run's own cluster among others.
 MAIN = "main"
@@ -33,38 +35,33 @@ class GeneratorPlan:
     address_of_database: str
 
 
-@dataclass(frozen=True)
-class ScriptPlan:
-    """A user's own script, in the syntax of pgbench 9.6 and later."""
+@dataclass(frozen=True, kw_only=True)
+class WorkloadContent:
+    """What a user enters as a version of a workload.
 
-    name: str
-    text: str
-    weight: int
-
-
-@dataclass(frozen=True)
-class WorkloadPlan:
-    """A version of a workload as it was when the run was queued.
-
-    `slug` and `number` name it. The tables are those of `pgbench -i` with `init_options` unless
-    it `has_own_tables`; `init_sql` is run after that, and `variables` are passed to the scripts.
+    The tables are those of `pgbench -i` with `init_options` unless it `has_own_tables`; `init_sql`
+    is run after that, and `variables` are passed to the scripts.
     """
 
-    slug: str
-    number: int
-    scripts: tuple[ScriptPlan, ...]
-    variables: dict[str, str]
+    scripts: tuple[GivenScript, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
     init_options: str = ""
     init_sql: str = ""
     has_own_tables: bool = False
 
     @classmethod
-    def of(cls, stored: dict[str, Any] | None) -> Self | None:
-        """The workload as stored with a plan."""
-        if stored is None:
-            return None
-        scripts = tuple(ScriptPlan(**each) for each in stored["scripts"])
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """As it was stored as JSON."""
+        scripts = tuple(GivenScript(**each) for each in stored["scripts"])
         return cls(**{**stored, "scripts": scripts})
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadPlan(WorkloadContent):
+    """A version of a workload as it was when the run was queued; `slug` and `number` name it."""
+
+    slug: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -211,12 +208,13 @@ class RunPlan:
 
     @staticmethod
     def _parts(data: dict[str, Any]) -> dict[str, Any]:
+        workload = data.get("workload")
         return {
             "initdb_options": tuple(data["initdb_options"]),
             "translated": tuple(data.get("translated", ())),
             "generators": tuple(GeneratorPlan(**each) for each in data.get("generators", ())),
             "treatment": Treatment.of(data.get("treatment")),
-            "workload": WorkloadPlan.of(data.get("workload")),
+            "workload": workload and WorkloadPlan.of(workload),
             "machines": tuple(MachinePlan(**each) for each in data.get("machines", ())),
             "clusters": tuple(ClusterPlan.from_json(each) for each in data.get("clusters", ())),
         }

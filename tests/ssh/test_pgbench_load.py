@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from runs.execution.errors import TargetProblem
-from runs.execution.plan import RunPlan, ScriptPlan, WorkloadPlan
+from runs.execution.plan import RunPlan, WorkloadPlan
 from runs.scenarios import percentiles, registry
 from runs.scenarios.metrics import LATENCY_PERCENTILES
+from runs.tools.pgbench.script_check import GivenScript
 from runs.tools.pgbench.transaction_log import read_transaction_log
 from tests.ssh.directing import execute, left_running, names
 
@@ -69,8 +70,8 @@ def test_own_scripts_run_by_their_weights_on_tables_of_their_own(direct, loading
         slug="orders",
         number=3,
         scripts=(
-            ScriptPlan("read", "SELECT count(*) FROM orders WHERE id < :most;\n", 3),
-            ScriptPlan("write", "INSERT INTO orders (id) VALUES (:client_id);\n", 1),
+            GivenScript("read", "SELECT count(*) FROM orders WHERE id < :most;\n", 3),
+            GivenScript("write", "INSERT INTO orders (id) VALUES (:client_id);\n", 1),
         ),
         variables={"most": "100"},
         init_sql="CREATE TABLE orders (id int);\nINSERT INTO orders SELECT generate_series(1, "
@@ -93,8 +94,8 @@ def test_own_scripts_run_by_their_weights_on_tables_of_their_own(direct, loading
 @pytest.mark.usefixtures("loaded_before")
 def test_a_query_that_never_ends_ends_by_the_limit_that_was_set(direct, loading, base_dir):
     """Without one the step's own limit ends it: its duration and ten minutes."""
-    script = ScriptPlan("sleep", "SELECT 1;\nSELECT pg_sleep(3600);\n", 1)
-    workload = WorkloadPlan("own", 1, (script,), {}, has_own_tables=True)
+    script = GivenScript("sleep", "SELECT 1;\nSELECT pg_sleep(3600);\n", 1)
+    workload = WorkloadPlan(slug="own", number=1, scripts=(script,), has_own_tables=True)
     settings = loading.settings | {"statement_timeout": "500ms"}
     levels = loading.levels | {"script": "own@1", "clients": 1}
     with pytest.raises(TargetProblem) as caught:

@@ -7,11 +7,11 @@ import pytest
 
 from runs.execution.clusters import scratch
 from runs.execution.errors import ConnectionLost
+from runs.execution.plan import WorkloadContent
 from runs.models import Lease, Server, ServerCheck, Workload
 from runs.scenarios import registry
 from runs.services.campaigns import scenarios, trials, workloads
 from runs.services.campaigns.designs import resolve
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.services.runs import sweeping
 from runs.services.servers import host_keys, preflight, servers

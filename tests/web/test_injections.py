@@ -18,6 +18,7 @@ from django.db import connection
 from django.test import Client
 from django.urls import resolve
 
+from runs.execution.plan import WorkloadContent
 from runs.execution.reporter import ArtifactData
 from runs.models import (
     Annotation,
@@ -33,7 +34,6 @@ from runs.models import (
 from runs.selectors.access.permission_table import ADDRESSES
 from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories
 from tests.api.upload_bodies import run as upload

@@ -3,6 +3,7 @@
 import pytest
 from django.utils import timezone
 
+from runs.execution.plan import WorkloadContent
 from runs.models import (
     AuditEntry,
     Change,
@@ -13,7 +14,6 @@ from runs.models import (
 from runs.services import archive
 from runs.services.access import projects, tokens
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.changes import webhooks
 from runs.services.configurations import configurations
 from runs.tools.pgbench.script_check import GivenScript

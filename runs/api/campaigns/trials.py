@@ -16,9 +16,9 @@ from runs.api import doors
 from runs.api.doors import Schema
 from runs.api.parsing import StrictSerializer
 from runs.api.servers import CheckSerializer, accepted, own_check, so_far
+from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.servers import server_checks
 from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript
 

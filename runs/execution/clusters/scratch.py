@@ -15,7 +15,7 @@ from runs.control_characters import neutralised
 from runs.execution.clusters import leftovers, postgres
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.errors import TargetProblem
-from runs.execution.plan import WorkloadPlan
+from runs.execution.plan import WorkloadContent
 from runs.execution.ssh.hosts import Answer, Host
 from runs.execution.steps.base_dir import BaseDir
 from runs.tools import pgbench
@@ -81,7 +81,7 @@ class Failure:
 
 
 async def tried(
-    host: Host, base: BaseDir, programs: Programs, workload: WorkloadPlan
+    host: Host, base: BaseDir, programs: Programs, workload: WorkloadContent
 ) -> list[Failure]:
     """What is wrong with a workload, by running it once at scale 1; nothing is left on the server.
 
@@ -114,7 +114,9 @@ async def tried(
 class _Trial:
     """One scratch cluster."""
 
-    def __init__(self, host: Host, path: str, programs: Programs, workload: WorkloadPlan) -> None:
+    def __init__(
+        self, host: Host, path: str, programs: Programs, workload: WorkloadContent
+    ) -> None:
         self.host, self.path = host, path
         self.programs, self.workload = programs, workload
         self.cluster = Cluster(

@@ -6,9 +6,7 @@ never ends. The server's lease stays locked meanwhile, so nothing is measured at
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
@@ -19,17 +17,15 @@ from django.utils.translation import gettext_lazy
 from runs.execution.clusters import scratch
 from runs.execution.clusters.scratch import Failure, Programs
 from runs.execution.errors import TargetProblem
-from runs.execution.plan import ScriptPlan, WorkloadPlan
+from runs.execution.plan import WorkloadContent
 from runs.execution.ssh.hosts import CLOSING_SECONDS
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Installation, Server
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Fault, ServiceError
 from runs.services.runs import leases
 from runs.services.servers import logins, tools
 from runs.tools.pgbench import UnsupportedByToolError
-from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop
 
 # A few seconds for the cluster, and the limits of the scripts.
@@ -113,17 +109,17 @@ def _failures(server: Server, programs: Programs, content: WorkloadContent) -> l
     base = BaseDir(server.base_dir, logins.instance_name())
     try:
         way = logins.way_to(server)
-        return async_to_sync(_on)(way, base, programs, plan_of(content), server.name)
+        return async_to_sync(_on)(way, base, programs, content, server.name)
     except TargetProblem as problem:
         raise logins.refused(problem) from problem
 
 
 async def _on(
-    way: logins.Way, base: BaseDir, programs: Programs, workload: WorkloadPlan, name: str
+    way: logins.Way, base: BaseDir, programs: Programs, content: WorkloadContent, name: str
 ) -> list[Failure]:
     try:
         async with asyncio.timeout(MOST_SECONDS), await logins.connect_along(way) as host:
-            return await scratch.tried(host, base, programs, workload)
+            return await scratch.tried(host, base, programs, content)
     except TimeoutError as error:
         # A machine that is silent is noticed before that: these are long scripts, or many.
         raise TargetProblem(
@@ -133,30 +129,6 @@ async def _on(
             seconds=f"{MOST_SECONDS:.0f}",
             name=name,
         ) from error
-
-
-def stored(content: WorkloadContent) -> dict[str, Any]:
-    """A content as JSON, for `restored`."""
-    return asdict(content)
-
-
-def restored(stored: dict[str, Any]) -> WorkloadContent:
-    """The content from its JSON."""
-    scripts = tuple(GivenScript(**each) for each in stored["scripts"])
-    return WorkloadContent(**{**stored, "scripts": scripts})
-
-
-def plan_of(content: WorkloadContent) -> WorkloadPlan:
-    """The workload in the form of a run's plan."""
-    return WorkloadPlan(
-        slug="trial",
-        number=1,
-        scripts=tuple(ScriptPlan(each.name, each.text, each.weight) for each in content.scripts),
-        variables=dict(content.variables),
-        init_options=content.init_options,
-        init_sql=content.init_sql,
-        has_own_tables=content.has_own_tables,
-    )
 
 
 def _fault(failure: Failure, installation: Installation) -> Fault:

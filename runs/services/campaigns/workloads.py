@@ -1,7 +1,6 @@
 """Workloads: users' own pgbench scripts, checked and stored as versions that never change."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -9,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.execution.plan import WorkloadContent
 from runs.models import Project, Workload, WorkloadVersion
 from runs.scenarios.definition import Level
 from runs.scenarios.pgbench_load import BUILT_IN, OWN_SEPARATOR, has_psql_commands
@@ -60,17 +60,6 @@ _SENTENCES = {
     "no_pipeline": gettext_lazy("%(word)s is in no pipeline."),
     "not_in_pipeline": gettext_lazy("%(word)s is not allowed in a pipeline."),
 }
-
-
-@dataclass(frozen=True)
-class WorkloadContent:
-    """The content of a version of a workload, as a user enters it."""
-
-    scripts: Sequence[GivenScript]
-    variables: Mapping[str, str] = field(default_factory=dict)
-    init_options: str = ""
-    init_sql: str = ""
-    has_own_tables: bool = False
 
 
 def faults(content: WorkloadContent) -> list[Fault]:

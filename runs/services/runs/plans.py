@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 from runs import queries
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
-from runs.execution.plan import ClusterPlan, RunPlan, ScriptPlan, UnreadablePlan, WorkloadPlan
+from runs.execution.plan import ClusterPlan, RunPlan, UnreadablePlan, WorkloadPlan
 from runs.models import Campaign, Cell, Run, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario
-from runs.services.campaigns import topologies
+from runs.services.campaigns import topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
 from runs.services.runs.cluster_reuse import cluster_key
@@ -156,15 +156,8 @@ def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
     """A version of a user's own scripts, as stored with a run."""
     if version is None:
         return None
-    return WorkloadPlan(
-        slug=version.workload.slug,
-        number=version.number,
-        scripts=tuple(ScriptPlan(**each) for each in version.scripts),
-        variables=version.variables,
-        init_options=version.init_options,
-        init_sql=version.init_sql,
-        has_own_tables=version.has_own_tables,
-    )
+    content = vars(workloads.content_of(version))
+    return WorkloadPlan(**content, slug=version.workload.slug, number=version.number)
 
 
 def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:

@@ -17,6 +17,7 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
 from runs import dispatch
+from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.selectors.operations import sites
 from runs.selectors.operations.health_checks import to_serve
@@ -24,7 +25,6 @@ from runs.services.access import audit
 from runs.services.campaigns import drafts, trials, workloads
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.services.servers import edits, preflight, servers
 from runs.services.servers.edits import Edit
@@ -95,7 +95,7 @@ def of_draft(*, draft: Draft, tries_scripts: bool = True) -> ServerCheck:
 
 def of_workload(*, server: Server, content: WorkloadContent) -> ServerCheck:
     """Have scripts tried on a server. Raises ServiceError `server_looked_at`."""
-    return _ask(Kind.TRIAL, [server], given=trials.stored(content))
+    return _ask(Kind.TRIAL, [server], given=asdict(content))
 
 
 def give_up_the_overdue() -> None:
@@ -269,7 +269,7 @@ def _prolong(check: ServerCheck) -> None:
 
 
 def _try(check: ServerCheck) -> dict[str, Any]:
-    content = trials.restored(check.given)
+    content = WorkloadContent.of(check.given)
     found = trials.tried(server=_server_of(check), content=content)
     return {"faults": trials.messages(found, content)}
 

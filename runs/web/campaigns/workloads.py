@@ -11,11 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
+from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck, Workload, WorkloadVersion
 from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads as selectors
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import Refused, ServiceError
 from runs.services.servers import server_checks
 from runs.tools.pgbench.script_check import MOST_CHARACTERS, MOST_SCRIPTS, MOST_WEIGHT, GivenScript

@@ -6,11 +6,11 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from runs.execution.plan import WorkloadContent
 from runs.models import Campaign, CampaignConfiguration, Configuration, Workload
 from runs.scenarios import registry
 from runs.services.access import projects, tokens
 from runs.services.campaigns import campaigns, scenarios, workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.configurations import configurations
 from runs.services.configurations.contents import Content
 from runs.services.errors import ServiceError

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from runs.execution.plan import WorkloadContent
 from runs.models import Artifact, Campaign, Run, ServerCheck, Workload, WorkloadVersion
 from runs.services.campaigns import workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.tools.pgbench.script_check import GivenScript
 from tests.web.campaigns.test_campaigns import draft
 

@@ -9,12 +9,11 @@ from django.db import connection
 
 from benchlab.embedded.account import myself
 from benchlab.embedded.binaries import postgresql_binaries
-from runs.execution.plan import RunPlan
+from runs.execution.plan import RunPlan, WorkloadContent
 from runs.scenarios import definition, registry
 from runs.selectors.runs import machines_of
 from runs.services.campaigns import campaigns, designs, scenarios, workloads
 from runs.services.campaigns.estimates import estimate
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.tools.pgbench.script_check import GivenScript
 from tests import factories

@@ -9,12 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone, translation
 
 from runs.execution.errors import HostUnreachable
+from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.scenarios import registry
 from runs.selectors.servers.servers import last_of
 from runs.services.access import audit
 from runs.services.campaigns import drafts, scenarios, trials, workloads
-from runs.services.campaigns.workloads import WorkloadContent
 from runs.services.errors import ServiceError
 from runs.services.servers import edits, logins, preflight, server_checks, servers, ssh_keys
 from runs.tools.pgbench.script_check import GivenScript
