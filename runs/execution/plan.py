@@ -16,12 +16,11 @@ class UnreadablePlan(ValueError):
     """A stored plan has a form that this version does not know; says what is wrong with it."""
 
 
-@dataclass(frozen=True)
-class GeneratorPlan:
-    """A machine that generates load, apart from the database's.
+@dataclass(frozen=True, kw_only=True)
+class FurtherMachine:
+    """A machine of a run besides the first one of the databases.
 
-    `address_of_database` is the database's address as seen from here; `client_bindir` is the folder
-    of its pgbench, of version `client_version_num`.
+    `address_of_database` is the address of that first machine as seen from here.
     """
 
     name: str
@@ -30,9 +29,22 @@ class GeneratorPlan:
     port: int
     username: str
     base_dir: str
+    address_of_database: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorPlan(FurtherMachine):
+    """It generates load, by the pgbench of version `client_version_num` in `client_bindir`."""
+
     client_bindir: str
     client_version_num: int
-    address_of_database: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachinePlan(FurtherMachine):
+    """It has named clusters, which listen on `host`. `mount` is as in the run's plan."""
+
+    mount: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,24 +74,6 @@ class WorkloadPlan(WorkloadContent):
 
     slug: str
     number: int
-
-
-@dataclass(frozen=True)
-class MachinePlan:
-    """A further machine of the databases, with named clusters on it.
-
-    `host` is also the address that its clusters listen on, and `address_of_database` the address
-    of the first machine as seen from here. `mount` is as in the run's plan.
-    """
-
-    name: str
-    server_id: int
-    host: str
-    port: int
-    username: str
-    base_dir: str
-    address_of_database: str
-    mount: str = ""
 
 
 Origin = Literal["initdb", "copy", "standby"]

@@ -93,7 +93,15 @@ def cell(plan, fast_dir):
         made = arranged(
             plan, "storage-placement", levels, {"scale": 1, "duration": 1, "clients": 1}
         )
-        fast = MachinePlan("db2", 0, plan.host, plan.port, plan.username, str(fast_dir), plan.host)
+        fast = MachinePlan(
+            name="db2",
+            server_id=0,
+            host=plan.host,
+            port=plan.port,
+            username=plan.username,
+            base_dir=str(fast_dir),
+            address_of_database=plan.host,
+        )
         return replace(made, machines=(fast,))
 
     return make

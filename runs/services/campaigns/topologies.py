@@ -17,10 +17,9 @@ from runs.scenarios import arrangements, full_text_search
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import Problem, ServiceError
-from runs.services.servers.servers import single_topology
+from runs.services.servers.servers import not_ready, single_topology
 from runs.services.servers.tools import having_pgbench
 from runs.tools.pgbench.versions import release_text
-from runs.wording import gettext_noop
 
 MOST_GENERATORS = 16
 LONGEST_NAME = 200
@@ -87,21 +86,29 @@ def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[Gene
     """The part of a run's plan that describes its generators: each uses its newest pgbench."""
     plans = []
     for number, machine in enumerate(generators, start=1):
-        each, client = machine.server, having_pgbench(machine.present)[0]
+        client = having_pgbench(machine.present)[0]
         plans.append(
             GeneratorPlan(
-                name=f"load{number}",
-                server_id=each.pk,
-                host=each.address,
-                port=each.port,
-                username=each.username,
-                base_dir=each.base_dir,
+                **_place(f"load{number}", machine, server),
                 client_bindir=client.bindir,
                 client_version_num=client.pgbench_version_num or client.version_num,
-                address_of_database=server.address,
             )
         )
     return tuple(plans)
+
+
+def _place(name: str, machine: Machine, database: Server) -> dict[str, Any]:
+    """What the plans of all further machines say."""
+    server = machine.server
+    return {
+        "name": name,
+        "server_id": server.pk,
+        "host": server.address,
+        "port": server.port,
+        "username": server.username,
+        "base_dir": server.base_dir,
+        "address_of_database": database.address,
+    }
 
 
 def generator_problems(design: Design) -> Iterator[Problem]:
@@ -138,15 +145,10 @@ def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
 
 
 def _problems_of(generator: Server, present: Sequence[Installation]) -> Iterator[Problem]:
-    name = {"server": generator.name}
     if generator.state != Server.State.READY or generator.is_only_a_hop:
-        message = generator.problem or _("Server %(server)s is not ready.") % name
-        remedy = _(
-            generator.problem_remedy or gettext_noop("Inspect it on its page, or choose another.")
-        )
-        yield Problem("server_not_ready", message, remedy, "generators")
+        yield not_ready(generator, "generators")
     elif not having_pgbench(present):
-        message = _("No installation on %(server)s has pgbench.") % name
+        message = _("No installation on %(server)s has pgbench.") % {"server": generator.name}
         remedy = _("Install PostgreSQL's client programs there and inspect the server again.")
         yield Problem("missing_program", message, remedy, "generators")
 
@@ -167,16 +169,7 @@ MOST_MACHINES = 16
 def machine_plans(server: Server, machines: Sequence[Machine]) -> tuple[MachinePlan, ...]:
     """The part of a run's plan that describes the machines of its further clusters."""
     return tuple(
-        MachinePlan(
-            name=_machine_name(number),
-            server_id=each.server.pk,
-            host=each.server.address,
-            port=each.server.port,
-            username=each.server.username,
-            base_dir=each.server.base_dir,
-            address_of_database=server.address,
-            mount=mount_of(each.server),
-        )
+        MachinePlan(**_place(_machine_name(number), each, server), mount=mount_of(each.server))
         for number, each in enumerate(machines)
     )
 
@@ -264,11 +257,7 @@ def cluster_problems(design: Design) -> Iterator[Problem]:
 def _cluster_machine_problems(machine: Machine, design: Design) -> Iterator[Problem]:
     server, field = machine.server, "cluster_servers"
     if server.state != Server.State.READY or server.is_only_a_hop:
-        message = server.problem or _("Server %(server)s is not ready.") % {"server": server.name}
-        remedy = _(
-            server.problem_remedy or gettext_noop("Inspect it on its page, or choose another.")
-        )
-        yield Problem("server_not_ready", message, remedy, field)
+        yield not_ready(server, field)
         return
     with_clusters = [
         cell.installation.version_num

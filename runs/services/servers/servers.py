@@ -37,9 +37,9 @@ from runs.models import (
 )
 from runs.services import slugs
 from runs.services.access import audit
-from runs.services.errors import ServiceError
+from runs.services.errors import Problem, ServiceError
 from runs.services.servers import host_keys, logins, machines, ssh_keys
-from runs.wording import gettext_noop
+from runs.wording import gettext_noop, of_stored
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = frozenset(("new", "keys"))
@@ -196,6 +196,15 @@ def not_confirmed() -> ServiceError:
         _("The host key of this server is not confirmed yet."),
         remedy=_("Compare the fingerprint on the server and confirm it here."),
     )
+
+
+def not_ready(server: Server, field: str) -> Problem:
+    """Why no campaign can be queued for a server."""
+    message = of_stored(server.wording, server.problem, _)
+    message = message or _("Server %(server)s is not ready.") % {"server": server.name}
+    mend = _("Inspect it on its page, or choose another.")
+    remedy = _(server.problem_remedy) if server.problem_remedy else mend
+    return Problem(server.problem_code or "server_not_ready", message, remedy, field)
 
 
 def record_problem(*, server: Server, problem: TargetProblem) -> Server:

@@ -19,8 +19,8 @@ from runs.services.configurations import fitted_configurations
 from runs.services.errors import Problem
 from runs.services.runs.plans import CORES
 from runs.services.servers import tools
+from runs.services.servers.servers import not_ready
 from runs.tools.pgbench import version_text
-from runs.wording import of_stored
 
 # The factor whose levels are made by initdb.
 CHECKSUMS = "checksums"
@@ -148,12 +148,7 @@ def _by_address(servers: Sequence[Server]) -> dict[str, list[str]]:
 def _server_problems(part: Part, draft: Draft) -> Iterator[Problem]:
     server = part.server
     if server.state != Server.State.READY:
-        message = of_stored(server.wording, server.problem, _) or _(
-            "Server %(server)s is not ready."
-        ) % {"server": server.name}
-        mend = _("Repair it and inspect the server again on its page.")
-        remedy = _(server.problem_remedy) if server.problem_remedy else mend
-        yield Problem(server.problem_code or "server_not_ready", message, remedy, "server")
+        yield not_ready(server, "server")
     if not draft.installations:
         message = _("No installation of PostgreSQL is chosen.")
         yield Problem("no_installation", message, _("Choose at least one."), "installations")
