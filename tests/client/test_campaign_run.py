@@ -1,6 +1,7 @@
 """A campaign repeated by the upload client on a machine that BenchLab does not log in to."""
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from runs.selectors.campaigns.plans_by_hand import plan_by_hand
 from runs.services.campaigns import campaigns
 from tests import factories
 from tests.client.conftest import CLIENT, Done
+from tests.each import some
 from tests.ssh.initialised import quick_bindir
 
 
@@ -134,8 +136,10 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    some(itertools.product(MOMENTS, (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)), each=2),
+)
 def test_a_signal_leaves_nothing_behind_whenever_it_comes(follow, planned, moment, number):
     campaign = planned("fixed-point-read")
     elsewhere = ("--campaign", "elsewhere", "--no-revision")

@@ -16,7 +16,7 @@ from runs.models import Campaign, Run, Token
 from runs.services.access import projects, tokens
 from tests.api.web_server import ROOT
 from tests.client.conftest import PATH
-from tests.each import check_each
+from tests.each import check_each, some
 from tests.unit.tools.pgbench.samples import sample
 
 PAGE = (ROOT / "docs" / "ci.md").read_text()
@@ -168,9 +168,10 @@ def test_the_snippets_judge_as_they_say(checkout):
         (CHANGES, STATUSES, STATUSES, STATUSES),
         strict=True,
     )
-    check_each(each, lambda one: judge(one[0], one[1], checkout(one[0]), one[2]))
+    judged = some(each, each=2)
+    check_each(judged, lambda one: judge(one[0], one[1], checkout(one[0]), one[2]))
 
-    for campaign in ("actions", "gitlab", "jenkins", "curl"):
+    for campaign in some(("actions", "gitlab", "jenkins", "curl"), each=2):
         runs = Run.objects.filter(campaign__slug=campaign, state="finished")
         assert runs.count() >= (15 if campaign == "actions" else 6), campaign
         assert all(run.cell.levels["clients"] == 2 and run.cell.revision.sha for run in runs)
