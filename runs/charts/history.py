@@ -17,7 +17,6 @@ class Words:
     range: str = "min–max"
     runs: str = "runs"
     level: str = "level"
-    step: str = "change"
     alarm: str = "alarm"
 
 

@@ -196,7 +196,6 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
         range=_("min–max"),
         runs=_("runs"),
         level=_("level"),
-        step=_("step"),
         alarm=_("alarm"),
     )
     return history(

@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -94,31 +94,6 @@ class Entry:
         }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A value of a filter, with the number of its tables."""
-
-    value: str
-    label: str
-    count: int
-
-
-@dataclass(frozen=True)
-class Shelf:
-    """A publication with its matching tables."""
-
-    source: Source
-    entries: list[Entry] = field(default_factory=list)
-
-
-def shelves(listed: Iterable[Entry]) -> list[Shelf]:
-    """These tables by publication, in the order of the tables."""
-    made: dict[int, Shelf] = {}
-    for entry in listed:
-        made.setdefault(entry.table.source_id, Shelf(entry.table.source)).entries.append(entry)
-    return list(made.values())
-
-
 def campaigns() -> QuerySet[Campaign, int]:
     """The keys of all published campaigns."""
     published = Campaign.objects.filter(origin=Origin.PUBLISHED)
@@ -203,8 +178,8 @@ def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
 
 def choices(
     listed: Sequence[Entry], found: Iterable[Entry], wanted: Wanted
-) -> dict[str, list[Choice]]:
-    """The values that each filter offers, with their numbers of tables under the other filters.
+) -> dict[str, list[tuple[str, str, int]]]:
+    """(value, label, number of tables under the other filters) of what each filter offers.
 
     `listed` has all tables, `found` those with the words searched for. A value without any table
     is offered with 0.
@@ -221,10 +196,10 @@ def choices(
                 counts[name].update(offered.keys())
     return {
         name: sorted(
-            (Choice(value, label, counts[name][value]) for value, label in found.items()),
+            ((value, label, counts[name][value]) for value, label in found.items()),
             key=lambda choice, name=name: (  # type: ignore[misc]
-                versions.order(choice.value) if name == "version" else (),
-                choice.label,
+                versions.order(choice[0]) if name == "version" else (),
+                choice[1],
             ),
         )
         for name, found in labels.items()

@@ -1,6 +1,7 @@
 """The archive: publications on a time line, their tables, and where the print errs."""
 
 from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import etag
 from django.views.decorators.vary import vary_on_headers
 
+from runs.grouping import by_key
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
 from runs.selectors import caching
 from runs.selectors.archive import archive, data_package, gaps, provenance
@@ -56,13 +58,13 @@ def archive_index(request: HttpRequest) -> HttpResponse:
 def _context(wanted: Wanted) -> dict[str, Any]:
     listed = archive.entries()
     found = archive.saying(listed, wanted.words)
-    shelves = archive.shelves(archive.filtered(found, wanted))
+    shown = archive.filtered(found, wanted)
     return {
         "wanted": wanted,
         "sources": list(archive.sources()),
         "filters": _filters(archive.choices(listed, found, wanted), wanted),
-        "shelves": shelves,
-        "shown": sum(len(shelf.entries) for shelf in shelves),
+        "shelves": by_key((entry.table.source, entry) for entry in shown).items(),
+        "shown": len(shown),
         "total": len(listed),
     }
 
@@ -159,15 +161,17 @@ def _wanted(request: HttpRequest) -> Wanted:
     )
 
 
-def _filters(choices: dict[str, list[archive.Choice]], wanted: Wanted) -> list[dict[str, Any]]:
+def _filters(
+    choices: Mapping[str, Sequence[tuple[str, str, int]]], wanted: Wanted
+) -> list[dict[str, Any]]:
     """The select fields: name, label, choices with counts, and what is chosen."""
     return [
         {
             "name": name,
             "label": label,
             "choices": [
-                (choice.value, _(choice.label) if choice.label else choice.value, choice.count)
-                for choice in choices.get(name, [])
+                (value, _(title) if title else value, count)
+                for value, title, count in choices.get(name, [])
             ],
             "chosen": getattr(wanted, name),
         }
