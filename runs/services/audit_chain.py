@@ -1,6 +1,5 @@
 """The chain of the audit trail: a worker links its entries and signs each link."""
 
-from dataclasses import dataclass
 from itertools import islice
 
 from django.db.models import QuerySet, Subquery
@@ -10,17 +9,9 @@ from runs.models import AuditEntry, AuditLink
 from runs.selectors import seals
 from runs.selectors.audit_chain import is_marked, link_hash, unlinked
 from runs.selectors.seals import AUDIT, BEGINNING
-from runs.services.seal_keys import Signer, heads
+from runs.services.seal_keys import Extended, Signer, heads
 
 BATCH = 2_000
-
-
-@dataclass(frozen=True)
-class Linked:
-    """The ends of the chain, before and now: number and hash."""
-
-    before: tuple[int, str]
-    now: tuple[int, str]
 
 
 def waiting() -> QuerySet[AuditEntry]:
@@ -29,7 +20,7 @@ def waiting() -> QuerySet[AuditEntry]:
     return AuditEntry.objects.filter(pk__gt=Coalesce(Subquery(last), 0))
 
 
-def extend(signer: Signer, *, also: str = "") -> Linked | None:
+def extend(signer: Signer, *, also: str = "") -> Extended | None:
     """Link the oldest entries that have no link; None if there are none to link.
 
     The chain begins with all entries of releases that had none. Later only those with BenchLab's
@@ -48,7 +39,7 @@ def extend(signer: Signer, *, also: str = "") -> Linked | None:
         proof = {"hash": digest, "key": signer.public, "signature": signer.sign(digest)}
         made.append(AuditLink(number=number, entry=entry.pk, **proof))
     AuditLink.objects.bulk_create(made)
-    return Linked(before, (number, digest.hex())) if made else None
+    return Extended(AUDIT, before, (number, digest.hex())) if made else None
 
 
 def _authentic(also: str) -> list[AuditEntry]:

@@ -10,6 +10,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,23 @@ def heads() -> dict[str, list[dict[str, Any]]]:
     return _stored("heads")
 
 
-def keep_head(*, project: str, before: tuple[int, str], now: tuple[int, str]) -> None:
-    """Store the end of a chain, which was extended from `before`."""
+@dataclass(frozen=True)
+class Extended:
+    """The ends of a chain before and now: number and hash."""
+
+    project: str
+    before: tuple[int, str]
+    now: tuple[int, str]
+
+
+def keep_head(chain: Extended) -> None:
+    """Store the end of a chain."""
 
     def extend(ends: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        others = [each for each in ends if (each["number"], each["hash"]) != before]
-        return [*others, {"number": now[0], "hash": now[1]}]
+        others = [each for each in ends if (each["number"], each["hash"]) != chain.before]
+        return [*others, {"number": chain.now[0], "hash": chain.now[1]}]
 
-    _update("heads", project, extend)
+    _update("heads", chain.project, extend)
 
 
 def acknowledged() -> dict[str, list[dict[str, Any]]]:

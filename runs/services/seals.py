@@ -9,7 +9,6 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -29,11 +28,9 @@ from runs.services import audit_chain, seal_keys
 from runs.services.access import audit, projects
 from runs.services.database import Statement, perform
 from runs.services.errors import ServiceError
-from runs.services.seal_keys import Signer, keep_acknowledged, keep_head, trusted
+from runs.services.seal_keys import Extended, Signer, keep_acknowledged, keep_head, trusted
 
 logger = logging.getLogger(__name__)
-
-End = tuple[int, str]
 
 LOCK = 0x7365616C
 BATCH = 200
@@ -60,16 +57,6 @@ UPDATE runs_sealrequest AS request SET place = found.place, mark = found.mark, r
 MARKS = 5_000
 WITH_CONTENT = (Seal.Kind.SEALED, Seal.Kind.AMENDED)
 NOT_MARKED, OTHER_FIGURES, USED_BEFORE = "not_marked", "other_figures", "used_before"
-
-
-@dataclass(frozen=True)
-class Extended:
-    """How many entries a project's chain got, and its ends: number and hash."""
-
-    project: str
-    number: int
-    before: End
-    now: End
 
 
 def requesting(*, runs: Iterable[int], figures: Mapping[int, Figures] | None = None) -> Statement:
@@ -152,7 +139,7 @@ def take_over(*, also: str = "") -> None:
         if _locked():
             linked = audit_chain.extend(signer, also=also)
     if linked:
-        keep_head(project=seals.AUDIT, before=linked.before, now=linked.now)
+        keep_head(linked)
 
 
 def _is_own(request: SealRequest, *, also: str = "") -> bool:
@@ -207,7 +194,7 @@ def seal() -> int:
     with transaction.atomic():
         linked = audit_chain.extend(signer) if _locked() else None
     if linked:
-        keep_head(project=seals.AUDIT, before=linked.before, now=linked.now)
+        keep_head(linked)
     return sealed
 
 
@@ -226,9 +213,9 @@ def _batch(signer: Signer) -> tuple[int, int]:
             SealRequest.objects.filter(pk=key).update(refused=code)
     # Only committed entries can be the end of a chain; an end missing here is found in the chain.
     for each in extended:
-        if each.number:
-            keep_head(project=each.project, before=each.before, now=each.now)
-    return len(waiting), sum(each.number for each in extended)
+        if each.now != each.before:
+            keep_head(each)
+    return len(waiting), sum(each.now[0] - each.before[0] for each in extended)
 
 
 class Batch:
@@ -296,7 +283,7 @@ def _extend(
         proof = {"hash": digest, "key": signer.public, "signature": signer.sign(digest)}
         made.append(Seal(**{**entry, **proof, "project": project}))
     Seal.objects.bulk_create(made)
-    return Extended(project.slug, len(made), before, (number, digest.hex()))
+    return Extended(project.slug, before, (number, digest.hex()))
 
 
 def _entries(requests: Sequence[SealRequest], batch: Batch) -> list[dict[str, Any]]:
