@@ -98,7 +98,9 @@ class Environment(environ.Env):  # type: ignore[misc]
 
     def time_zone(self, name: str, default: str) -> str:
         """A name of the IANA database."""
-        return self._read(name, default, _time_zone, "a time zone such as Asia/Tokyo")
+        return self._read(
+            name, default, lambda text: ZoneInfo(text).key, "a time zone such as Asia/Tokyo"
+        )
 
     def _read(self, name: str, default: T, parse: Callable[[str], T], what: str) -> T:
         self.names.add(name)
@@ -161,7 +163,3 @@ def _days(text: str) -> Days:
             raise ValueError
         found[kind] = int(days)
     return found
-
-
-def _time_zone(text: str) -> str:
-    return ZoneInfo(text).key

@@ -190,7 +190,7 @@ async def subscribe(bench: Bench, name: str, tables: Sequence[str]) -> None:
 async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     """How many bytes of WAL the last of them has not replayed when the load ends."""
     listed = ", ".join(f"'{name}'" for name in names)
-    behind = standbys.behind_sql(bench.plan.version_num, "replay")
+    behind = standbys.behind_sql(bench.plan.version_num)
     sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
     found = (await bench.sql("read-behind", sql)).strip()
     if found:

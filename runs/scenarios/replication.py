@@ -132,7 +132,7 @@ def _column(
 
 
 def _sql(version_num: int) -> str:
-    behind = standbys.behind_sql(version_num, "replay")
+    behind = standbys.behind_sql(version_num)
     if version_num >= LSN_SINCE:
         lags = [f"round((extract(epoch from {each}_lag) * 1000)::numeric, 3)" for each in PHASES]
     else:

@@ -45,11 +45,6 @@ def test_an_unknown_scenario_is_a_key_error():
         registry.get("no-such")
 
 
-@pytest.mark.parametrize(("clients", "threads"), [(1, 1), (2, 1), (8, 4), (80, 40)])
-def test_there_are_half_as_many_threads_as_clients(clients, threads):
-    assert pgbench.threads_for(clients) == threads
-
-
 def test_a_tool_before_9_6_gets_the_script_in_its_dialect():
     old = pgbench.for_tool(SCRIPT, 90324)
     assert "\\setrandom aid 1 :aid_max" in old

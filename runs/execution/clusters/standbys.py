@@ -66,11 +66,11 @@ def position_sql(version_num: int) -> str:
     return "pg_current_wal_lsn()" if version_num >= LSN_SINCE else "pg_current_xlog_location()"
 
 
-def behind_sql(version_num: int, column: str) -> str:
-    """How many bytes a standby is behind in `sent`, `write`, `flush` or `replay`."""
+def behind_sql(version_num: int) -> str:
+    """How many bytes of WAL a standby has not replayed."""
     if version_num >= LSN_SINCE:
-        return f"pg_wal_lsn_diff(pg_current_wal_lsn(), {column}_lsn)"
-    return f"pg_xlog_location_diff(pg_current_xlog_location(), {column}_location)"
+        return "pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)"
+    return "pg_xlog_location_diff(pg_current_xlog_location(), replay_location)"
 
 
 def names_setting(version_num: int, names: Sequence[str], number: int, *, by: str = "FIRST") -> str:

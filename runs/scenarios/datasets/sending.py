@@ -28,7 +28,6 @@ async def copied(
     step: str,
     tables: Sequence[str],
     generate: Callable[[Path], Sequence[str]],
-    options: str = "FORMAT csv",
 ) -> None:
     """Fill tables with `TABLE.csv` files that a command writes to a folder of the worker.
 
@@ -37,14 +36,14 @@ async def copied(
     """
     if await _is_done(bench, f"{step}-{tables[-1]}"):
         for table in tables:
-            await bench.sql(f"{step}-{table}", _copy(bench, table, options))
+            await bench.sql(f"{step}-{table}", _copy(bench, table))
         return
     with tempfile.TemporaryDirectory(prefix="benchlab-data-") as folder:
         await _generated(generate(Path(folder)))
         for table in tables:
             await send(bench, Path(folder) / f"{table}.csv", _path(bench, table))
             (Path(folder) / f"{table}.csv").unlink()
-            await bench.sql(f"{step}-{table}", _copy(bench, table, options))
+            await bench.sql(f"{step}-{table}", _copy(bench, table))
             await bench.run("rm", "-f", _path(bench, table))
 
 
@@ -70,7 +69,7 @@ async def placed(
 
 def copy_placed(bench: Bench, table: str, options: str) -> str:
     """The statement that copies a placed file into its table."""
-    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH ({options});"
+    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH (FORMAT csv);"
 
 
 async def send(bench: Bench, local: Path, path: str) -> None:
@@ -139,8 +138,8 @@ async def _is_done(bench: Bench, step: str) -> bool:
     return (await bench.run(*words)).exit_status == 0
 
 
-def _copy(bench: Bench, table: str, options: str) -> str:
-    return f"COPY {table} FROM '{_path(bench, table)}' WITH ({options});"
+def _copy(bench: Bench, table: str) -> str:
+    return f"COPY {table} FROM '{_path(bench, table)}' WITH (FORMAT csv);"
 
 
 def _path(bench: Bench, table: str) -> str:

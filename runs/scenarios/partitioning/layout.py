@@ -41,15 +41,17 @@ def rows_parameter(default: int) -> Parameter:
     )  # fmt: skip
 
 
-def table_kind(*, with_declarative: bool) -> ChoiceFactor:
-    """How the table is created; partitions use inheritance, as in 2013."""
-    declarative = (Choice("declarative", _("declared partitions")),) if with_declarative else ()
-    choices = (
+# Partitions use inheritance, as in 2013.
+TABLE_KIND = ChoiceFactor(
+    "table_kind",
+    _("Table"),
+    (
         Choice("unpartitioned", _("one table")),
         Choice("partitioned", _("partitions by inheritance")),
-        *declarative,
-    )
-    return ChoiceFactor("table_kind", _("Table"), choices, default=("unpartitioned", "partitioned"))
+        Choice("declarative", _("declared partitions")),
+    ),
+    default=("unpartitioned", "partitioned"),
+)
 
 
 def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:

@@ -60,7 +60,7 @@ SCENARIO = Scenario(
         "VACUUM and ANALYZE of one table."
     ),
     source="PGECons WG1 2013",
-    factors=(layout.table_kind(with_declarative=True), layout.MONTHS),
+    factors=(layout.TABLE_KIND, layout.MONTHS),
     parameters=(layout.rows_parameter(5000),),
     metrics=(quantities.REMOVAL_TIME, quantities.VACUUM_TIME, quantities.ANALYZE_TIME),
     primary_metric=quantities.REMOVAL_TIME.name,

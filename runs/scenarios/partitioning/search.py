@@ -150,7 +150,7 @@ SCENARIO = Scenario(
     ),
     source="PGECons WG1 2013",
     factors=(
-        layout.table_kind(with_declarative=True),
+        layout.TABLE_KIND,
         ChoiceFactor(
             "scan",
             _("Scan"),

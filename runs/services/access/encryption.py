@@ -53,7 +53,9 @@ def rotate(*, also: str = "") -> tuple[int, list[str]]:
     for factor in Authenticator.objects.select_for_update().order_by("pk"):
         try:
             factor.data |= {
-                name: _rotated(keys, factor.data[name]) for name in FACTOR if factor.data.get(name)
+                name: keys.rotate(factor.data[name].encode()).decode()
+                for name in FACTOR
+                if factor.data.get(name)
             }
         except InvalidToken:
             unreadable.append(f"second factor {factor.pk}")
@@ -82,10 +84,6 @@ def _opens(secret: bytes | str) -> bool:
     except (InvalidToken, ValueError):
         return False
     return True
-
-
-def _rotated(keys: MultiFernet, encrypted: str) -> str:
-    return keys.rotate(encrypted.encode()).decode()
 
 
 def _keys(also: str = "") -> MultiFernet:

@@ -98,7 +98,8 @@ def _send_changes(project_id: int | None) -> int:
         return 0
     receivers = _receivers(changes[0].cell.campaign.project)
     found = causes.of(changes)
-    is_mailed = _mailed(_subject(found), _text(found), receivers)
+    text = "\n\n".join(map(_item, found)) + "\n"
+    is_mailed = _mailed(_subject(found), text, receivers)
     claimed = Change.objects.filter(pk__in=[change.pk for change in changes])
     claimed.update(mailing_since=None, mailed_at=timezone.now() if is_mailed else None)
     return int(is_mailed and bool(receivers))
@@ -165,10 +166,6 @@ def _subject(found: Sequence[Cause]) -> str:
         number,
     )
     return subject % words
-
-
-def _text(found: Sequence[Cause]) -> str:
-    return "\n\n".join(_item(cause) for cause in found) + "\n"
 
 
 def _item(cause: Cause) -> str:

@@ -1,7 +1,7 @@
 """Checks the settings that a user writes: by line, for each version."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
@@ -72,7 +72,8 @@ def check_text(
     checked = check(content, majors, memory_bytes=memory_bytes)
     lines = {entry.name.lower(): entry.line for entry in file.entries}
     at_lines = [
-        _at_line(remark, lines.get(canonical(remark.name).lower())) for remark in checked.remarks
+        replace(remark, line=lines.get(canonical(remark.name).lower()))
+        for remark in checked.remarks
     ]
     remarks = [*_of_file(file), *at_lines]
     return Checked(content, tuple(sorted(remarks, key=_place)), checked.fitted)
@@ -100,10 +101,6 @@ def memory_of(server: Server | None) -> int | None:
 def _place(remark: Remark) -> tuple[bool, int, int]:
     order = {"error": 0, "warning": 1}.get(remark.severity, 2)
     return remark.line is None, remark.line or 0, order
-
-
-def _at_line(remark: Remark, line: int | None) -> Remark:
-    return Remark(**{**vars(remark), "line": line})
 
 
 def _of_file(file: ConfFile) -> Iterator[Remark]:

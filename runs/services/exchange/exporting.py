@@ -36,15 +36,12 @@ def lines(project: Project) -> Iterator[bytes]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         number = 1
-        yield _line(FORMAT, {"version": FORMAT_VERSION, **_described(project)})
+        owner = {"slug": project.slug, "name": project.name, "public": project.is_public}
+        yield _line(FORMAT, {"version": FORMAT_VERSION, "project": owner})
         for kind, row in _rows(project):
             number += 1
             yield _line(kind, row)
         yield _line(END, {"lines": number + 1})
-
-
-def _described(project: Project) -> Row:
-    return {"project": {"slug": project.slug, "name": project.name, "public": project.is_public}}
 
 
 def _rows(project: Project) -> Iterator[tuple[str, Row]]:

@@ -148,7 +148,8 @@ async def _released(base_dir: str, instance: str, way: logins.Way) -> None:
 
 @transaction.atomic
 def _store(before: Server, changed: Server, by: object) -> Server:
-    names = [name for name in Edit.__dataclass_fields__ if _differs(before, changed, name)]
+    asked = Edit.__dataclass_fields__
+    names = [name for name in asked if getattr(before, name) != getattr(changed, name)]
     fields = [*names]
     if changed.offered_host_key != before.offered_host_key:
         fields.append("offered_host_key")
@@ -164,10 +165,6 @@ def _store(before: Server, changed: Server, by: object) -> Server:
         was, now = servers.described(before), servers.described(changed)
         audit.record("server_changed", changed, before=was, after=now)
     return changed
-
-
-def _differs(before: Server, changed: Server, name: str) -> bool:
-    return bool(getattr(before, name) != getattr(changed, name))
 
 
 def _text(server: Server, name: str) -> str:

@@ -43,7 +43,11 @@ _RATES = {each.name: each for each in (quantities.ITEM_RATE, quantities.BYTE_RAT
 
 def _read(document: Any) -> Reading:
     named = _by_name(document)
-    runs = {name: each for name, each in named.items() if not _has_failed(each)}
+    runs = {
+        name: each
+        for name, each in named.items()
+        if not any(row.get("error_occurred") for row in each)
+    }
     is_partial = len(runs) < len(named) and any(True for _value in _values(runs))
     return Reading(
         status="partial" if is_partial else "finished",
@@ -80,10 +84,6 @@ def _name(row: dict[str, Any]) -> tuple[str, str]:
     if "run_type" not in row and aggregate in _AGGREGATES:
         return stem, aggregate
     return run or full, ""
-
-
-def _has_failed(each: list[dict[str, Any]]) -> bool:
-    return any(row.get("error_occurred") for row in each)
 
 
 def _reasons(

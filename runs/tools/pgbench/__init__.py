@@ -7,7 +7,6 @@ from runs.tools.pgbench.command import (
     benchmark,
     initialise,
     once,
-    threads_for,
 )
 from runs.tools.pgbench.dialect import for_tool
 from runs.tools.pgbench.parser import parse

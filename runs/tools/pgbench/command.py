@@ -111,13 +111,11 @@ def benchmark(
     clients: int,
     duration_s: int,
     scale: int,
-    threads: int | None = None,
     progress_s: int | None = 1,
     per_statement: bool = True,
     query_mode: str = "simple",
     variables: Mapping[str, str] = _NO_VARIABLES,
     rate_tps: float | None = None,
-    latency_limit_ms: float | None = None,
     maximum_tries: int | None = None,
     reconnect: bool = False,
     random_seed: int | None = None,
@@ -130,12 +128,12 @@ def benchmark(
     """
     _require_positive(clients=clients, duration_s=duration_s, scale=scale)
     command = [_pgbench(bindir), "-n", "-c", str(clients)]
-    command += ["-j", str(threads_for(clients, threads, client_version=client_version))]
+    command += ["-j", str(threads_for(clients, client_version))]
     command += ["-T", str(duration_s), "-s", str(scale)]
     if progress_s and client_version >= versions.PROGRESS:
         command += ["-P", str(progress_s)]
     command += ["-r"] * per_statement + ["-C"] * reconnect
-    command += _limits(client_version, rate_tps, latency_limit_ms, maximum_tries)
+    command += _limits(client_version, rate_tps, maximum_tries)
     if query_mode != "simple":
         command += ["-M", query_mode]  # to 9.5 it has to come before -f
     for name, value in variables.items():
@@ -171,36 +169,26 @@ def once(
     return (*command, "-f", script, *connection.arguments(), connection.target(None))
 
 
-def threads_for(
-    clients: int, threads: int | None = None, *, client_version: int | None = None
-) -> int:
+def threads_for(clients: int, client_version: int) -> int:
     """Return the threads for a number of clients: half of them, the rule of the reports.
 
-    No more than there are clients; and to 9.5 the number has to divide that of the clients, so
-    that the next lower one that does is taken.
+    To 9.5 the number has to divide that of the clients, so that the next lower one that does is
+    taken.
     """
-    wanted = min(clients, max(1, clients // 2 if threads is None else threads))
-    if client_version is None or client_version >= versions.ANY_THREADS:
+    wanted = max(1, clients // 2)
+    if client_version >= versions.ANY_THREADS:
         return wanted
     return next(count for count in range(wanted, 0, -1) if clients % count == 0)
 
 
-def _limits(
-    client_version: int,
-    rate_tps: float | None,
-    latency_limit_ms: float | None,
-    maximum_tries: int | None,
-) -> list[str]:
+def _limits(client_version: int, rate_tps: float | None, maximum_tries: int | None) -> list[str]:
     arguments = []
-    for option, value, since, what in (
-        ("-R", rate_tps, versions.RATE, "A rate limit"),
-        ("-L", latency_limit_ms, versions.LATENCY_LIMIT, "A latency limit"),
-        ("--max-tries", maximum_tries, versions.MAXIMUM_TRIES, "Trying a transaction again"),
-    ):
-        if value is not None:
-            require(client_version, since, what)
-            text = f"{value:.15g}"
-            arguments += [f"{option}={text}"] if option.startswith("--") else [option, text]
+    if rate_tps is not None:
+        require(client_version, versions.RATE, "A rate limit")
+        arguments += ["-R", f"{rate_tps:.15g}"]
+    if maximum_tries is not None:
+        require(client_version, versions.MAXIMUM_TRIES, "Trying a transaction again")
+        arguments.append(f"--max-tries={maximum_tries}")
     return arguments
 
 

@@ -16,7 +16,6 @@ from runs.tools.pgbench import (
     for_tool,
     generators,
     initialise,
-    threads_for,
 )
 from runs.tools.pgbench.result import PgbenchResult, ProgressPoint
 from runs.tools.pgbench.script_check import GivenScript, check
@@ -87,26 +86,12 @@ def test_progress_is_asked_for_from_9_4_on(version, known):
     ("clients", "threads"), [(1, 1), (2, 1), (3, 1), (4, 2), (9, 4), (100, 50)]
 )
 def test_half_as_many_threads_as_clients(clients, threads):
-    assert threads_for(clients) == threads
     assert option("-j", command(clients=clients)) == str(threads)
 
 
-@pytest.mark.parametrize(
-    ("clients", "threads", "taken"), [(9, None, 3), (7, None, 1), (10, 4, 2), (8, 4, 4), (5, 5, 5)]
-)
-def test_to_9_5_the_threads_divide_the_clients(clients, threads, taken):
-    arguments = command(90525, clients=clients, threads=threads)
-
-    assert option("-j", arguments) == str(taken)
-
-
-def test_from_9_6_on_any_number_of_threads_will_do():
-    assert option("-j", command(90600, clients=10, threads=4)) == "4"
-
-
-def test_there_are_no_more_threads_than_clients_and_at_least_one():
-    assert threads_for(4, 64) == 4
-    assert threads_for(4, 0) == 1
+@pytest.mark.parametrize(("clients", "threads"), [(1, 1), (9, 3), (7, 1), (10, 5)])
+def test_to_9_5_the_threads_divide_the_clients(clients, threads):
+    assert option("-j", command(90525, clients=clients)) == str(threads)
 
 
 def test_scripts_have_weights_from_9_6_on():
@@ -132,7 +117,6 @@ def test_to_9_5_scripts_have_one_weight():
             "different weights needs pgbench 9.6",
         ),
         (90325, {"rate_tps": 50}, r"rate limit needs pgbench 9.4 or later; this one is 9.3\."),
-        (90400, {"latency_limit_ms": 5}, "latency limit needs pgbench 9.5"),
         (140000, {"maximum_tries": 3}, "needs pgbench 15 or later; this one is 14"),
         (180000, {"scripts": []}, "needs a script"),
         (180000, {"scripts": [Script("/a", 0)]}, "needs a script"),
@@ -144,10 +128,9 @@ def test_what_the_tool_does_not_know_is_refused(version, changes, message):
 
 
 def test_limits_are_given_as_plain_numbers():
-    arguments = command(rate_tps=1_000_000, latency_limit_ms=2.5, maximum_tries=3)
+    arguments = command(rate_tps=1_000_000, maximum_tries=3)
 
     assert option("-R", arguments) == "1000000"
-    assert option("-L", arguments) == "2.5"
     assert "--max-tries=3" in arguments
 
 
