@@ -51,20 +51,11 @@ class Fit:
         return level * self.gamma / (1 + (level - 1) * (self.alpha + self.beta * level))
 
 
-def fit_amdahl(levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
-    """Fit Amdahl's law, 0 <= alpha <= 1; None for fewer than three different levels.
+def fitted(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
+    """Fit a law, 0 <= alpha <= 1 and beta >= 0; None for fewer than MINIMUM_LEVELS.
 
     Raises ValueError for a level below 1 or a throughput that is not positive.
     """
-    return _fit("amdahl", levels, throughputs)
-
-
-def fit_usl(levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
-    """Fit the Universal Scalability Law, 0 <= alpha <= 1 and beta >= 0; four levels at least."""
-    return _fit("usl", levels, throughputs)
-
-
-def _fit(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> Fit | None:
     n, measured = np.asarray(levels, dtype=float), np.asarray(throughputs, dtype=float)
     if n.shape != measured.shape:
         raise ValueError("There must be one throughput for each level.")

@@ -1,7 +1,7 @@
 """What a run recorded of where its time went (`runs.execution.evidence.accounting`), read."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,9 @@ class Account:
     @property
     def is_parallel(self) -> bool:
         """Whether workers were seen, or a plan has some: they may live too short to be seen."""
-        return self.workers.run > 0 or any(_has_workers(each) for each in self.plans)
+        return self.workers.run > 0 or any(
+            node.get("Workers Planned") for each in self.plans for node in nodes(each)
+        )
 
     @property
     def seconds(self) -> float:
@@ -68,14 +70,13 @@ class Account:
         return self.clients / self.tps
 
 
-def _has_workers(plan: Mapping[str, Any]) -> bool:
-    nodes = [plan.get("Plan", {})]
-    while nodes:
-        node = nodes.pop()
-        if node.get("Workers Planned"):
-            return True
-        nodes += node.get("Plans", ())
-    return False
+def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The nodes of a plan, in any order."""
+    left = [plan.get("Plan", {})]
+    while left:
+        node = left.pop()
+        yield node
+        left += node.get("Plans", ())
 
 
 @dataclass(frozen=True)

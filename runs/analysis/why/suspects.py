@@ -7,11 +7,11 @@ probability. What is left out says why.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from runs.analysis.why import counters
-from runs.analysis.why.account import Account
+from runs.analysis.why.account import Account, nodes
 from runs.analysis.why.counters import Moved, Name
 from runs.analysis.why.parts import Difference
 from runs.postgresql_settings.catalogue import Setting, setting
@@ -125,12 +125,7 @@ def find(a: Side, b: Side, difference: Difference | None) -> list[Suspect]:
     )
     candidates = [each for each in ranked if each.is_candidate]
     late = {each.name for each in candidates[MOST_PROVEN:]}
-    return [without(each, "rank") if each.name in late else each for each in ranked]
-
-
-def without(each: Suspect, reason: str) -> Suspect:
-    """The suspect left out for a reason."""
-    return Suspect(**{**vars(each), "reason": reason})
+    return [replace(each, reason="rank") if each.name in late else each for each in ranked]
 
 
 def facts_of(a: Side, b: Side) -> Facts:
@@ -142,7 +137,7 @@ def facts_of(a: Side, b: Side) -> Facts:
         return counters.total(counted, view, *columns) > least if counted else None
 
     plans = (_plans_of(a), _plans_of(b))
-    nodes = {kind for each in accounts for plan in each.plans for kind in _node_types(plan)}
+    found = (node for each in accounts for plan in each.plans for node in nodes(plan))
     return Facts(
         writes=happened("pg_stat_user_tables", "n_tup_ins", "n_tup_upd", "n_tup_del", least=0.01),
         # Of the load's tables: a new session reads the catalogue, too.
@@ -151,7 +146,7 @@ def facts_of(a: Side, b: Side) -> Facts:
         has_vacuum=happened("pg_stat_user_tables", "autovacuum_count", "autoanalyze_count"),
         has_temporary=happened("pg_stat_database", "temp_bytes"),
         plans=plans if all(plans) else None,
-        node_types=frozenset(nodes),
+        node_types=frozenset(str(node.get("Node Type", "")) for node in found),
         has_jit=any("JIT" in plan for each in accounts for plan in each.plans),
         can_jit=any(each.jit for each in accounts),
         moved=counters.moved(a.counted, b.counted, (a.version_num, b.version_num)),
@@ -174,14 +169,6 @@ def form(node: Mapping[str, Any]) -> str:
     own = " ".join(str(node[name]) for name in named if name in node)
     below = ", ".join(form(each) for each in node.get("Plans", ()))
     return f"{own} ({below})" if below else own
-
-
-def _node_types(plan: Mapping[str, Any]) -> Iterator[str]:
-    nodes = [plan.get("Plan", {})]
-    while nodes:
-        node = nodes.pop()
-        yield str(node.get("Node Type", ""))
-        nodes += node.get("Plans", ())
 
 
 def _settings(a: Side, b: Side, facts: Facts) -> Iterator[Suspect]:
@@ -364,4 +351,4 @@ def _judged(each: Suspect, facts: Facts, difference: Difference | None) -> Suspe
         )
     weights = {"parallel_differs": 6.0, "jit_used": 6.0, "plans_differ": 3.0, "counters_moved": 4.0}
     evidence = 1.0 + sum(weights.get(code, 1.0) for code in each.evidence)
-    return Suspect(**{**vars(each), "reason": reason, "rank": evidence * reach})
+    return replace(each, reason=reason, rank=evidence * reach)

@@ -73,14 +73,9 @@ class Cause:
         revision, at = self.first.cell.revision, self.first.run.started_at
         return str(revision) if revision or at is None else f"{at:%Y-%m-%d}"
 
-    def of_kind(self, kind: str) -> "Cause | None":
-        """Those of one kind; None without any."""
-        own = tuple(each for each in self.changes if each.kind == kind)
-        return Cause(own, self.measured) if own else None
-
-    def of_verdict(self, verdict: str) -> "Cause | None":
-        """Those of one verdict; None without any."""
-        own = tuple(each for each in self.changes if each.verdict == verdict)
+    def of(self, word: str) -> "Cause | None":
+        """Those of one kind or verdict; None without any."""
+        own = tuple(each for each in self.changes if word in (each.kind, each.verdict))
         return Cause(own, self.measured) if own else None
 
     @property

@@ -190,7 +190,7 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
     is_refuted = cause.first.decision == Change.Decision.REFUTED
     for kind, found in OF_KIND.items():
         event = "change.refuted" if is_refuted else found
-        own = cause.of_kind(kind)
+        own = cause.of(kind)
         if own is not None:
             changes = [_change(each, campaign) for each in own.changes]
             _tell(event, campaign, {"lines": own.lines, "change": changes[0], "changes": changes})

@@ -1,7 +1,7 @@
 """The explanation of a difference between two cells: one value for page, API and Markdown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from runs.analysis.why import parts, suspects
@@ -209,7 +209,7 @@ def _as_queued(ablation: Ablation, found: Sequence[Suspect]) -> list[Suspect]:
     ]
     names = {each.name for each in tried}
     return tried + [
-        suspects.without(each, "rank") if each.is_candidate else each
+        replace(each, reason="rank") if each.is_candidate else each
         for each in found
         if each.name not in names
     ]

@@ -215,7 +215,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if campaign.origin == Origin.UPLOADED:
         found = causes.page(histories.standing(campaign), number=MOST_CAUSES)
-        slower = (each.of_verdict("slower") for each in found.causes)
+        slower = (each.of("slower") for each in found.causes)
         context["regressions"] = [each for each in slower if each is not None]
     return render(request, "campaigns/detail.html", context)
 

@@ -8,7 +8,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.analysis.scalability import fit_amdahl, fit_usl
+from runs.analysis.scalability import fitted
 from runs.analysis.trend import Link, combine, trend
 
 VERSIONS = ["9.2", "9.3", "9.4", "9.5", "9.6"]
@@ -197,7 +197,7 @@ def law(levels, gamma, alpha, beta):
 
 
 def test_gunthers_example_is_met():
-    fit = fit_usl(USERS, SCRIPTS_PER_HOUR)
+    fit = fitted("usl", USERS, SCRIPTS_PER_HOUR)
 
     assert fit.gamma == pytest.approx(89.9952330, rel=1e-6)
     assert fit.alpha == pytest.approx(0.0277285, abs=1e-7)
@@ -210,7 +210,7 @@ def test_gunthers_example_is_met():
 def test_amdahls_law_is_found_again():
     levels = [1, 2, 4, 8, 16, 32]
 
-    fit = fit_amdahl(levels, law(levels, 1000, 0.05, 0))
+    fit = fitted("amdahl", levels, law(levels, 1000, 0.05, 0))
 
     assert (fit.gamma, fit.alpha, fit.beta) == pytest.approx((1000, 0.05, 0), rel=1e-6)
     assert fit.r_squared == pytest.approx(1)
@@ -223,7 +223,7 @@ def test_amdahls_law_is_found_again():
 def test_the_universal_scalability_law_is_found_again_in_any_unit(gamma, alpha, beta):
     levels = [1, 2, 4, 8, 16, 32, 64, 128]
 
-    fit = fit_usl(levels, law(levels, gamma, alpha, beta))
+    fit = fitted("usl", levels, law(levels, gamma, alpha, beta))
 
     assert fit.gamma == pytest.approx(gamma, rel=1e-4)
     assert (fit.alpha, fit.beta) == pytest.approx((alpha, beta), rel=1e-3, abs=1e-6)
@@ -232,34 +232,37 @@ def test_the_universal_scalability_law_is_found_again_in_any_unit(gamma, alpha, 
 
 
 def test_more_than_linear_growth_does_not_make_a_cost_negative():
-    fit = fit_usl([1, 2, 4, 8], [100, 220, 480, 1000])
+    fit = fitted("usl", [1, 2, 4, 8], [100, 220, 480, 1000])
 
     assert (fit.alpha, fit.beta) == pytest.approx((0, 0), abs=1e-6)
 
 
 def test_throughput_that_only_falls_has_its_peak_at_the_start():
-    assert fit_usl([1, 2, 4, 8, 16, 32], law([1, 2, 4, 8, 16, 32], 100, 0.5, 0.6)).peak_level == 1
+    assert (
+        fitted("usl", [1, 2, 4, 8, 16, 32], law([1, 2, 4, 8, 16, 32], 100, 0.5, 0.6)).peak_level
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
-    ("fit", "levels"),
-    [(fit_amdahl, []), (fit_amdahl, [1, 1, 2]), (fit_usl, [1, 2, 4]), (fit_usl, [1, 2, 2, 4])],
+    ("named", "levels"),
+    [("amdahl", []), ("amdahl", [1, 1, 2]), ("usl", [1, 2, 4]), ("usl", [1, 2, 2, 4])],
 )
-def test_no_law_is_fitted_through_as_few_levels_as_it_has_parameters(fit, levels):
-    assert fit(levels, [100.0] * len(levels)) is None
+def test_no_law_is_fitted_through_as_few_levels_as_it_has_parameters(named, levels):
+    assert fitted(named, levels, [100.0] * len(levels)) is None
 
 
 def test_the_intervals_have_the_truth_in_them():
     levels, generator, hits = [1, 2, 4, 8, 16, 32, 64], random.Random(3), 0
     for _ in range(200):
         noisy = [each * generator.lognormvariate(0, 0.02) for each in law(levels, 100, 0.05, 5e-4)]
-        low, high = fit_usl(levels, noisy).intervals["peak_level"]
+        low, high = fitted("usl", levels, noisy).intervals["peak_level"]
         hits += low <= math.sqrt(0.95 / 5e-4) <= (high or math.inf)
     assert hits >= 180
 
 
 def test_no_peak_is_told_where_the_points_do_not_prove_one():
-    fit = fit_usl([1, 2, 4, 8, 16], [100, 201, 395, 802, 1590])
+    fit = fitted("usl", [1, 2, 4, 8, 16], [100, 201, 395, 802, 1590])
 
     assert (fit.peak_level, fit.peak) == (None, None)
     assert "peak_level" not in fit.intervals
@@ -270,8 +273,8 @@ def test_no_peak_is_told_where_the_points_do_not_prove_one():
 )
 def test_nonsense_is_refused(levels, throughputs):
     with pytest.raises(ValueError, match=r"[Tt]hroughput"):
-        fit_usl(levels, throughputs)
+        fitted("usl", levels, throughputs)
 
 
 def test_equal_throughputs_leave_nothing_to_explain():
-    assert math.isnan(fit_amdahl([1, 2, 4], [100, 100, 100]).r_squared)
+    assert math.isnan(fitted("amdahl", [1, 2, 4], [100, 100, 100]).r_squared)

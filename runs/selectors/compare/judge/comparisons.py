@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from runs.analysis.inference import PROVEN, Inference, Verdict
-from runs.analysis.scalability import Fit, fit_amdahl, fit_usl
+from runs.analysis.scalability import MINIMUM_LEVELS, Fit, fitted
 from runs.grouping import by_key
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
@@ -340,14 +340,14 @@ def _facets(
 
 
 def _fits(state: CompareState, loaded: Loaded, names: Sequence[str]) -> tuple[SeriesFit, ...]:
-    law = {"amdahl": fit_amdahl, "usl": fit_usl}.get(state.fit)
+    law = next((each for each in MINIMUM_LEVELS if each == state.fit), None)
     if law is None:
         return ()
     found = []
     for each, label in zip(loaded.series, names, strict=True):
         points = [(cell.x, cell.summary.median) for cell in each.cells]
         if all(isinstance(x, int | float) and x >= 1 and y > 0 for x, y in points):
-            fit = law([x for x, _y in points], [y for _x, y in points])
+            fit = fitted(law, [x for x, _y in points], [y for _x, y in points])
             if fit is not None:
                 found.append(SeriesFit(each, label, fit))
     return tuple(found)
