@@ -161,37 +161,23 @@ def results(project: Project) -> Iterator[tuple[str, Row]]:
 def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     these = Q(campaign__in=together)
     order = ("campaign__slug", "cell__ordinal", "cell_id")
-    of_campaign = {
-        "annotation": _Following(
-            Annotation, "campaign", ANNOTATION, these & Q(cell=None), ("campaign__slug",)
-        ),
-        "cell": _Following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell"),
-    }
-    of_cell = {
-        "run": _Following(
-            Run,
-            "cell",
-            RUN,
-            these & Q(state__in=Run.ENDED),
-            (*order, "repeat"),
-            "run",
-            link_seal=_sealed_as(),
-        ),
-        "annotation": _Following(
-            Annotation, "cell", ANNOTATION, these & Q(cell__isnull=False), order
-        ),
-    }
-    of_run = _Outputs(together)
+    ended, of_cell = these & Q(state__in=Run.ENDED), these & Q(cell__isnull=False)
+    notes = _Following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
+    cells = _Following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell")
+    in_order, seal = (*order, "repeat"), _sealed_as()
+    runs = _Following(Run, "cell", RUN, ended, in_order, "run", link_seal=seal)
+    notes_of_cells = _Following(Annotation, "cell", ANNOTATION, of_cell, order)
+    outputs = _Outputs(together)
     for campaign in together:
         yield "campaign", _campaign(campaign)
-        for note in of_campaign["annotation"].of(campaign.pk):
+        for note in notes.of(campaign.pk):
             yield "annotation", note
-        for cell in of_campaign["cell"].of(campaign.pk):
+        for cell in cells.of(campaign.pk):
             key = cell.pop("pk")
             yield "cell", cell
-            for run in of_cell["run"].of(key):
-                yield from of_run.with_outputs(run)
-            for note in of_cell["annotation"].of(key):
+            for run in runs.of(key):
+                yield from outputs.with_outputs(run)
+            for note in notes_of_cells.of(key):
                 yield "annotation", note
 
 

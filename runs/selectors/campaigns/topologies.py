@@ -56,7 +56,9 @@ def listed(*, to: Reader) -> QuerySet[Topology]:
 def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
     """These topologies with nodes, and campaigns counted. Four queries, whatever their number."""
     keys = [each.pk for each in found]
-    own, printed, counts = _own(keys), _printed(keys), _campaigns(keys, to)
+    own, printed = _own(keys), _printed(keys)
+    seen = projects.visible(Campaign.objects.filter(topology__in=keys), to=to).order_by()
+    counts = dict(seen.values_list("topology").annotate(Count("pk")))
     return [
         TopologyRow(each, (*own[each.pk], *printed[each.pk]), counts.get(each.pk, 0))
         for each in found
@@ -109,9 +111,3 @@ def _printed(keys: Sequence[int]) -> dict[int, list[NodeRow]]:
             for topology, each in found.items()
         },
     )
-
-
-def _campaigns(keys: Sequence[int], to: Reader) -> dict[int, int]:
-    seen = projects.visible(Campaign.objects.filter(topology__in=keys), to=to).order_by()
-    counted = seen.values_list("topology").annotate(Count("pk"))
-    return {key: number for key, number in counted if key is not None}

@@ -1,5 +1,6 @@
 """Histories for readers: points, changes, changes of the machine, and the badge."""
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -317,9 +318,4 @@ def _behind(found: SideVerdict) -> list[Inference]:
         for row in found.rows
         if row.comparison.verdict == found.overall and row.comparison.ratio
     ]
-    return sorted(rows, key=_distance, reverse=True)
-
-
-def _distance(found: Inference) -> float:
-    ratio = found.ratio or 1.0
-    return max(ratio, 1 / ratio)
+    return sorted(rows, key=lambda row: abs(math.log(row.ratio or 1.0)), reverse=True)

@@ -215,11 +215,10 @@ def _runs(keys: Sequence[int], to: Reader) -> dict[int, int]:
     return dict(profiles.annotate(number=counted).values_list("pk", "number"))
 
 
-def _published(keys: Sequence[int], to: Reader) -> dict[int, int]:
+def _published(keys: Sequence[int], to: Reader) -> dict[int | None, int]:
     seen = projects.visible(Campaign.objects.all(), to=to)
     nodes = PublishedNode.objects.filter(hardware__in=keys, table__campaign__in=seen).order_by()
-    counted = nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True))
-    return {key: number for key, number in counted if key is not None}
+    return dict(nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True)))
 
 
 HARDWARE_FIELDS = (
