@@ -4,7 +4,6 @@ A fingerprint leaves out what changes by itself: the kernel's names for devices,
 of memory that another kernel reserves.
 """
 
-import hashlib
 import json
 import re
 import shlex
@@ -14,6 +13,7 @@ from typing import Any
 
 from runs.execution.machine.processors import processors_of, restrictions, usable_memory
 from runs.execution.machine.sections import Sections, first, number_in, pairs
+from runs.fingerprints import fingerprint
 
 SECTOR_BYTES = 512
 # Kernels reserve a few MB more or less of the same memory.
@@ -94,7 +94,7 @@ class Hardware:
             facts["memory_bytes"] = round(self.memory_bytes / MEMORY_GRAIN_BYTES)
         for devices in ("disks", "network"):
             facts[devices] = _nameless(facts[devices])
-        return _fingerprint(facts)
+        return fingerprint(facts)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class OperatingSystem:
         """The same for the same environment, even if the disk is renamed at a restart."""
         facts = asdict(self)
         facts["storage"] |= {"device": "", "disks": ()}
-        return _fingerprint(facts)
+        return fingerprint(facts)
 
 
 def hardware(sections: Sections) -> Hardware:
@@ -238,7 +238,3 @@ def _flag(text: str) -> bool | None:
 def _nameless(devices: Sequence[dict[str, Any]]) -> list[str]:
     """Devices in a stable order: the kernel numbers them as it finds them."""
     return sorted(json.dumps({**device, "name": ""}, sort_keys=True) for device in devices)
-
-
-def _fingerprint(facts: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()

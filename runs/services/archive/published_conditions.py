@@ -1,8 +1,6 @@
 """The conditions of a publication: hardware, environments, configurations, topologies."""
 
 import dataclasses
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +8,7 @@ from typing import Any
 from django.db.models import Model, ProtectedError
 from django.utils.text import slugify
 
+from runs.fingerprints import fingerprint
 from runs.models import (
     Campaign,
     Configuration,
@@ -135,10 +134,10 @@ def _named(keys: Iterable[str]) -> list[str]:
 
 def _profile(model: Any, source: str, entry: Any) -> Any:
     fields = dataclasses.asdict(entry)
-    content = json.dumps([source, fields], sort_keys=True)
+    digest = fingerprint([source, fields])
     made, _created = model.objects.update_or_create(
         slug=f"{source}-{fields.pop('key')}"[:120],
-        defaults={**fields, "fingerprint": hashlib.sha256(content.encode()).hexdigest()},
+        defaults={**fields, "fingerprint": digest},
     )
     return made
 

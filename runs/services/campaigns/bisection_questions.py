@@ -3,8 +3,6 @@
 Everything that a caller may get wrong is looked at here, before anything is queued.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.execution.machine.treatment import UNTREATED, Treatment
+from runs.fingerprints import fingerprint
 from runs.models import Bisection, Configuration, Installation, Server
 from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
@@ -300,7 +299,6 @@ def unsaved(question: Question) -> Bisection:
     draft |= {name: [each.pk for each in servers] for name, servers in machines.items() if servers}
     draft |= {"treatment": wish.treatment.chosen()} if wish.treatment.chosen() else {}
     builds = _builds(question)
-    text = json.dumps([wish.server.pk, stored, draft, builds], sort_keys=True)
     return Bisection(
         project=found.head.campaign.project,
         campaign=found.head.campaign,
@@ -311,7 +309,7 @@ def unsaved(question: Question) -> Bisection:
         high=len(builds) - 1,
         wait_seconds=wish.wait_seconds,
         awaited_at=None if wish.wait_seconds is None else timezone.now(),
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+        fingerprint=fingerprint([wish.server.pk, stored, draft, builds]),
     )
 
 

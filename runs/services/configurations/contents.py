@@ -1,10 +1,9 @@
 """The content of a configuration, without its name and row."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from runs.fingerprints import fingerprint
 from runs.models import Configuration, ConfigurationRevision
 
 # Based on the settings that the WG1 reports print, scaled down to an everyday machine, and only
@@ -34,10 +33,7 @@ class Content:
     def digest(self) -> str:
         """The same hash for the same content."""
         content: list[object] = [dict(self.settings), list(self.initdb_options)]
-        text = json.dumps(
-            content + ([self.written_for] if self.written_for else []), sort_keys=True
-        )
-        return hashlib.sha256(text.encode()).hexdigest()
+        return fingerprint(content + ([self.written_for] if self.written_for else []))
 
 
 def content(stored: Configuration | ConfigurationRevision | None) -> Content:

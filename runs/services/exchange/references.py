@@ -4,14 +4,13 @@ Existing rows stay as they are. If one contradicts the file, the file is refused
 change their meaning by being moved.
 """
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Model
 from django.utils.translation import gettext as _
 
+from runs.fingerprints import fingerprint
 from runs.models import (
     Configuration,
     ConfigurationRevision,
@@ -150,9 +149,8 @@ def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
 
 
 def _settings(row: Row) -> tuple[str, SettingsSnapshot]:
-    content = json.dumps(row["settings"], sort_keys=True)
     # Otherwise a later run with the same settings would be reported with these.
-    if hashlib.sha256(content.encode()).hexdigest() != row["content_hash"]:
+    if fingerprint(row["settings"]) != row["content_hash"]:
         raise ValueError("content_hash is not that of the settings")
     kept = results.without_secrets(row["settings"])
     found = results.snapshot(settings=kept)

@@ -1,12 +1,11 @@
 """Which runs share a loaded cluster, or copy one from a stopped template."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from runs.execution.plan import RunPlan
+from runs.fingerprints import fingerprint
 from runs.models import Campaign, Installation, Server
 
 
@@ -34,5 +33,4 @@ def cluster_key(
     """The same for runs that can share a loaded cluster: same machine, binaries, settings, data."""
     binaries = [server.slug, installation.bindir, installation.version]
     made_of = [*binaries, settings, options, campaign.parameters, data]
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
-    return f"{campaign.pk}-{digest[:12]}"
+    return f"{campaign.pk}-{fingerprint(made_of)[:12]}"

@@ -1,13 +1,12 @@
 """Stores the results of a run: measurements, series, artifacts, settings, quality notes."""
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
 from runs.execution.reporter import Findings, SeriesData
+from runs.fingerprints import fingerprint
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
 from runs.postgresql_settings import secrets
 from runs.services.runs import artifacts, certificates, leases, transitions
@@ -110,8 +109,7 @@ def without_secrets(
 def snapshot(*, settings: Mapping[str, Mapping[str, str]]) -> SettingsSnapshot:
     """The stored settings with this content; created if there are none yet."""
     settings = without_secrets(settings)
-    content = json.dumps(settings, sort_keys=True)
     made, _created = SettingsSnapshot.objects.get_or_create(
-        content_hash=hashlib.sha256(content.encode()).hexdigest(), defaults={"settings": settings}
+        content_hash=fingerprint(settings), defaults={"settings": settings}
     )
     return made

@@ -1,7 +1,5 @@
 """An uploaded run as values: doors build it from a request, and services store it."""
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,10 +7,9 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
+from runs.fingerprints import fingerprint, sorted_text
 from runs.wording import Wording
 
-# Made once: json.dumps makes one for each call with options.
-_SORTED = json.JSONEncoder(sort_keys=True).encode
 Status = Literal["finished", "failed", "partial"]
 
 
@@ -65,7 +62,7 @@ class GivenProfile:
     @cached_property
     def identity(self) -> str:
         """The slug, or the fingerprint of the content."""
-        return self.slug or fingerprint(self.fields)
+        return self.slug or fingerprint(dict(self.fields))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +106,7 @@ class GivenRun:
     @cached_property
     def series_key(self) -> str:
         """The levels as text: what the points of one history have in common."""
-        return _SORTED(dict(self.levels))
+        return sorted_text(dict(self.levels))
 
     @cached_property
     def cell_key(self) -> str:
@@ -127,9 +124,4 @@ class GivenRun:
     @cached_property
     def settings_hash(self) -> str:
         """The fingerprint of the settings; empty if there are none."""
-        return fingerprint(self.snapshot) if self.settings else ""
-
-
-def fingerprint(content: Mapping[str, Any]) -> str:
-    """The hash by which a content is stored once."""
-    return hashlib.sha256(_SORTED(dict(content)).encode()).hexdigest()
+        return fingerprint(dict(self.snapshot)) if self.settings else ""

@@ -5,7 +5,6 @@ tools, load and treatment. Each arm has a cluster of its own, so that B again is
 in the same way: what differs between two such clusters is no effect.
 """
 
-import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
+from runs.fingerprints import fingerprint
 from runs.models import Ablation, Campaign, Cell, Project, Run
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
@@ -222,7 +222,7 @@ def _of_arm(plan: RunPlan, run: Run, campaign: Campaign, arm: _Arm) -> RunPlan:
     settings = {**plan.settings, **arm.settings}
     own = arm.cluster or arm.name
     made_of = [plan.cluster_key or plan.template_key, plan.bindir, settings, own]
-    digest = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:12]
+    digest = fingerprint(made_of)[:12]
     key = f"{campaign.pk}-{digest}"
     is_shared = bool(plan.cluster_key)
     return replace(

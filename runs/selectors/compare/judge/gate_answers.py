@@ -1,6 +1,5 @@
 """What CI jobs were told before: an answer that was given stays, next to what is said today."""
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
 from runs.analysis.inference import RULES, Verdict, exit_code, overall
+from runs.fingerprints import fingerprint
 from runs.models import GateAnswer, Run
 from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all
 from runs.selectors.compare.judge import gate
@@ -65,8 +65,7 @@ class EarlierAnswer:
 def question(found: SideVerdict, criteria: Criteria) -> tuple[dict[str, Any], str]:
     """What was asked about the head, for a JSON column, and its fingerprint."""
     known = json.loads(json.dumps(asdict(criteria)))
-    text = json.dumps([found.base.text, known], sort_keys=True)
-    return known, hashlib.sha256(text.encode()).hexdigest()
+    return known, fingerprint([found.base.text, known])
 
 
 def runs_of(found: SideVerdict) -> str:
