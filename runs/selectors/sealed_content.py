@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from runs.models import (
@@ -143,14 +143,8 @@ def _digests(
 ) -> Mapping[int, str]:
     """SHA-256 of the rows of each run, one line each. Only a few are in memory at a time."""
     hashes: dict[int, Any] = defaultdict(hashlib.sha256)
-    for row in _rows(model, fields, order, run_ids):
+    rows = model.objects.filter(run__in=run_ids).order_by("run_id", *order)
+    for row in rows.values("run_id", *fields).iterator(50):
         run = row.pop("run_id")
         hashes[run].update(canonical(row).encode() + b"\n")
     return {run: found.hexdigest() for run, found in hashes.items()}
-
-
-def _rows(
-    model: Any, fields: tuple[str, ...], order: tuple[str, ...], run_ids: Collection[int]
-) -> Iterator[Row]:
-    rows = model.objects.filter(run__in=run_ids).order_by("run_id", *order)
-    yield from rows.values("run_id", *fields).iterator(50)

@@ -54,19 +54,24 @@ def indices(readings: Sequence[Reading], base: str, *, significance: float) -> d
     if len(versions) < 2:
         return {}
     design = _design(known, versions)
-    of_noise = np.diag([max(each.variance, 1e-12) for each in known])
+    variances = np.diag([max(each.variance, 1e-12) for each in known])
     of_machines = _of_machines(known)
-    between, freedom = _between(design, known, of_noise, of_machines)
-    weights = _weights(design, of_noise + between * of_machines)
+    between, freedom = _between(design, known, variances, of_machines)
+    weights = _weights(design, variances + between * of_machines)
     logs = weights @ np.array([each.log for each in known])
-    noise = ((weights @ of_noise) * weights).sum(axis=1)
+    noise = ((weights @ variances) * weights).sum(axis=1)
     machines = ((weights @ (between * of_machines)) * weights).sum(axis=1)
-    return {
-        version: _indexed(
-            version, logs[place], noise[place], machines[place], known, freedom, significance
-        )
-        for place, version in enumerate(versions)
-    }
+    of_noise = min(each.freedom for each in known)
+    found = {}
+    for version, log, own, shared in zip(versions, logs, noise, machines, strict=True):
+        width, variance = 0.0, own + shared
+        if variance > 0:
+            parts = own**2 / max(of_noise, 1.0) + shared**2 / freedom
+            quantile = -float(sp.special.stdtrit(variance**2 / parts, significance / 2))
+            width = quantile * math.sqrt(variance)
+        ends = math.exp(log - width), math.exp(log + width)
+        found[version] = Indexed(version, math.exp(log), *ends)
+    return found
 
 
 def _joined(readings: Iterable[Reading], base: str) -> set[str]:
@@ -142,21 +147,3 @@ def _between(
     freedom = left if scale > 1e-9 else 0.0
     usual = USUAL_FREEDOM * USUAL_MACHINES**2
     return (freedom * max(seen, 0.0) + usual) / (freedom + USUAL_FREEDOM), freedom + USUAL_FREEDOM
-
-
-def _indexed(
-    version: str,
-    log: float,
-    noise: float,
-    machines: float,
-    readings: Sequence[Reading],
-    freedom: float,
-    significance: float,
-) -> Indexed:
-    variance = noise + machines
-    if variance <= 0:
-        return Indexed(version, math.exp(log), math.exp(log), math.exp(log))
-    of_noise = min(each.freedom for each in readings)
-    parts = noise**2 / max(of_noise, 1.0) + machines**2 / freedom
-    width = -float(sp.special.stdtrit(variance**2 / parts, significance / 2)) * math.sqrt(variance)
-    return Indexed(version, math.exp(log), math.exp(log - width), math.exp(log + width))

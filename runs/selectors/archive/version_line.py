@@ -113,17 +113,6 @@ class Used:
         return (*self.executed, *self.published)
 
 
-def _with_editions(
-    found: QuerySet[Campaign],
-) -> QuerySet[Campaign, tuple[int, str | None, str | None]]:
-    """Keys, and the edition that each belongs to with its observation; None where to none."""
-    edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
-    label, observation = (
-        Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug")
-    )
-    return found.values_list("pk", label, observation)
-
-
 def used(theme: str, *, to: Reader = NOBODY) -> Used:
     """All published campaigns of the line, and the newest MOST_EXECUTED executed here. Two queries.
 
@@ -132,8 +121,10 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
     """
     published = Campaign.objects.filter(scenario__slug=theme, origin=Origin.PUBLISHED)
     listed = visible(published, to=to).order_by("-pk").values_list("pk", "slug")
-    # One more than is used: it says that there are others.
-    ran = list(_with_editions(_executed(theme, to))[: MOST_EXECUTED + 1])
+    # One more than is used: it says that there are others. Of each its edition and observation.
+    edition = Edition.objects.filter(campaigns=OuterRef("pk")).order_by("pk")
+    names = (Subquery(edition.values(name)[:1]) for name in ("label", "observation__slug"))
+    ran = list(_executed(theme, to).values_list("pk", *names)[: MOST_EXECUTED + 1])
     newest = tuple(pk for pk, *_edition in ran[:MOST_EXECUTED])
     own = {published_campaign(name, label, theme) for _pk, label, name in ran if label and name}
     printed = tuple(pk for pk, slug in listed if slug not in own)

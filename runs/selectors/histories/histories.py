@@ -83,7 +83,8 @@ def histories(
     window = history_points.newest(campaign, list(shown), ref=ref, number=number, skip=skip)
     points = history_points.of(campaign, metric, list(shown), ref=ref, window=window)
     cells = {point.cell for each in points.values() for point in each}
-    known = _changes(campaign, metric, list(shown), cells if window.is_part else None)
+    listed = changes(campaign, metric, list(shown), cells if window.is_part else None)
+    known = by_key((change.cell.series_key, change) for change in listed)
     each = most // max(len(points), 1)
     made = [
         _history(key, shown[key], points[key], known[key], each) for key in shown if key in points
@@ -164,14 +165,6 @@ def changes(
     for change in listed:
         change.metric, change.cell.campaign = metric, campaign
     return listed
-
-
-def _changes(
-    campaign: Campaign, metric: Metric, keys: Collection[str], cells: Collection[int] | None
-) -> dict[str, list[Change]]:
-    """The changes by series; of a long history those of these cells."""
-    found = changes(campaign, metric, keys, cells)
-    return by_key((change.cell.series_key, change) for change in found)
 
 
 def place(change: Change, points: Sequence[HistoryPoint]) -> int | None:
