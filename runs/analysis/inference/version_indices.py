@@ -63,7 +63,8 @@ def indices(readings: Sequence[Reading], base: str, *, significance: float) -> d
     machines = ((weights @ (between * of_machines)) * weights).sum(axis=1)
     of_noise = min(each.freedom for each in known)
     found = {}
-    for version, log, own, shared in zip(versions, logs, noise, machines, strict=True):
+    # The further rows are of campaigns.
+    for version, log, own, shared in zip(versions, logs, noise, machines, strict=False):
         width, variance = 0.0, own + shared
         if variance > 0:
             parts = own**2 / max(of_noise, 1.0) + shared**2 / freedom
