@@ -144,9 +144,9 @@ class Program:
             log.seek(self._log_began)
             return log.read().decode(errors="replace")
 
-    def last_words(self, lines: int = 15) -> str:
+    def last_words(self) -> str:
         """The end of what it has logged since its start, and where the rest is."""
-        words = self.output().splitlines()[-lines:]
+        words = self.output().splitlines()[-15:]
         return "\n".join([*(f"  {line}" for line in words), f"  (all of it: {self.log})"])
 
     def failed(self) -> StartError:

@@ -296,7 +296,6 @@ class Bench:
         stream: str,
         interval_s: float,
         on_output: Callable[[str], Awaitable[None]],
-        stdin: str = "",
         limit_s: float | None = None,
         on: Node | None = None,
     ) -> StepResult:
@@ -308,7 +307,7 @@ class Bench:
         node = on or self.database
         watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
         try:
-            result = await self.load_step(name, argv, stdin=stdin, limit_s=limit_s, on=node)
+            result = await self.load_step(name, argv, limit_s=limit_s, on=node)
         finally:
             await end(watching)
         self.load_spans[node.name] = (result.started, result.finished)

@@ -95,16 +95,14 @@ def names_setting(version_num: int, names: Sequence[str], number: int, *, by: st
     return listed
 
 
-async def set_synchronous(bench: Bench, value: str, step: str = "set-synchronous") -> None:
+async def set_synchronous(bench: Bench, value: str) -> None:
     """Set synchronous_standby_names and reload the primary."""
     argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
-    await bench.step(step, argv, stdin=text)
-    await bench.step(f"{step}-reload", bench.cluster.reload())
+    await bench.step("set-synchronous", argv, stdin=text)
+    await bench.step("set-synchronous-reload", bench.cluster.reload())
 
 
-async def wait(
-    bench: Bench, names: Sequence[str], step: str, *, states: str = "", seconds: int = 0
-) -> None:
+async def wait(bench: Bench, names: Sequence[str], step: str, *, states: str = "") -> None:
     """Wait until these follow and have replayed all earlier WAL; a durable step.
 
     With `states` (sync_state of each in the order of names, separated by commas) also until they
@@ -112,7 +110,7 @@ async def wait(
     """
     version_num = bench.plan.version_num
     end = (await bench.sql(f"{step}-position", f"SELECT {position_sql(version_num)};")).strip()
-    tries = str((seconds or CATCH_UP_SECONDS) * POLLS_A_SECOND)
+    tries = str(CATCH_UP_SECONDS * POLLS_A_SECOND)
     sql = _caught_up_sql(version_num, names, end, with_states=bool(states))
     wanted = "\t".join([str(len(names)), *([states] if states else [])])
     argv = ["sh", "-c", _WAIT, "wait", wanted, tries, sql, *bench.cluster.psql()]

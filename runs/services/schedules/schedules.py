@@ -351,8 +351,8 @@ def _draft(schedule: Schedule, new: Sequence[Sequence[str]]) -> Draft:
         client=schedule.server.installations.filter(
             removed_at=None, pgbench_version_num__isnull=False, bindir=stored.get("client")
         ).first(),
-        generators=schedule_servers.generators(stored.get("generators", ())),
-        cluster_servers=schedule_servers.of_clusters(stored.get("cluster_servers", ())),
+        generators=schedule_servers.generators(schedule),
+        cluster_servers=schedule_servers.of_clusters(schedule),
         **{name: stored[name] for name in copied},
     )
 
@@ -385,8 +385,8 @@ def _is_at_hand(schedule: Schedule) -> bool:
     """
     try:
         others = [
-            *schedule_servers.generators(schedule.draft.get("generators", ())),
-            *schedule_servers.of_clusters(schedule.draft.get("cluster_servers", ())),
+            *schedule_servers.generators(schedule),
+            *schedule_servers.of_clusters(schedule),
         ]
         servers = [schedule.server, *schedule_servers.further(schedule), *others]
     except ServiceError:

@@ -65,16 +65,16 @@ def loading_for(schedules: Iterable[Schedule]) -> set[int]:
     }
 
 
-def generators(server_ids: Sequence[int]) -> list[Server]:
+def generators(schedule: Schedule) -> list[Server]:
     """The machines that the load came from. Raises ServiceError if one was removed."""
     message = _("A load generator of this campaign is not registered any more.")
-    return _all(server_ids, "generator_missing", message)
+    return _all(schedule.draft.get("generators", ()), "generator_missing", message)
 
 
-def of_clusters(server_ids: Sequence[int]) -> list[Server]:
+def of_clusters(schedule: Schedule) -> list[Server]:
     """The machines of further clusters. Raises ServiceError if one was removed."""
     message = _("A machine of this campaign's further clusters is not registered any more.")
-    return _all(server_ids, "cluster_server_missing", message)
+    return _all(schedule.draft.get("cluster_servers", ()), "cluster_server_missing", message)
 
 
 def _all(server_ids: Sequence[int], code: str, message: str) -> list[Server]:
