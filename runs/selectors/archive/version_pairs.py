@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 from typing import Any
 
 from django.utils.translation import ngettext
@@ -229,13 +230,12 @@ def _best(cells: Sequence[Measured], clients: int | None) -> Mapping[str, Measur
             of_level[major] = each
     if clients is not None:
         return at.get(clients, {})
+
+    def rank(of: Mapping[str, Measured]) -> tuple[int, float]:
+        return len(of), fmean(math.log(each.summary.median) for each in of.values())
+
     # Levels with more versions come first; among these the one where they do best together.
-    return max(at.values(), key=lambda of: (len(of), _mean(of.values())), default={})
-
-
-def _mean(cells: Iterable[Measured]) -> float:
-    logs = [math.log(each.summary.median) for each in cells]
-    return math.fsum(logs) / len(logs)
+    return max(at.values(), key=rank, default={})
 
 
 def _rank(each: Measured) -> tuple[int, ...]:

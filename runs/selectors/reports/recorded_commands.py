@@ -8,6 +8,7 @@ from runs.grouping import by_key
 from runs.models import Campaign, Command, Run
 from runs.reports.load_machines import RecordedGenerator
 from runs.reports.recorded_runs import RecordedCommand, RecordedRun
+from runs.tools.pgbench.versions import release_text
 
 MARK_PREPARED = "mark-prepared"
 # Version number and folder of the binaries, as in a frozen plan; the server's first.
@@ -107,15 +108,8 @@ def _programs(plan: dict[str, object]) -> tuple[tuple[str, str], ...]:
     for version, folder in PROGRAMS:
         if bindir := str(plan.get(folder) or ""):
             number = plan.get(version)
-            named.setdefault(bindir, _version(number) if isinstance(number, int) else "psql")
+            named.setdefault(bindir, release_text(number) if isinstance(number, int) else "psql")
     return tuple((version, bindir) for bindir, version in named.items())
-
-
-def _version(number: int) -> str:
-    """160014 is 16.14, 90624 is 9.6.24."""
-    if number < 100000:
-        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
-    return f"{number // 10000}.{number % 10000}"
 
 
 def _command(command: Command) -> RecordedCommand:

@@ -38,7 +38,9 @@ def results(campaign: Campaign, *, most_metrics: int = MOST_METRICS) -> list[Blo
     """A chart of the primary metric, and a table for each metric. Three queries per metric."""
     blocks: list[Block] = []
     cells: Sequence[Cell] = ()
-    for metric in _metrics(campaign)[:most_metrics]:
+    first = metrics.primary(campaign)
+    listed = sorted(metrics.of_campaign(campaign), key=lambda each: each != first)
+    for metric in listed[:most_metrics]:
         measured = grids.measured(campaign, metric, cells=cells)
         cells = measured.cells
         grid = grids.grid(campaign, metric, among=measured, most_rows=MOST_ROWS)
@@ -85,12 +87,6 @@ def forest_of(branches: Sequence[Branch]) -> Figure:
         verdicts={branch.verdict: verdict(branch.verdict) for branch in branches},
     )
     return forest(branches, minimum_effect=MINIMUM_EFFECT, words=words)
-
-
-def _metrics(campaign: Campaign) -> list[Metric]:
-    """The metrics that have values, the primary one first."""
-    first = metrics.primary(campaign)
-    return sorted(metrics.of_campaign(campaign), key=lambda each: each != first)
 
 
 def _table(campaign: Campaign, metric: Metric, grid: Grid) -> Table:
