@@ -1,6 +1,7 @@
 """Authentication: a token in `Authorization: Bearer`, or a login; and their permissions."""
 
 import hmac
+from collections.abc import Callable
 from typing import Any, cast
 
 from django.conf import settings
@@ -9,13 +10,14 @@ from django.utils.translation import gettext as _
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import AuthenticationFailed, NotFound
+from rest_framework.exceptions import AuthenticationFailed, NotFound, PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from runs.api.parsing import MOST_BYTES, TooLarge
-from runs.models import Token
+from runs.models import Project, Token
 from runs.selectors.access import permissions
+from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader
 from runs.services.access import audit, tokens
 from runs.services.errors import ServiceError
@@ -128,6 +130,20 @@ def reader(request: Request) -> Reader:
 def person(request: Request) -> User | None:
     """Who has logged in, or owns the token; nobody behind a token of the machine."""
     return request.user if isinstance(request.user, User) else None
+
+
+def project_of(request: Request, right: Right) -> Project | None:
+    """The token's; of a person the default one, or one of theirs."""
+    if isinstance(request.auth, Token):
+        project: Project = request.auth.project
+        return project
+    return permissions.project_for(cast(User, request.user), right)
+
+
+def require_own(request: Request, is_own: Callable[[Token], bool]) -> None:
+    """Raise PermissionDenied for a token of another project than that of what it changes."""
+    if isinstance(request.auth, Token) and not is_own(request.auth):
+        raise PermissionDenied(_("This token belongs to another project."), "other_project")
 
 
 def asker(request: Request) -> str:

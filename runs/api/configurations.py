@@ -7,12 +7,12 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import ErrorDetail, PermissionDenied
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import doors
-from runs.api.authentication import person
+from runs.api.authentication import person, project_of, require_own
 from runs.api.doors import ReadOnlyDoor, Schema
 from runs.filters import ConfigurationFilters
 from runs.models import Configuration, Project, Token
@@ -195,14 +195,11 @@ class ConfigurationDoor(ReadOnlyDoor[Configuration]):
 
 def _project(request: Request, slug: str) -> Project:
     """The token's project; that of the slug, in which the person may; or their usual one."""
-    if isinstance(request.auth, Token):
-        if slug not in {"", request.auth.project.slug}:
-            raise PermissionDenied(_("This token belongs to another project."), "other_project")
-        return request.auth.project
-    user = cast(User, request.user)
-    if not slug:
-        return permissions.project_for(user, Right.CONFIGURE) or projects.default()
-    found = permissions.choices(user, Right.CONFIGURE).filter(slug=slug).first()
+    require_own(request, lambda token: slug in {"", token.project.slug})
+    if isinstance(request.auth, Token) or not slug:
+        return project_of(request, Right.CONFIGURE) or projects.default()
+    choices = permissions.choices(cast(User, request.user), Right.CONFIGURE)
+    found = choices.filter(slug=slug).first()
     if found is None:
         message = _("You make configurations in no project %(slug)s.") % {"slug": slug}
         raise serializers.ValidationError({"project": [ErrorDetail(message, "does_not_exist")]})

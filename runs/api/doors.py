@@ -16,7 +16,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_doc
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail, NotFound, PermissionDenied
+from rest_framework.exceptions import ErrorDetail, NotFound
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -26,7 +26,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 from rest_framework.viewsets import ReadOnlyModelViewSet
 
-from runs.api.authentication import reader
+from runs.api.authentication import reader, require_own
 from runs.api.errors import MEDIA_TYPE
 from runs.api.pagination import KeysetPagination
 from runs.api.parsing import QueryFault
@@ -200,6 +200,8 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
 
     # The selector of what the door shows `to` its reader; without one all of `queryset`.
     listed: Callable[..., QuerySet[Any]] | None = None
+    # Whether an object is of a token's project.
+    is_own: Callable[[Any, Token], bool] = staticmethod(projects.is_own)
     # A row may be more than the object; see `prepared`.
     serializer_class: Any = None
     detail_serializer_class: Any = None
@@ -255,10 +257,8 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
     def get_object(self) -> M:
         """What the address names; a token reads what is public, and changes its project's only."""
         found = super().get_object()
-        token = self.request.auth
-        is_writing = self.request.method not in SAFE_METHODS
-        if is_writing and isinstance(token, Token) and not projects.is_own(found, token):
-            raise PermissionDenied(_("This token belongs to another project."), "other_project")
+        if self.request.method not in SAFE_METHODS:
+            require_own(self.request, lambda token: self.is_own(found, token))
         return found
 
     def known_parameters(self) -> list[str]:

@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import doors
-from runs.api.authentication import person
-from runs.api.campaigns.campaigns import project_of
+from runs.api.authentication import person, project_of
 from runs.api.campaigns.drafts import ConfigurationField, LevelField
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
 from runs.models import Edition, Observation, Server
 from runs.models.observations import Releases
 from runs.scenarios import registry
+from runs.selectors.access.permission_table import Right
 from runs.selectors.observations import editions
 from runs.services.campaigns.drafts import MOST_REPEATS
 from runs.services.observations import observations
@@ -139,7 +139,9 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
         """Store what is observed. Nothing is queued before its first edition begins."""
         given = doors.taken(NewObservationSerializer, request)
         by = person(request)
-        made = observations.create(plan=given.plan(), by=by, project=project_of(request))
+        made = observations.create(
+            plan=given.plan(), by=by, project=project_of(request, Right.QUEUE)
+        )
         return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=NewEditionSerializer, responses={201: ObservationDetailSerializer})

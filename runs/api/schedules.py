@@ -6,16 +6,15 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
-from rest_framework.permissions import SAFE_METHODS
+from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import doors
-from runs.api.authentication import person, reader
+from runs.api.authentication import person, reader, require_own
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import refuse_others
-from runs.models import Campaign, Schedule, ScheduleEvent, Token
+from runs.models import Campaign, Schedule, ScheduleEvent
 from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
@@ -104,16 +103,9 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
 
     queryset = Schedule.objects.all()
     listed = staticmethod(schedule_selectors.listed)
+    is_own = staticmethod(schedule_selectors.is_own)
     serializer_class = ScheduleSerializer
     filterset_class = None
-
-    def get_object(self) -> Schedule:
-        """What the address names; a token changes its project's only."""
-        found = super().get_object()
-        token = self.request.auth
-        if self.request.method not in SAFE_METHODS and isinstance(token, Token):
-            _require(schedule_selectors.is_own(found, token))
-        return found
 
     @extend_schema(request=NewScheduleSerializer, examples=[MADE])
     def create(self, request: Request) -> Response:
@@ -122,12 +114,11 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         wanted = dict(given.validated_data)
         campaign = self._campaign(wanted.pop("campaign"))
         permissions.require(reader(request), Right.QUEUE, campaign.project)
-        by = person(request)
-        right = Right.PRIORITISE
+        may_prioritise = permissions.may_for(reader(request), Right.PRIORITISE, campaign.project)
         made = schedules.create(
             campaign=campaign,
-            by=by,
-            may_prioritise=permissions.may_for(reader(request), right, campaign.project),
+            by=person(request),
+            may_prioritise=may_prioritise,
             **{"title": "", **wanted},
         )
         return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
@@ -157,16 +148,10 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
         return self.shown()
 
     def _campaign(self, slug: str) -> Campaign:
-        token = reader(self.request)
-        found = projects.visible(Campaign.objects.all(), to=token).filter(slug=slug).first()
+        seen = projects.visible(Campaign.objects.all(), to=reader(self.request))
+        found = seen.filter(slug=slug).first()
         if found is None:
             message = _("There is no campaign %(slug)s.") % {"slug": slug}
             raise ValidationError({"campaign": [ErrorDetail(message, "does_not_exist")]})
-        if isinstance(token, Token):
-            _require(projects.is_own(found, token))
+        require_own(self.request, lambda token: projects.is_own(found, token))
         return found
-
-
-def _require(is_own: bool) -> None:
-    if not is_own:
-        raise PermissionDenied(_("This token belongs to another project."), "other_project")

@@ -1,6 +1,6 @@
 """Servers, their hardware, and preflight. How to reach a server is not shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -251,10 +251,33 @@ class PreflightCheckSerializer(CheckSerializer):
     answer = PreflightSerializer(allow_null=True)
 
 
-class PreflightDoor(APIView):
-    """Preflight of a campaign that is not queued yet."""
+class AskedDoor(APIView):
+    """What a worker is asked for: the answer comes later, at the address of the check."""
 
     schema = Schema()
+    shape: type[CheckSerializer]
+
+    def accepted(self, check: ServerCheck) -> Response:
+        """202 for a check that a worker makes."""
+        content = self.shape(check, context={"request": self.request}).data
+        headers = {"Location": content["url"], "Retry-After": str(SECONDS_BETWEEN_POLLS)}
+        return Response(content, 202, headers=headers)
+
+    def so_far(self, check_id: UUID, kinds: Collection[str], missing: str) -> Response:
+        """What is known of the reader's own check; it says when to ask again while it is open."""
+        server_checks.give_up_the_overdue()
+        actor = audit.present()
+        check = servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
+        if check is None or check.kind not in kinds:
+            raise NotFound(missing)
+        headers = {"Retry-After": str(SECONDS_BETWEEN_POLLS)} if check.is_open else None
+        return Response(self.shape(check, context={"request": self.request}).data, headers=headers)
+
+
+class PreflightDoor(AskedDoor):
+    """Preflight of a campaign that is not queued yet."""
+
+    shape = PreflightCheckSerializer
 
     @extend_schema(request=CampaignDraftSerializer, responses={202: PreflightCheckSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -263,41 +286,16 @@ class PreflightDoor(APIView):
         The answer comes at once; its `url` (also in `Location`) has the findings seconds later.
         """
         given = doors.taken(CampaignDraftSerializer, request)
-        check = server_checks.of_draft(draft=given.unchecked_draft())
-        return accepted(PreflightCheckSerializer(check, context={"request": request}).data)
+        return self.accepted(server_checks.of_draft(draft=given.unchecked_draft()))
 
 
-class PreflightCheckDoor(APIView):
+class PreflightCheckDoor(AskedDoor):
     """A preflight that was asked for."""
 
-    schema = Schema()
+    shape = PreflightCheckSerializer
 
     @extend_schema(responses={200: PreflightCheckSerializer})
     def get(self, request: Request, check_id: UUID) -> Response:
         """How far it is. Only whoever asked for it finds it, for a day."""
-        check = own_check(check_id)
-        if check is None or not check.is_preflight:
-            raise NotFound(_("There is no such preflight of yours."))
-        return so_far(check, PreflightCheckSerializer(check, context={"request": request}).data)
-
-
-def own_check(check_id: UUID) -> ServerCheck | None:
-    """The check, if whoever asks now may read it; overdue ones are given up before."""
-    server_checks.give_up_the_overdue()
-    actor = audit.present()
-    return servers.readable(check_id, name=actor.name, by_way_of=actor.by_way_of)
-
-
-def accepted(content: Mapping[str, Any]) -> Response:
-    """202 for a check that a worker makes."""
-    return _to_be_asked_again(Response(content, 202, headers={"Location": content["url"]}))
-
-
-def so_far(check: ServerCheck, content: Mapping[str, Any]) -> Response:
-    """What is known of a check; it says when to ask again while it is open."""
-    return _to_be_asked_again(Response(content)) if check.is_open else Response(content)
-
-
-def _to_be_asked_again(answer: Response) -> Response:
-    answer["Retry-After"] = str(SECONDS_BETWEEN_POLLS)
-    return answer
+        kinds = {ServerCheck.Kind.PREFLIGHT, ServerCheck.Kind.CAMPAIGN}
+        return self.so_far(check_id, kinds, _("There is no such preflight of yours."))

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from math import floor, isfinite, log10
 from typing import Any
@@ -11,7 +11,7 @@ from django import template
 from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 
 from runs.analysis.inference import Inference
-from runs.models import Build, Installation, Run, Token
+from runs.models import Build, Run, Token
 from runs.selectors import validity
 from runs.selectors.compare.describe.verdict_words import (
     VERDICTS,
@@ -86,6 +86,18 @@ UNITS = {
 }
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+
+register.filter("lacks", missing)
+register.filter("build", builds.words)
+register.filter("is_slow_build", builds.is_slow)
+register.filter("shell", shlex.join)
+# Stored words by their titles.
+for _name, _kind in (
+    ("scope", Token.Scope),
+    ("run_state", Run.State),
+    ("build_state", Build.State),
+):
+    register.filter(_name, lambda value, kind=_kind: str(kind(value).label))
 
 
 @register.filter
@@ -315,27 +327,9 @@ def sized(found: Inference) -> str:
 
 
 @register.filter
-def lacks(found: Inference) -> str:
-    """What an undecided row lacks: about 4 more rounds would decide."""
-    return missing(found)
-
-
-@register.filter
 def unit(value: str) -> str:
     """A unit in the reader's language, where it is a word."""
     return str(UNITS.get(value, value))
-
-
-@register.filter
-def scope(value: str) -> str:
-    """What a token's scope allows, in words."""
-    return str(Token.Scope(value).label)
-
-
-@register.filter
-def run_state(value: str) -> str:
-    """A stored state of a run in words."""
-    return str(Run.State(value).label)
 
 
 @register.filter
@@ -367,24 +361,6 @@ def listed(value: Any) -> Any:
 
 
 @register.filter
-def build_state(value: str) -> str:
-    """A stored state of a build of a commit in words."""
-    return str(Build.State(value).label)
-
-
-@register.filter
-def build(installation: Installation) -> str:
-    """How an installation was built, in a few words."""
-    return builds.words(installation)
-
-
-@register.filter
-def is_slow_build(installation: Installation) -> bool:
-    """Whether the build must not go unseen."""
-    return builds.is_slow(installation)
-
-
-@register.filter
 def between(later: datetime | None, earlier: datetime | None) -> timedelta | None:
     """The time from the second to the first; None while one of them is not known."""
     return later - earlier if later and earlier else None
@@ -394,12 +370,6 @@ def between(later: datetime | None, earlier: datetime | None) -> timedelta | Non
 def unlocalised(value: float) -> str:
     """A number for addresses and drawings: no grouping, a point for decimals."""
     return str(value)
-
-
-@register.filter
-def shell(argv: Sequence[str]) -> str:
-    """An argument list as one would type it."""
-    return shlex.join(argv)
 
 
 @register.filter

@@ -210,20 +210,18 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
 
 def _points(points: Sequence[HistoryPoint]) -> list[Point]:
     address = run_addresses()
-    return [_point(each, address(each.run) if each.run else "") for each in points]
-
-
-def _point(point: HistoryPoint, url: str) -> Point:
-    label = f"{point.sha[:12]} {point.ref}".strip() if point.sha else f"{point.at:%Y-%m-%d}"
-    return Point(
-        at=point.at,
-        median=point.median,
-        minimum=point.minimum,
-        maximum=point.maximum,
-        n=point.n,
-        label=label,
-        url=url,
-    )
+    return [
+        Point(
+            at=each.at,
+            median=each.median,
+            minimum=each.minimum,
+            maximum=each.maximum,
+            n=each.n,
+            label=f"{each.sha[:12]} {each.ref}".strip() if each.sha else f"{each.at:%Y-%m-%d}",
+            url=address(each.run) if each.run else "",
+        )
+        for each in points
+    ]
 
 
 def _decided(each: History) -> list[Event]:

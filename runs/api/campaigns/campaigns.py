@@ -1,9 +1,8 @@
 """Campaigns: a list with the states of their runs, and one with its cells."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers, status
@@ -12,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.api import doors
-from runs.api.authentication import asker, person, reader
+from runs.api.authentication import asker, person, project_of, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
 from runs.api.doors import ReadOnlyDoor
 from runs.api.histories import ExpectedSerializer, expect
 from runs.api.judgements import JudgedSerializer
 from runs.filters import CampaignFilters
-from runs.models import Campaign, Cell, CellSummary, Project, Token
+from runs.models import Campaign, Cell, CellSummary
 from runs.models.campaigns import Origin
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
@@ -159,7 +158,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         """Queue a campaign. Its runs begin as soon as the server is free."""
         given = doors.taken(CampaignDraftSerializer, request)
         by = person(request)
-        project, design = project_of(request), given.design()
+        project, design = project_of(request, Right.QUEUE), given.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
         campaign = campaign_service.queue(design=design, by=by, project=project)
@@ -212,11 +211,3 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
         campaign, given = self.get_object(), doors.taken(PrioritySerializer, request)
         campaign_service.prioritise(campaign=campaign, **given.validated_data)
         return self.shown()
-
-
-def project_of(request: Request) -> Project | None:
-    """The token's; of a person the default one, or one of theirs."""
-    if isinstance(request.auth, Token):
-        project: Project = request.auth.project
-        return project
-    return permissions.project_for(cast(User, request.user), Right.QUEUE)

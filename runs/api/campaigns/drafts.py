@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -19,7 +19,6 @@ from runs.scenarios import registry
 from runs.scenarios.definition import Level, Scenario
 from runs.scenarios.pgbench_load import OWN_SEPARATOR
 from runs.selectors import configurations
-from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns import estimates
@@ -28,6 +27,16 @@ from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST
 from runs.services.campaigns.repeats import MOST_REMEASURES
 from runs.services.campaigns.workloads import SCRIPT_FACTOR
 from runs.services.errors import Fault, Problem, Refused
+
+RECORDED = {
+    "profile": "Profile each run by perf; it costs some throughput.",
+    "waits": "What sessions wait for, as a table and as series (9.6+).",
+    "statements": "pg_stat_statements of the load; needs the extension.",
+    "io": "pg_stat_io of the load (16+).",
+    "syscalls": "Counts of system calls by strace; halves the throughput.",
+    "stacks": "Stacks of semaphore calls by strace, for 2 seconds.",
+    "instructions": "Instructions of the statements by function, by callgrind.",
+}
 
 
 class TreatmentSerializer(StrictSerializer):
@@ -48,30 +57,18 @@ class TreatmentSerializer(StrictSerializer):
     pgbench_cpus = serializers.CharField(
         default="", allow_blank=True, max_length=200, help_text="The same for the load."
     )
-    profile = serializers.BooleanField(
-        default=False, help_text="Profile each run by perf; it costs some throughput."
-    )
-    waits = serializers.BooleanField(
-        default=False, help_text="What sessions wait for, as a table and as series (9.6+)."
-    )
-    statements = serializers.BooleanField(
-        default=False, help_text="pg_stat_statements of the load; needs the extension."
-    )
-    io = serializers.BooleanField(default=False, help_text="pg_stat_io of the load (16+).")
-    syscalls = serializers.BooleanField(
-        default=False, help_text="Counts of system calls by strace; halves the throughput."
-    )
-    stacks = serializers.BooleanField(
-        default=False, help_text="Stacks of semaphore calls by strace, for 2 seconds."
-    )
-    instructions = serializers.BooleanField(
-        default=False, help_text="Instructions of the statements by function, by callgrind."
-    )
 
+    def get_fields(self) -> dict[str, Any]:
+        """With those of what is recorded."""
+        recorded = {
+            name: serializers.BooleanField(default=False, help_text=text)
+            for name, text in RECORDED.items()
+        }
+        return super().get_fields() | recorded
 
-def treatment_of(given: Mapping[str, Any] | None) -> Treatment:
-    """Of a valid body."""
-    return Treatment(**(given or {}))
+    def validate(self, attrs: dict[str, Any]) -> Any:
+        """The treatment."""
+        return Treatment(**attrs)
 
 
 FIELDS = frozenset(Treatment.__dataclass_fields__)
@@ -123,46 +120,63 @@ class ServersField(serializers.ListField):
         """The servers. Raises ValidationError for each slug that no server has."""
         slugs = super().to_internal_value(data)
         found = Server.objects.filter(slug__in=slugs).exclude(base_dir="")
-        known = {each.slug: each for each in found.select_related("hardware")}
-        faults = {
-            index: [
-                ErrorDetail(_("There is no server %(slug)s.") % {"slug": slug}, "does_not_exist")
-            ]
-            for index, slug in enumerate(slugs)
-            if slug not in known
-        }
-        if faults:
-            raise ValidationError(faults)  # type: ignore[arg-type]
-        return [known[slug] for slug in dict.fromkeys(slugs)]
+        message = _("There is no server %(slug)s.")
+        return _all_known(slugs, found.select_related("hardware"), message)
 
 
-def generators_field() -> ServersField:
-    """Of a body that says where the load comes from."""
-    return ServersField(
+M = TypeVar("M", Server, Configuration)
+
+
+def _all_known(slugs: Sequence[str], rows: QuerySet[M], message: str) -> list[M]:
+    """Each once, in this order. Raises ValidationError for each slug that none of the rows has."""
+    known = {each.slug: each for each in rows}
+    faults = {
+        index: [ErrorDetail(message % {"slug": slug}, "does_not_exist")]
+        for index, slug in enumerate(slugs)
+        if slug not in known
+    }
+    if faults:
+        raise ValidationError(faults)  # type: ignore[arg-type]
+    return [known[slug] for slug in dict.fromkeys(slugs)]
+
+
+class DesignSerializer(StrictSerializer):
+    """How something is measured, whatever it answers. Parameters left out get their defaults."""
+
+    parameters = serializers.DictField(
+        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
+    )
+    configuration = ConfigurationField()
+    generators = ServersField(
         help_text="Servers from which the load comes, by slug; left out: the database's own. "
         "Each gets its share of the clients."
     )
-
-
-def cluster_servers_field() -> ServersField:
-    """Of a body that says where standbys are."""
-    return ServersField(
+    cluster_servers = ServersField(
         help_text="Servers for standbys, foreign servers and nodes, by slug, in turn; left out: "
         "the database's own."
     )
+    treatment = TreatmentSerializer(required=False)
+
+    def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
+        """Versions of own scripts are those that the reader sees."""
+        named = [str(each) for each in value.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(each)]
+        known = workloads.seen(named, to=self.context["reader"])
+        for level in named:
+            if level not in known:
+                message = _("There is no workload %(level)s.") % {"level": level}
+                raise ValidationError({SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]})
+        return value
 
 
-def require_scripts(levels: Mapping[str, Sequence[Level]], reader: Reader) -> None:
-    """Raise ValidationError for versions of own scripts that the reader does not see."""
-    named = [str(each) for each in levels.get(SCRIPT_FACTOR, ()) if OWN_SEPARATOR in str(each)]
-    known = workloads.seen(named, to=reader)
-    for level in named:
-        if level not in known:
-            message = _("There is no workload %(level)s.") % {"level": level}
-            raise ValidationError({SCRIPT_FACTOR: [ErrorDetail(message, "unknown_workload")]})
+# Fields of a body that are those of a draft.
+SAME = (
+    *("title", "scenario", "generators", "cluster_servers", "repeats", "seed", "settings"),
+    *("reproduces", "priority", "most_attempts", "remeasures", "leaves_out_doubtful"),
+    *("wanted_half_width", "most_repeats", "treatment"),
+)
 
 
-class CampaignDraftSerializer(StrictSerializer):
+class CampaignDraftSerializer(DesignSerializer):
     """What to run, where, and how often. Factors and parameters left out get their defaults."""
 
     title = serializers.CharField(max_length=200)
@@ -194,17 +208,11 @@ class CampaignDraftSerializer(StrictSerializer):
         help_text="The folder of the installation whose pgbench loads every version; left out: "
         "the newest. Several servers use theirs of that version.",
     )
-    generators = generators_field()
-    cluster_servers = cluster_servers_field()
     levels = serializers.DictField(
         child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
     )
-    parameters = serializers.DictField(
-        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
-    )
     repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
-    configuration = ConfigurationField()
     configurations = serializers.ListField(
         child=serializers.CharField(max_length=100),
         required=False,
@@ -249,29 +257,11 @@ class CampaignDraftSerializer(StrictSerializer):
     a_a = serializers.BooleanField(
         default=False, help_text="Measure everything twice, to see what no difference looks like."
     )
-    treatment = TreatmentSerializer(required=False)
 
     def validate_configurations(self, value: list[str]) -> list[Configuration]:
         """The configurations of these slugs, in this order, each once."""
-        listed = configurations.listed(to=self.context["reader"])
-        known = {each.slug: each for each in listed.filter(slug__in=value)}
-        faults = {
-            index: [
-                ErrorDetail(
-                    _("There is no configuration %(slug)s.") % {"slug": slug}, "does_not_exist"
-                )
-            ]
-            for index, slug in enumerate(value)
-            if slug not in known
-        }
-        if faults:
-            raise ValidationError(faults)  # type: ignore[arg-type]
-        return [known[slug] for slug in dict.fromkeys(value)]
-
-    def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
-        """Own scripts are those that the reader sees."""
-        require_scripts(value, self.context["reader"])
-        return value
+        listed = configurations.listed(to=self.context["reader"]).filter(slug__in=value)
+        return _all_known(value, listed, _("There is no configuration %(slug)s."))
 
     def validate_settings(self, value: dict[str, list[str]]) -> dict[str, list[str]]:
         """Not too many, and each name once, as PostgreSQL spells it."""
@@ -335,30 +325,16 @@ class CampaignDraftSerializer(StrictSerializer):
             each.name: list(each.default) for each in scenario.factors
         }
         return Draft(
-            title=given["title"],
-            scenario=scenario.slug,
+            **{name: given[name] for name in SAME if name in given},
             server=server,
             more_servers=more_servers,
             installations=_installations(given, [server, *more_servers]),
             client=_client(given, server),
-            generators=given.get("generators", ()),
-            cluster_servers=given.get("cluster_servers", ()),
             levels=levels | dict(given.get("levels", {})),
             parameters=parameters | dict(given.get("parameters", {})),
-            repeats=given["repeats"],
-            seed=given.get("seed"),
             configuration=configuration,
             more_configurations=more_configurations,
-            settings=given.get("settings", {}),
-            reproduces=given.get("reproduces", ""),
-            priority=given["priority"],
-            most_attempts=given.get("most_attempts"),
-            remeasures=given["remeasures"],
-            leaves_out_doubtful=given["leaves_out_doubtful"],
-            wanted_half_width=given.get("wanted_half_width"),
-            most_repeats=given.get("most_repeats"),
             is_a_a=given["a_a"],
-            treatment=treatment_of(given.get("treatment")),
         )
 
 

@@ -1,21 +1,17 @@
 """Trials of own scripts over the API, before a version of a workload is stored."""
 
-from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from runs.api import doors
-from runs.api.doors import Schema
 from runs.api.parsing import StrictSerializer
-from runs.api.servers import CheckSerializer, accepted, own_check, so_far
+from runs.api.servers import AskedDoor, CheckSerializer
 from runs.execution.plan import WorkloadContent
 from runs.models import Server, ServerCheck
 from runs.services.campaigns import workloads
@@ -66,10 +62,10 @@ class TrialCheckSerializer(CheckSerializer):
     answer = TrialAnswerSerializer(allow_null=True)
 
 
-class TrialDoor(APIView):
+class TrialDoor(AskedDoor):
     """Trial of own scripts that are not stored."""
 
-    schema = Schema()
+    shape = TrialCheckSerializer
 
     @extend_schema(request=TrialSerializer, responses={202: TrialCheckSerializer})
     def post(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -78,32 +74,20 @@ class TrialDoor(APIView):
         What is wrong without a server is answered with 400. Otherwise the answer comes at once; its
         `url` (also in `Location`) has the faults seconds later.
         """
-        given = doors.taken(TrialSerializer, request)
-        content = _content(given.validated_data)
+        given = dict(doors.taken(TrialSerializer, request).validated_data)
+        server, scripts = given.pop("server"), given.pop("scripts")
+        content = WorkloadContent(scripts=tuple(GivenScript(**each) for each in scripts), **given)
         workloads.check(content)
-        check = server_checks.of_workload(server=given.validated_data["server"], content=content)
-        return accepted(TrialCheckSerializer(check, context={"request": request}).data)
+        return self.accepted(server_checks.of_workload(server=server, content=content))
 
 
-class TrialCheckDoor(APIView):
+class TrialCheckDoor(AskedDoor):
     """A trial that was asked for."""
 
-    schema = Schema()
+    shape = TrialCheckSerializer
 
     @extend_schema(responses={200: TrialCheckSerializer})
     def get(self, request: Request, check_id: UUID) -> Response:
         """How far it is. Only whoever asked for it finds it, for a day."""
-        check = own_check(check_id)
-        if check is None or check.kind != ServerCheck.Kind.TRIAL:
-            raise NotFound(_("There is no such trial of yours."))
-        return so_far(check, TrialCheckSerializer(check, context={"request": request}).data)
-
-
-def _content(given: Mapping[str, Any]) -> WorkloadContent:
-    return WorkloadContent(
-        scripts=tuple(GivenScript(**each) for each in given["scripts"]),
-        variables=given["variables"],
-        init_options=given["init_options"],
-        init_sql=given["init_sql"],
-        has_own_tables=given["has_own_tables"],
-    )
+        missing = _("There is no such trial of yours.")
+        return self.so_far(check_id, {ServerCheck.Kind.TRIAL}, missing)

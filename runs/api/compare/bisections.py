@@ -7,28 +7,17 @@ from django.utils.translation import gettext as _
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import ErrorDetail, PermissionDenied, ValidationError
+from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from runs.analysis.inference import exit_code
 from runs.api import doors
-from runs.api.authentication import asker, person, reader
-from runs.api.campaigns.drafts import (
-    ConfigurationField,
-    LevelField,
-    TreatmentSerializer,
-    cluster_servers_field,
-    fault_of,
-    generators_field,
-    require_scripts,
-    treatment_of,
-)
+from runs.api.authentication import asker, person, reader, require_own
+from runs.api.campaigns.drafts import DesignSerializer, LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
-from runs.api.parsing import StrictSerializer
 from runs.models import Bisection, Build, Campaign, Server, Token
-from runs.scenarios.definition import Level
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.address.state import CONDITIONS
@@ -43,7 +32,7 @@ Shape = serializers.Serializer[Any]
 LONGEST = 500
 
 
-class NewBisectionSerializer(StrictSerializer):
+class NewBisectionSerializer(DesignSerializer):
     """The verdict (`campaign`, `base`, `head`, `metric`, `effect` as in compare/), and how to
     measure. `bindirs` and `commits` are in the order of the history.
     """
@@ -90,13 +79,6 @@ class NewBisectionSerializer(StrictSerializer):
         help_text="Left out: those of the row with the greatest loss, as far as the scenario has "
         "such factors.",
     )
-    parameters = serializers.DictField(
-        child=serializers.IntegerField(min_value=-(2**31), max_value=2**31), required=False
-    )
-    configuration = ConfigurationField()
-    generators = generators_field()
-    cluster_servers = cluster_servers_field()
-    treatment = TreatmentSerializer(required=False)
     repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
     most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
     wait_seconds = serializers.IntegerField(
@@ -117,16 +99,10 @@ class NewBisectionSerializer(StrictSerializer):
             raise ValidationError({"most_repeats": [ErrorDetail(message, "out_of_range")]})
         return attrs
 
-    def validate_levels(self, value: dict[str, list[Level]]) -> dict[str, list[Level]]:
-        """Own scripts are those that the reader sees."""
-        require_scripts(value, self.context["reader"])
-        return value
-
     def wish(self) -> Wish:
         """The valid body."""
         given = dict(self.validated_data)
-        treatment = treatment_of(given.pop("treatment", None))
-        return Wish(metrics=given.pop("metric", ()), treatment=treatment, **given)
+        return Wish(metrics=given.pop("metric", ()), **given)
 
 
 class BisectedBuildSerializer(Shape):
@@ -291,8 +267,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
 def _check(request: Request, question: Question) -> None:
     """A token is of the project of the verdict, and the first step has no problems."""
     owner: Campaign = question.verdict.head.campaign
-    if isinstance(request.auth, Token) and not projects.is_own(owner, request.auth):
-        raise PermissionDenied(_("This token belongs to another project."), "other_project")
+    require_own(request, lambda token: projects.is_own(owner, token))
     problems = bisection_questions.problems(question)
     if problems:
         raise Refused("contradicts", [fault_of(each, question.scenario) for each in problems])

@@ -6,9 +6,8 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation, TooManyFilesSent
 from django.http import HttpRequest
 from django.http.multipartparser import MultiPartParserError
@@ -20,13 +19,13 @@ from rest_framework.exceptions import ErrorDetail, ParseError, UnsupportedMediaT
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.api.authentication import reader
+from runs.api.authentication import project_of, reader
 from runs.api.doors import QueryDoor, Schema
 from runs.api.parsing import MOST_BYTES, TooLarge, read_json
 from runs.api.uploads import description, runs
 from runs.api.uploads.fields import Faults, Object, Reader
 from runs.api.uploads.raw import Files
-from runs.models import Project, Token
+from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
 from runs.services import uploads
@@ -234,11 +233,7 @@ def _of(answer: Answer) -> Response:
 
 
 def _project(request: Request) -> Project:
-    """The token's; of a person the default one, or one of theirs."""
-    if isinstance(request.auth, Token):
-        return request.auth.project
-    user = cast(User, request.user)
-    return permissions.project_for(user, Right.UPLOAD) or projects.default()
+    return project_of(request, Right.UPLOAD) or projects.default()
 
 
 def _stored(request: Request, given: Sequence[GivenRun]) -> list[dict[str, Any]]:

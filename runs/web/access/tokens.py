@@ -103,7 +103,8 @@ def token_list(request: HttpRequest) -> HttpResponse:
     form = TokenForm(request.POST, user=user)
     if form.is_valid():
         with pages.faults_of(form):
-            made = _create(form.cleaned_data, user)
+            given = form.cleaned_data
+            made = tokens.create(expires_at=given.pop("last_day"), by=user, **given)
             # No redirect: the text of the token is nowhere but in this answer.
             return _page(request, TokenForm(user=user), made=made)
     return _page(request, form)
@@ -116,16 +117,6 @@ def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     message = _("The token “%(name)s” was revoked.") % {"name": token.name}
     messages.success(request, message)
     return redirect("token-list")
-
-
-def _create(given: dict[str, Any], user: User) -> NewToken:
-    return tokens.create(
-        name=given["name"],
-        scopes=given["scopes"],
-        project=given["project"],
-        expires_at=given["last_day"],
-        by=user,
-    )
 
 
 def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -> HttpResponse:

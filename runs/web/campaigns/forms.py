@@ -27,8 +27,8 @@ from runs.web.campaigns.treatment_fields import (
     ConfigurationsField,
     InstallationsField,
     LevelsField,
-    ServersField,
     SettingsField,
+    TickedField,
     TreatmentFields,
     VersionsField,
     as_offered,
@@ -36,6 +36,11 @@ from runs.web.campaigns.treatment_fields import (
 
 REPEATS = 3
 DIGITS = 10  # a key has fewer
+# Fields that are those of a draft.
+SAME = (
+    *("title", "scenario", "server", "more_servers", "repeats", "most_repeats", "is_a_a", "client"),
+    *("most_attempts", "leaves_out_doubtful", "seed", "settings", "generators", "cluster_servers"),
+)
 # Fields that most campaigns leave alone, in the groups that the page folds.
 SELDOM = {
     "configurations": ("more_configurations",),
@@ -65,7 +70,7 @@ class CampaignForm(TreatmentFields):
         to_field_name="slug",
         empty_label=None,
     )
-    more_servers = ServersField(
+    more_servers = TickedField(
         Server.objects.none(),
         label=_("Also on these servers"),
         to_field_name="slug",
@@ -172,7 +177,7 @@ class CampaignForm(TreatmentFields):
         empty_label=_("The newest pgbench on the server"),
         help_text=_("One pgbench for all versions, so that only the servers differ."),
     )
-    generators = ServersField(
+    generators = TickedField(
         Server.objects.none(),
         label=_("Load from other servers"),
         to_field_name="slug",
@@ -182,7 +187,7 @@ class CampaignForm(TreatmentFields):
             "load comes from the server itself."
         ),
     )
-    cluster_servers = ServersField(
+    cluster_servers = TickedField(
         Server.objects.none(),
         label=_("Further clusters on other servers"),
         to_field_name="slug",
@@ -322,31 +327,19 @@ class CampaignForm(TreatmentFields):
         """The campaign asked for. Only of a valid form."""
         given = self.cleaned_data
         configuration, more = self._configurations(given)
+        levels = {each.name: given[each.name] for each in self.definition.factors}
+        levels |= {each.name: given[each.name] for each in self.common if given[each.name]}
         return Draft(
-            title=given["title"],
-            scenario=given["scenario"],
-            server=given["server"],
-            more_servers=list(given["more_servers"]),
+            **{name: given[name] for name in SAME},
             installations=self._installations(given),
-            levels={each.name: given[each.name] for each in self.definition.factors}
-            | {each.name: given[each.name] for each in self.common if given[each.name]},
+            levels=levels,
             parameters={each.name: given[each.name] for each in self.definition.parameters},
-            repeats=given["repeats"],
             wanted_half_width=given["wanted_percent"] and given["wanted_percent"] / 100,
-            most_repeats=given["most_repeats"],
-            is_a_a=given["is_a_a"],
             priority=given["priority"] or 0,
-            most_attempts=given["most_attempts"],
             remeasures=1 if given["remeasures"] is None else given["remeasures"],
-            leaves_out_doubtful=given["leaves_out_doubtful"],
-            seed=given["seed"],
             configuration=configuration,
             more_configurations=more,
-            settings=given["settings"],
             reproduces=self.reproduces(),
-            client=given["client"],
-            generators=list(given["generators"]),
-            cluster_servers=list(given["cluster_servers"]),
             treatment=self.treatment(),
         )
 
@@ -354,7 +347,7 @@ class CampaignForm(TreatmentFields):
         self, given: Mapping[str, Any]
     ) -> tuple[Configuration | None, list[Configuration]]:
         """The baseline and the others; the built-in one by its row where there are others."""
-        baseline, more = given["configuration"], list(given["more_configurations"])
+        baseline, more = given["configuration"], given["more_configurations"]
         if more and baseline is None:
             slug = configurations.FIXED_POINT_SLUG
             baseline = Configuration.objects.filter(slug=slug).first() or configurations.built_in()

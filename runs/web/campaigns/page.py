@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -152,17 +152,6 @@ class Shown:
     judged_at: datetime | None = None
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """What was kept the same, and on what: machines, configuration. HTML for all readers alike."""
-
-    servers: SafeString
-    machines: SafeString
-    parameters: SafeString
-    configurations: SafeString
-    take: SafeString
-
-
 def live(
     campaign: Campaign,
     standing: Standing,
@@ -295,35 +284,32 @@ def _with_runs(causes: Part) -> Part:
     return replace(causes, rows=rows)
 
 
-def conditions(campaign: Campaign, versions: Versions = NEVER) -> Conditions:
-    """What was kept the same, and on what; kept until a run or anything else of it changes."""
-    found = caching.answer(
-        ("conditions", campaign.pk),
-        versions.whole,
-        lambda: asdict(_conditions_of(again(campaign, versions))),
-    )
-    return Conditions(**{name: SafeString(html) for name, html in found.items()})
+def conditions(campaign: Campaign, versions: Versions = NEVER) -> dict[str, SafeString]:
+    """What was kept the same, and on what: machines, parameters, configurations.
+
+    HTML for all readers alike, kept until a run or anything else of it changes.
+    """
+    key = ("conditions", campaign.pk)
+    found = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
+    return {name: SafeString(html) for name, html in found.items()}
 
 
-def _conditions_of(campaign: Campaign) -> Conditions:
+def _conditions_of(campaign: Campaign) -> dict[str, str]:
     machines = campaign_selectors.machines(campaign)
     counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     shown = {"campaign": campaign, "machines": machines, "has_script": "finished" in counts}
     built = list(filter(builds.words, builds.of_campaign(campaign)))
-    return Conditions(
-        servers=written("campaigns/_kept.html#servers", shown),
-        machines=written("campaigns/_kept.html#machines", shown | {"builds": built}),
-        parameters=written(
-            "campaigns/_kept.html#parameters",
-            {"constants": constants(campaign), "treatment": workloads.treatment_rows(campaign)},
-        ),
+    treatment = workloads.treatment_rows(campaign)
+    kept = {"constants": constants(campaign), "treatment": treatment}
+    named = {"campaign": campaign, "configurations": configurations.contained(campaign)}
+    return {
+        "servers": written("campaigns/_kept.html#servers", shown),
+        "machines": written("campaigns/_kept.html#machines", shown | {"builds": built}),
+        "parameters": written("campaigns/_kept.html#parameters", kept),
         # With their lines as they are, and as they were then: they may say something else by now.
-        configurations=render_to_string(
-            "campaigns/_kept.html#configurations",
-            {"campaign": campaign, "configurations": configurations.contained(campaign)},
-        ),
-        take=render_to_string("campaigns/_parts.html#take", shown),
-    )
+        "configurations": render_to_string("campaigns/_kept.html#configurations", named),
+        "take": render_to_string("campaigns/_parts.html#take", shown),
+    }
 
 
 def side_by_side(campaign: Campaign, versions: Versions = NEVER) -> SafeString:

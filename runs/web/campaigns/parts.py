@@ -16,7 +16,10 @@ SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
 
 @dataclass(frozen=True)
 class Part:
-    """A page of a table, with the addresses of the one before and the one after it."""
+    """A page of a table, with the addresses of the one before and the one after it.
+
+    `name` is its part of the page, too.
+    """
 
     name: str
     rows: list[Any]
@@ -24,11 +27,6 @@ class Part:
     total: int
     before: str = ""
     after: str = ""
-
-    @property
-    def anchor(self) -> str:
-        """The part of the page that the table is in."""
-        return self.name
 
 
 def listed(rows: Any, name: str, given: QueryDict) -> Part:

@@ -222,10 +222,14 @@ class VersionsField(forms.MultipleChoiceField):
         return common
 
 
-class ServersField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+class TickedField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
     """Servers to tick: further databases, or where the load comes from."""
 
     widget = forms.CheckboxSelectMultiple
+
+    def clean(self, value: Any) -> Any:
+        """Those that are ticked."""
+        return list(super().clean(value))
 
 
 class SettingsField(forms.CharField):
@@ -262,21 +266,15 @@ class SettingsField(forms.CharField):
 
 
 class ConfigurationField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """A configuration to choose."""
+    """A configuration to choose, by its name in the reader's language."""
 
-    def label_from_instance(self, obj: Any) -> str:
-        """Its name in the reader's language."""
-        return named(obj)
+    label_from_instance = staticmethod(named)  # type: ignore[assignment]
 
 
-class ConfigurationsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Configurations to tick."""
+class ConfigurationsField(TickedField):
+    """Configurations to tick, by their names in the reader's language."""
 
-    widget = forms.CheckboxSelectMultiple
-
-    def label_from_instance(self, obj: Any) -> str:
-        """Its name in the reader's language."""
-        return named(obj)
+    label_from_instance = staticmethod(named)  # type: ignore[assignment]
 
 
 def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:

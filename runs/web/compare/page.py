@@ -276,20 +276,10 @@ def _heat_place(
         return {}
     each = cell.comparison
     at = "" if page.heat and page.heat.level else compare_figures.level(cell.x, page, words)
-    verdict = verdict_word(each)
-    if each.ratio is None:
-        return {
-            "text": "–",
-            "change": "",
-            "verdict": verdict,
-            "step": "",
-            "at": at,
-            "doubt": validity.mark(each.judged),
-        }
     return {
         "text": ratio(each.ratio),
         "change": compare_words.change(each.ratio),
-        "verdict": verdict,
+        "verdict": verdict_word(each),
         "step": shade(each, better),
         "at": at,
         "doubt": validity.mark(each.judged),

@@ -144,15 +144,12 @@ class Side:
 
 def plan_viewer(request: HttpRequest) -> HttpResponse:
     """The plans of `left` and `right`: artifacts as RUN/NAME, or what was pasted (not stored)."""
+    names = ("left", "right")
     if request.method == "POST":
-        return _pasted(request)
-    return _shown(request, [_kept(request, name) for name in ("left", "right")])
-
-
-def _pasted(request: HttpRequest) -> HttpResponse:
-    texts = {name: request.POST.get(name, "") for name in ("left", "right")}
-    sides = [_read(Side(name, text=text)) for name, text in texts.items()]
-    return _shown(request, sides)
+        return _shown(
+            request, [_read(Side(each, text=request.POST.get(each, ""))) for each in names]
+        )
+    return _shown(request, [_kept(request, each) for each in names])
 
 
 def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
