@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
-from runs.api.parsing import refuse_others
+from runs.api.parsing import StrictSerializer
 from runs.filters import ChangeFilters
 from runs.models import Change, Token, Webhook, WebhookDelivery
 from runs.selectors import webhooks as webhook_selectors
@@ -137,7 +137,7 @@ class WebhookSerializer(Shape):
     created_at = serializers.DateTimeField(read_only=True)
 
 
-class GivenWebhookSerializer(Shape):
+class GivenWebhookSerializer(StrictSerializer):
     """A webhook to be made, or what of one is to be changed."""
 
     url = serializers.CharField(max_length=500)
@@ -146,11 +146,6 @@ class GivenWebhookSerializer(Shape):
         required=False,
         help_text=f"Of {', '.join(webhooks.EVENTS)}; all by default.",
     )
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse unknown fields."""
-        refuse_others(self.initial_data, self.fields)
-        return attrs
 
 
 class NewWebhookSerializer(GivenWebhookSerializer):

@@ -15,20 +15,19 @@ from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.changes import ChangeSerializer
 from runs.api.doors import QueryDoor
-from runs.api.parsing import refuse_others
+from runs.api.parsing import StrictSerializer
 from runs.models import Campaign, Metric
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide
 from runs.selectors.histories import histories, revisions
-from runs.selectors.histories.histories import History
 from runs.selectors.histories.points import HistoryPoint
 from runs.services.changes import missing_uploads as watchdog
 
 LONGEST = 366 * 24 * 3600
 
 
-class ExpectedSerializer(serializers.Serializer[Any]):
+class ExpectedSerializer(StrictSerializer):
     """What is given is changed, the rest stays."""
 
     expected_every = serializers.IntegerField(
@@ -46,8 +45,7 @@ class ExpectedSerializer(serializers.Serializer[Any]):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse unknown fields, and a change of nothing."""
-        refuse_others(self.initial_data, self.fields)
+        """Refuse a change of nothing."""
         if not attrs:
             raise ValidationError(_("No change is given."), "required")
         return attrs
@@ -179,16 +177,25 @@ class HistoryDoor(QueryDoor):
             ref=given.get("ref", ""),
             skip=doors.skipped(request, "older"),
         )
+        kind = found.metric
         return Response(
             {
                 "campaign": campaign.slug,
-                "metric": found.metric.name if found.metric else None,
-                "unit": found.metric.unit if found.metric else "",
-                "direction": found.metric.direction if found.metric else "",
+                "metric": kind.name if kind else None,
+                "unit": kind.unit if kind else "",
+                "direction": kind.direction if kind else "",
                 "ref": found.ref,
                 "more": found.more,
                 "older": found.older,
-                "series": [_series(each) for each in found.series],
+                "series": [
+                    {
+                        "levels": each.levels,
+                        "total": each.total,
+                        "points": [_point(point) for point in each.points],
+                        "changes": [ChangeSerializer(change).data for change in each.changes],
+                    }
+                    for each in found.series
+                ],
             }
         )
 
@@ -201,28 +208,10 @@ def _metric(name: str, campaign: Campaign) -> Metric:
     return found
 
 
-def _series(each: History) -> dict[str, Any]:
-    return {
-        "levels": each.levels,
-        "total": each.total,
-        "points": [_point(point) for point in each.points],
-        "changes": [ChangeSerializer(change).data for change in each.changes],
-    }
-
-
 def _point(point: HistoryPoint) -> dict[str, Any]:
-    return {
-        "at": point.at,
-        "revision": point.sha,
-        "ref": point.ref,
-        "run": point.run,
-        "n": point.n,
-        # More digits than any benchmark has would only be weight.
-        "median": _rounded(point.median),
-        "minimum": _rounded(point.minimum),
-        "maximum": _rounded(point.maximum),
+    # More digits than any benchmark has would only be weight.
+    figures = {
+        name: float(f"{getattr(point, name):.7g}") for name in ("median", "minimum", "maximum")
     }
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.7g}")
+    place = {"at": point.at, "revision": point.sha, "ref": point.ref, "run": point.run}
+    return {**place, "n": point.n, **figures}

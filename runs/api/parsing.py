@@ -1,7 +1,7 @@
 """JSON bodies and formats: what cannot be read, stored or written again is refused."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, NoReturn
 
 from django.core.exceptions import RequestDataTooBig
@@ -147,9 +147,6 @@ def _has_nul(value: Any) -> bool:
     return isinstance(value, list) and any(_has_nul(each) for each in value)
 
 
-CODE = "unknown_field"
-
-
 class StrictSerializer(serializers.Serializer[Any]):
     """Refuses unknown fields before it looks at the others, and says which are known."""
 
@@ -158,16 +155,9 @@ class StrictSerializer(serializers.Serializer[Any]):
         if isinstance(data, Mapping) and (unknown := set(data) - set(self.fields)):
             known = ", ".join(self.fields)
             message = _("Unknown field; known are: %(known)s.") % {"known": known}
-            fault = [ErrorDetail(message, CODE)]
+            fault = [ErrorDetail(message, "unknown_field")]
             raise ValidationError({str(name): fault for name in sorted(map(str, unknown))})
         return super().to_internal_value(data)
-
-
-def refuse_others(given: Iterable[str], known: Iterable[str]) -> None:
-    """Once the known fields are right: raise ValidationError for each that is not one of them."""
-    if unknown := set(given) - set(known):
-        message = ErrorDetail(_("This field does not exist."), CODE)
-        raise ValidationError({name: [message] for name in sorted(unknown)})
 
 
 class QueryFault(ValidationError):
