@@ -127,6 +127,15 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = FaultSerializer(many=True)  # type: ignore[assignment]
 
 
+class JudgedSerializer(serializers.Serializer[Any]):
+    """How many runs have each judgement. Invalid ones are left out of all figures by rule."""
+
+    valid = serializers.IntegerField()
+    doubtful = serializers.IntegerField()
+    invalid = serializers.IntegerField()
+    unknown = serializers.IntegerField()
+
+
 class Schema(AutoSchema):
     """Adds to each operation the problems that it may answer with."""
 
@@ -314,7 +323,6 @@ class QueryDoor(_Door):
 def _fault_of(
     name: str, values: list[str], known: list[str], repeatable: Sequence[str] = ()
 ) -> ErrorDetail | None:
-    """What is wrong with a query parameter; of an unknown name the nearest known one is said."""
     if name not in known:
         words = {"known": ", ".join(known)}
         if nearest := difflib.get_close_matches(name.lower()[:100], known, n=1):

@@ -238,7 +238,6 @@ def problem(
 
 
 def _with_remedy(fault: Fault) -> Fault:
-    """The fault with what to send instead, where that can be said."""
     remedy = REMEDIES.get(fault["code"])
     return fault if remedy is None or "remedy" in fault else fault | {"remedy": str(remedy)}
 

@@ -104,7 +104,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _doubled(value: Any, at: str) -> Iterator[str]:
-    """The pointers of names that are there twice."""
     if isinstance(value, _Pairs):
         seen = set()
         for name, inner in value:
@@ -139,7 +138,6 @@ def _finite_float(text: str) -> float:
 
 
 def _has_nul(value: Any) -> bool:
-    """Whether a text in it, or a name, has a NUL."""
     if isinstance(value, str):
         return "\0" in value
     if isinstance(value, dict):

@@ -7,9 +7,10 @@ from django.db.models import QuerySet
 from django.urls import reverse as page_of
 from django.utils.functional import cached_property
 from django.utils.translation import gettext
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -17,9 +18,9 @@ from rest_framework.reverse import reverse
 from runs.analysis.certificate import WEIGHTS
 from runs.analysis.judgements import JUDGEMENTS
 from runs.api import doors
-from runs.api.authentication import asker
+from runs.api.authentication import asker, reader
 from runs.api.campaigns.measurements import levels_of
-from runs.api.doors import ReadOnlyDoor
+from runs.api.doors import QueryDoor, ReadOnlyDoor
 from runs.filters import RunFilters
 from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
 from runs.models.campaigns import Origin
@@ -327,3 +328,37 @@ class RunDoor(ReadOnlyDoor[Run]):
         run, given = self.get_object(), doors.taken(JudgementSerializer, request)
         act(run=run, reason=given.validated_data["reason"])
         return self.shown()
+
+
+class SeriesValuesSerializer(serializers.Serializer[Series]):
+    """A part of a series: value `i` is of the second `start + i * interval`; null is a gap."""
+
+    name = serializers.CharField()
+    unit = serializers.CharField()
+    start = serializers.FloatField(help_text="Seconds, of the first value of this part.")
+    interval = serializers.FloatField()
+    length = serializers.IntegerField(help_text="How many values the whole series has.")
+    values = serializers.ListField(child=serializers.FloatField(allow_null=True), source="part")
+    next = serializers.IntegerField(allow_null=True)
+
+
+class SeriesDoor(QueryDoor):
+    """The values of one series, up to 20,000 at a time; `next` is the `skip` of what follows."""
+
+    parameters = ("skip",)
+
+    @extend_schema(
+        operation_id="runs_series_retrieve",
+        parameters=[OpenApiParameter("skip", int, description="So many values are left out.")],
+        responses=SeriesValuesSerializer,
+    )
+    def get(self, request: Request, run_id: int, name: str) -> Response:
+        """Give the values of a series from its beginning, or from where the last part ended."""
+        skip = doors.skipped(request, "next")
+        found: Any = runs.series_part(run_id, name, skip=skip, to=reader(request))
+        if found is None:
+            raise NotFound
+        end = skip + len(found.part)
+        found.start += skip * found.interval
+        found.next = end if end < found.length else None
+        return Response(SeriesValuesSerializer(found).data)

@@ -19,10 +19,9 @@ from runs.api.doors import Nowhere
 from runs.api.exchange import ExportDoor, ImportDoor
 from runs.api.histories import HistoryDoor
 from runs.api.observations import ObservationDoor
-from runs.api.runs import RunDoor
+from runs.api.runs import RunDoor, SeriesDoor
 from runs.api.schedules import ScheduleDoor
 from runs.api.schema_view import SchemaView
-from runs.api.series import SeriesDoor
 from runs.api.servers import HardwareDoor, PreflightCheckDoor, PreflightDoor, ServerDoor
 from runs.api.uploads.doors import BatchDoor, UploadDoor
 

@@ -109,7 +109,6 @@ def _values(
 
 
 def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
-    """The name of each benchmark with its parameters, and its value."""
     for benchmark, given in results.items():
         row = dict(zip(columns, given, strict=False)) if isinstance(given, list) else given
         if not isinstance(row, dict):  # to version 1 a benchmark without parameters

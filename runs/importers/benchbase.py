@@ -69,7 +69,6 @@ def _take(file: Path, found: Imported) -> None:
 
 
 def _settings(file: Path) -> dict[str, str]:
-    """The server's settings, as BenchBase collects them."""
     try:
         document: Any = foreign_json.loads(file.read_text("utf-8")) if file.is_file() else {}
     except ValueError:

@@ -101,6 +101,5 @@ def _values(run: str, results: list[dict[str, Any]], found: Imported) -> Iterato
 
 
 def _name(tags: dict[str, Any]) -> str:
-    """The benchmark and its parameters."""
     further = [f"{key} {value}" for key, value in sorted(tags.items()) if key not in ("name", "id")]
     return " ".join([str(tags.get("name") or "?"), *further])

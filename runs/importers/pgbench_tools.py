@@ -110,7 +110,6 @@ def _database_tables(address: str) -> Tables:
 
 
 def _dumped(file: Path) -> Tables:
-    """The COPY blocks of a plain dump."""
     found: Tables = {}
     columns: list[str] = []
     rows: list[Row] | None = None

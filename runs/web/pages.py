@@ -139,7 +139,6 @@ def page(
 
 
 def _first(rows: QuerySet[Any], size: int, to: Reader | None) -> list[Any]:
-    """One more than a page has."""
     return list(rows[: size + 1] if to is None else newest(rows, to=to, number=size + 1))
 
 

@@ -140,7 +140,6 @@ def file(content: bytes, name: str, media_type: str) -> HttpResponse:
 
 
 def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttpResponse:
-    """As an attachment that is sent while it is made."""
     response = StreamingHttpResponse(_blocks(texts), content_type=media_type)
     return _attached(response, name)
 

@@ -134,7 +134,6 @@ def upload_new(request: HttpRequest) -> HttpResponse:
 
 
 def _again(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of the second step, which has the file's text."""
     fields = {name: value for name, value in given.items() if name != "file"}
     return fields | {"project": given["project"].pk}
 
@@ -209,7 +208,6 @@ def _unpacked(content: bytes, path: Path) -> list[Path]:
 def _placed(
     given: Mapping[str, Any], reading: Reading
 ) -> tuple[dict[str, Any], list[version_level.VersionFault]]:
-    """The levels of the run, and what is wrong with its version."""
     fields = {"version": given["version"]} if given["version"] else {}
     placed, faults = version_level.with_version(
         {**fields, **reading.levels},

@@ -23,7 +23,7 @@ from runs.web.compare import bisections, compare, why
 from runs.web.compare import report as compare_report
 from runs.web.configurations import configurations, settings_diff
 from runs.web.observations import observations
-from runs.web.runs import profiles, query_plans, queue, runs, series
+from runs.web.runs import profiles, query_plans, queue, runs
 from runs.web.servers import servers
 
 
@@ -53,7 +53,7 @@ urlpatterns = [
     page("campaigns/new/preflight/", servers.campaign_preflight),
     page("campaigns/<slug:slug>/", campaigns.campaign_detail),
     path("campaigns/<slug:slug>/cancel/", queue.press, name="campaign-cancel"),
-    page("runs/<int:run_id>/series/", series.run_series),
+    page("runs/<int:run_id>/series/", runs.run_series),
     page("runs/<int:run_id>/profile/", profiles.run_profile),
     page("plans/", query_plans.plan_viewer),
     page("workloads/", workloads.workload_list),

@@ -14,9 +14,8 @@ from runs.api import doors
 from runs.api.authentication import asker, person, project_of, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
-from runs.api.doors import ReadOnlyDoor
+from runs.api.doors import JudgedSerializer, ReadOnlyDoor
 from runs.api.histories import ExpectedSerializer, expect
-from runs.api.judgements import JudgedSerializer
 from runs.filters import CampaignFilters
 from runs.models import Campaign, Cell, CellSummary
 from runs.models.campaigns import Origin

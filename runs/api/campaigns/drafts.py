@@ -366,7 +366,6 @@ def _client(given: Mapping[str, Any], server: Server) -> Installation | None:
 
 
 def _on_all(present: Sequence[Installation], servers: Sequence[Server]) -> list[Installation]:
-    """Those of the releases that all servers have."""
     holders: dict[str, set[int]] = {}
     for each in present:
         holders.setdefault(each.version, set()).add(each.server_id)

@@ -200,6 +200,12 @@ def _side(side: Side, request: Request) -> dict[str, Any]:
     }
 
 
+FIGURES = (
+    *("base_value", "head_value", "ratio", "low", "high", "p_value", "adjusted_p_value"),
+    *("verdict", "more_rounds", "rules"),
+)
+
+
 def _row(row: VerdictRow) -> dict[str, Any]:
     found = row.comparison
     return {
@@ -209,17 +215,8 @@ def _row(row: VerdictRow) -> dict[str, Any]:
         "direction": row.metric.direction,
         "base": row.base and _summary(row.base, row.base_runs),
         "head": row.head and _summary(row.head, row.head_runs),
-        "base_value": found.base_value,
-        "head_value": found.head_value,
-        "ratio": found.ratio,
-        "low": found.low,
-        "high": found.high,
-        "p_value": found.p_value,
-        "adjusted_p_value": found.adjusted_p_value,
-        "verdict": found.verdict,
+        **{name: getattr(found, name) for name in FIGURES},
         "size": size(found),
-        "more_rounds": found.more_rounds,
-        "rules": found.rules,
         "reasons": _codes(found.reasons),
         "despite": _codes(found.despite),
         "counts": row.counts,
@@ -227,15 +224,8 @@ def _row(row: VerdictRow) -> dict[str, Any]:
 
 
 def _average(metric: Metric, found: Inference) -> dict[str, Any]:
-    return {
-        "metric": metric.name,
-        "ratio": found.ratio,
-        "low": found.low,
-        "high": found.high,
-        "verdict": found.verdict,
-        "size": size(found),
-        "rules": found.rules,
-    }
+    figures = {name: getattr(found, name) for name in ("ratio", "low", "high", "verdict", "rules")}
+    return {"metric": metric.name, **figures, "size": size(found)}
 
 
 def _summary(summary: Summary, runs: CellRuns) -> dict[str, Any]:

@@ -171,7 +171,6 @@ def _in_one_job(found: SideVerdict) -> list[str]:
 
 
 def _sides(found: SideVerdict, address: Address) -> str:
-    """What was compared, and the job that measured it."""
     sides = {"base": _link(found.base, address), "head": _link(found.head, address)}
     text = _("Base: %(base)s – head: %(head)s") % sides
     job = gate.job_of(found)

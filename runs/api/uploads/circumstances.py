@@ -171,7 +171,6 @@ def _parents(given: Reader, sha: str) -> tuple[str, ...]:
 
 
 def _facts(given: Reader) -> Object:
-    """Whatever else is known: any JSON of a sensible size."""
     facts = given.mapping("facts")
     if facts is None or not facts.body:
         return {}

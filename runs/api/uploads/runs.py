@@ -87,7 +87,6 @@ def run(
 
 
 def _described(given: Reader, alike: _Alike) -> dict[str, Any]:
-    """Everything but the times and the figures."""
     version, settings = alike.read(circumstances.postgresql, given)
     tool_name, tool_version = alike.read(circumstances.tool, given)
     if given.body.get("server") is not None and given.body.get("hardware") is not None:
@@ -127,7 +126,6 @@ def _times(given: Reader) -> tuple[datetime | None, datetime | None]:
 
 
 def _measured(given: Reader) -> dict[str, Any]:
-    """The figures, and whether they may be relied on."""
     status = cast("Status | None", given.choice("status", STATUSES))
     if given.body.get("status") is None:
         given.missing("status")
@@ -167,7 +165,6 @@ def _placed(given: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_age(given: Reader, version: str, started_at: datetime) -> None:
-    """A run cannot be older than what it measured."""
     year = versions.first_year(version)
     if year is not None and started_at.year < year:
         message = _("PostgreSQL %(version)s was not there yet in %(year)d.")

@@ -39,7 +39,6 @@ class Command(BaseCommand):
 
 
 def _refuse_start() -> None:
-    """One line for all that has failed."""
     failed = [each for each in doctor.before_start() if each.status == FAILED]
     if failed:
         lines = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in failed)

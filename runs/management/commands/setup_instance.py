@@ -146,7 +146,6 @@ class Command(BaseCommand):
 
 
 def _target() -> dict[str, Any]:
-    """Where the embedded SSH target is in this start."""
     env = environ.Env()
     return {
         "address": env.str("BENCHLAB_TARGET_ADDRESS"),

@@ -24,6 +24,5 @@ def audit_list(request: HttpRequest) -> HttpResponse:
 
 
 def _changes(entry: AuditEntry) -> list[tuple[str, Any, Any]]:
-    """What was before and after the act, by name."""
     before, after = entry.before or {}, entry.after or {}
     return [(name, before.get(name), after.get(name)) for name in {**before, **after}]

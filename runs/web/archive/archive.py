@@ -164,7 +164,6 @@ def _wanted(request: HttpRequest) -> Wanted:
 def _filters(
     choices: Mapping[str, Sequence[tuple[str, str, int]]], wanted: Wanted
 ) -> list[dict[str, Any]]:
-    """The select fields: name, label, choices with counts, and what is chosen."""
     return [
         {
             "name": name,

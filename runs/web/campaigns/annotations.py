@@ -135,7 +135,6 @@ def _marked(
 
 
 def _noted(campaign: Campaign) -> list[tuple[Cell, list[Annotation]]]:
-    """Each cell that has notes, with them."""
     found: dict[int, tuple[Cell, list[Annotation]]] = {}
     for each in annotation_selectors.of_campaign(campaign):
         if each.cell is not None:

@@ -273,7 +273,6 @@ def _marks(order: Part) -> Part:
 
 
 def _with_runs(causes: Part) -> Part:
-    """Each cause with the first of its runs."""
     first = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
     related = Run.objects.select_related("cell", "server").defer("plan")
     runs = related.in_bulk(first)

@@ -249,7 +249,6 @@ def _tried(
 def _stored(
     request: HttpRequest, form: WorkloadForm, scripts: AnyScriptForms, workload: Workload | None
 ) -> WorkloadVersion | None:
-    """The stored version; None with the reasons in the forms, or if it was only checked."""
     content, by = content_of_forms(form, scripts), cast(User, request.user)
     fields = {"name": form.cleaned_data["name"], "description": form.cleaned_data["description"]}
     try:

@@ -165,7 +165,6 @@ def bisection_cancel(request: HttpRequest, bisection_id: int) -> HttpResponse:
 
 
 def _started(request: HttpRequest, form: BisectionForm) -> Bisection | None:
-    """The bisection; None with the faults in the form."""
     try:
         question = bisection_questions.question(form.wish(), reader=request.user)
         problems = bisection_questions.problems(question)

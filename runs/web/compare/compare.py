@@ -119,7 +119,6 @@ def cells_shown(found: ComparedCells, state: CompareState) -> dict[str, Any]:
 
 
 def _printed(side: Side) -> list[tuple[str, str, list[str]]]:
-    """The printed figures of a published cell: text, address and record."""
     is_published = side.cell.campaign.origin == Origin.PUBLISHED
     return provenance.of_cell(side.cell.pk) if is_published else []
 
@@ -272,7 +271,6 @@ def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
 
 
 def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
-    """The campaigns that were searched for, each series with the address that adds it."""
     words = _text(request, "q")
     filters = CandidateFilters(**{name: _text(request, f"in_{name}") for name in FILTERS})
     found = candidates.candidates(words, filters, reader=request.user)

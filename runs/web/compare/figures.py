@@ -106,7 +106,6 @@ def short_labels(page: ComparedPage) -> dict[SeriesKey, str]:
 
 
 def _row_label(label: str, row: ComparedRow, page: ComparedPage, words: Wording) -> str:
-    """The series, its level where there is an axis, and a sign where runs are not valid."""
     text = label if page.loaded.x is None else f"{label} · {level(row.x, page, words)}"
     return f"{text} \N{WARNING SIGN}" if row.comparison.judged.has_doubts else text
 

@@ -120,7 +120,6 @@ def _choices(offered: Any, chosen: str) -> tuple[tuple[str, str, bool], ...]:
 
 
 def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
-    """The levels of the axis: (text, name), numbers in order."""
     found = {level_text(cell.x): cell.x for each in page.loaded.series for cell in each.cells}
     if page.loaded.x is None:
         return []
@@ -131,7 +130,6 @@ def _levels(page: ComparedPage, words: Wording) -> list[tuple[str, str]]:
 
 
 def _chips(page: ComparedPage) -> list[dict[str, Any]]:
-    """The series, with the addresses that change the comparison."""
     return [
         {
             "campaign": each.campaign.slug,
@@ -155,7 +153,6 @@ def _columns(page: ComparedPage, words: Wording) -> list[str]:
 def _places(
     page: ComparedPage, words: Wording
 ) -> list[tuple[str, bool, tuple[dict[str, Any] | None, ...]]]:
-    """For each series its label, whether it is the baseline, and its cells by column."""
     compared = {row.head_cell.id: row.comparison for row in page.rows}
     levels = [text for text, _name in _levels(page, words)] or [level_text(None)]
     names = dict(zip(levels, _columns(page, words), strict=True))
@@ -195,7 +192,6 @@ def _place(
 
 
 def _ratio_line(row: ComparedRow, url: str, page: ComparedPage, words: Wording) -> dict[str, Any]:
-    """A row of the table of ratios, all in text."""
     found = row.comparison
     return {
         "label": row.head_label,
@@ -258,7 +254,6 @@ def _counts(page: ComparedPage) -> list[tuple[str, str, int]]:
 
 
 def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str, Any], ...]]]:
-    """For each series its label and its ratio to each other."""
     if page.heat is None:
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
@@ -287,7 +282,6 @@ def _heat_place(
 
 
 def _differences(page: ComparedPage) -> list[tuple[str, list[tuple[str, list[str]]]]]:
-    """By kind: what differs, with the value of each series."""
     found: dict[str, list[tuple[str, list[str]]]] = {}
     for each in page.differences:
         values = [series_labels.fact_value(each.name, value) for value in each.values]
@@ -312,7 +306,6 @@ def _fits(page: ComparedPage) -> list[dict[str, str]]:
 
 
 def _between(fit: Fit, name: str) -> str:
-    """The interval of a parameter, in brackets."""
     if name not in fit.intervals:
         return ""
     low, high = fit.intervals[name]

@@ -199,7 +199,6 @@ def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> 
 
 
 def _series(page: ComparedPage) -> list[Block]:
-    """Each series with its campaign; the baseline, and the smallest effect that counts."""
     rows = tuple(
         (label, in_language(each.campaign, "title"), str(each.campaign.get_origin_display()))
         for each, label in zip(page.loaded.series, page.labels, strict=True)
@@ -213,7 +212,6 @@ def _series(page: ComparedPage) -> list[Block]:
 
 
 def _conditions(page: ComparedPage) -> list[Block]:
-    """Every machine and system that took part."""
     machines = [
         (_("Hardware"), report_conditions.hardware(each)) for each in page.loaded.hardware.values()
     ]

@@ -58,7 +58,6 @@ def differing(facts: Iterable[Differing]) -> str:
 
 
 def _sides(each: Differing) -> str:
-    """The values of base and head; a dash for what is not known."""
     texts = [", ".join(map(str, side)) or "–" for side in (each.base, each.head)]
     return " ↔ ".join(texts)
 

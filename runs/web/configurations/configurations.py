@@ -134,7 +134,6 @@ def _edited(request: HttpRequest, configuration: Configuration | None) -> HttpRe
 def _stored(
     form: ConfigurationForm, configuration: Configuration | None, by: User
 ) -> Configuration | None:
-    """The stored configuration; None with the reasons in the form."""
     checked = form.checked()
     if any(remark.line and not remark.name for remark in checked.errors):
         form.add_error("text", _("Some lines are not settings; the check names them."))

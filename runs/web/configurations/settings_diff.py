@@ -89,7 +89,6 @@ def _values(side: Applied, *, beside: Applied) -> Values:
 
 
 def _majors(side: Applied, beside: Applied) -> str:
-    """The versions of a side, for its head."""
     return ", ".join(side.majors) or _major(side, beside)
 
 

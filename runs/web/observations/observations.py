@@ -149,7 +149,6 @@ def _edition(request: HttpRequest, slug: str) -> Edition:
 
 
 def _named(edition: Edition) -> str:
-    """How an address names an edition of any observation."""
     return f"{edition.observation.slug}~{edition.label}"
 
 
@@ -258,7 +257,6 @@ def _causes(part: Part, reader: Reader) -> list[str]:
 
 
 def _texts(edition: Edition) -> list[tuple[str, str, str]]:
-    """The texts that people write: name, title, and what there is."""
     return [
         ("purpose", _("Purpose"), edition.purpose),
         ("discussion", _("Discussion"), edition.discussion),

@@ -130,7 +130,6 @@ def live(run: Run) -> dict[str, Any]:
 
 
 def _certificate(run: Run) -> dict[str, Any] | None:
-    """How far it may be relied on; None while there is no result."""
     if not run.judgement or run.origin == Origin.PUBLISHED:
         return None
     return {

@@ -168,7 +168,6 @@ def _shown(request: HttpRequest, sides: list[Side]) -> HttpResponse:
 
 
 def _others(request: HttpRequest, sides: list[Side]) -> list[tuple[str, str]]:
-    """(address, words) of the plans that the one on the left can be compared with."""
     left = sides[0]
     if left.artifact is None:
         return []

@@ -1,19 +1,24 @@
-"""Runs: the live page, and cancelling."""
+"""Runs: the live page, files, and the series over a part of its time, down to single seconds."""
 
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+import math
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.vary import vary_on_headers
 
-from runs.models import Artifact, Run
+from runs.charts.timeline import Track, timeline
+from runs.execution.machine.monitors import is_monitored
+from runs.models import Artifact, Run, Series
 from runs.models.campaigns import Origin
 from runs.models.runs import CONTROL, MEDIA_TYPE
 from runs.selectors import runs as run_selectors
 from runs.selectors import seals
 from runs.selectors.access import projects
-from runs.selectors.archive import provenance
+from runs.selectors.archive import provenance, versions
 from runs.selectors.campaigns import waiting
 from runs.services.runs import artifacts
 from runs.web import pages
@@ -56,3 +61,72 @@ def run_detail(request: HttpRequest, run_id: int) -> HttpResponse:
     if getattr(request, "htmx", False):
         return pages.live(request, "runs/_live.html", context)
     return render(request, "runs/detail.html", context)
+
+
+PARTS = 10
+
+
+@dataclass(frozen=True)
+class Span:
+    """Seconds of the load, both included."""
+
+    begun: float
+    ended: float
+
+
+def run_series(request: HttpRequest, run_id: int) -> HttpResponse:
+    """`?from=` and `?to=` are seconds of the load; without them it is the complete run."""
+    with or_404(Run.DoesNotExist):
+        run = run_selectors.detail(run_id, to=request.user)
+    series = [each for each in run.series.all() if each.values and not is_monitored(each.name)]
+    if not series:
+        raise Http404(_("This run has no series."))
+    whole = Span(min(each.start for each in series), max(map(_end, series)))
+    begun = _second(request, "from", whole.begun)
+    ended = _second(request, "to", whole.ended)
+    shown = Span(begun, ended) if begun < ended else whole
+    tracks = [track for each in series if (track := _part(each, shown)) is not None]
+    major = versions.major(run.server_version or run.cell.version)
+    context = {
+        "run": run,
+        "shown": shown,
+        "whole": whole,
+        "parts": _parts(shown),
+        "figure": timeline(tracks, x_title=_("seconds of measuring"), major=major),
+    }
+    return render(request, "runs/series.html", context)
+
+
+def _part(series: Series, span: Span) -> Track | None:
+    """The values of that time; None if there are none."""
+    first = max(0, math.ceil((span.begun - series.start) / series.interval))
+    last = math.floor((span.ended - series.start) / series.interval)
+    values = series.values[first : last + 1]
+    if not any(value is not None for value in values):
+        return None
+    name = run_page.series_title(series.name)
+    start = series.start + first * series.interval
+    return Track(name, series.unit or name, start, series.interval, values)
+
+
+def _parts(span: Span) -> list[Span]:
+    """The span in ten, for a closer look; none of a few seconds."""
+    width = (span.ended - span.begun) / PARTS
+    if width < 1:
+        return []
+    return [
+        Span(round(span.begun + at * width), round(span.begun + (at + 1) * width))
+        for at in range(PARTS)
+    ]
+
+
+def _end(series: Series) -> float:
+    return series.start + (len(series.values) - 1) * series.interval
+
+
+def _second(request: HttpRequest, name: str, otherwise: float) -> float:
+    try:
+        value = float(request.GET.get(name, ""))
+    except ValueError:
+        return otherwise
+    return value if math.isfinite(value) else otherwise

@@ -67,7 +67,6 @@ def ssh_key_delete(request: HttpRequest, key_id: int) -> HttpResponse:
 
 
 def _made(form: Any) -> SSHKey | None:
-    """The key of a valid form; None with the reason in the form."""
     make = ssh_keys.upload if isinstance(form, UploadKeyForm) else ssh_keys.generate
     with pages.faults_of(form):
         return make(**form.cleaned_data)
