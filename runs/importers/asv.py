@@ -10,17 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runs import foreign_json
-from runs.importers.row import (
-    Imported,
-    ImportedRun,
-    NotTheirs,
-    campaign_of,
-    moment,
-    named,
-    sha_of,
-    texts,
-    value_of,
-)
+from runs.importers import row
 from runs.tools.adapter import MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import part, words
@@ -30,14 +20,14 @@ _MACHINE = frozenset({"arch", "cpu", "machine", "num_cpu", "os", "ram", "version
 _UNITS = {"seconds": "s", "bytes": "B"}
 
 
-def read(path: Path) -> Imported:
-    """Read the folder of results. Raises NotTheirs."""
+def read(path: Path) -> row.Imported:
+    """Read the folder of results. Raises row.NotTheirs."""
     folder = path / "results" if (path / "results").is_dir() else path
     catalogue = _json(folder / "benchmarks.json")
     files = sorted(folder.glob("*/*.json"))
     if not catalogue or not files:
-        raise NotTheirs(_("There is no benchmarks.json with results of machines below it."))
-    found = Imported()
+        raise row.NotTheirs(_("There is no benchmarks.json with results of machines below it."))
+    found = row.Imported()
     for file in files:
         if file.name != "machine.json":
             _take(file, catalogue, folder, found)
@@ -51,9 +41,12 @@ def _json(file: Path) -> dict[str, Any]:
         return {}
 
 
-def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: Imported) -> None:
+def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Imported) -> None:
     document = _json(file)
-    sha, at = sha_of(document.get("commit_hash")), moment(document.get("date"), per_second=1000)
+    sha, at = (
+        row.sha_of(document.get("commit_hash")),
+        row.moment(document.get("date"), per_second=1000),
+    )
     if not sha or at is None:
         found.leave_out(_("%(file)s: no commit_hash or date."), file=file.name)
         return
@@ -62,12 +55,12 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: Imported) 
     # Values with commas or spaces are lists of requirements, no levels.
     environment = {
         name: value
-        for name, value in texts(part(document, "params")).items()
+        for name, value in row.texts(part(document, "params")).items()
         if name not in _MACHINE and "/" not in value  # a path names no version
     }
     found.runs.append(
-        ImportedRun(
-            campaign=campaign_of(
+        row.ImportedRun(
+            campaign=row.campaign_of(
                 "asv", str(catalogue.get("project") or folder.resolve().parent.name)
             ),
             scenario="asv",
@@ -91,7 +84,7 @@ def _hardware(machine: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(
-    document: dict[str, Any], catalogue: dict[str, Any], file: str, found: Imported
+    document: dict[str, Any], catalogue: dict[str, Any], file: str, found: row.Imported
 ) -> Iterator[MetricValue]:
     columns = document.get("result_columns")
     each = dict(_results(part(document, "results"), columns if isinstance(columns, list) else []))
@@ -99,10 +92,10 @@ def _values(
     for name, (benchmark, value) in each.items():
         unit = str(part(catalogue, benchmark).get("unit") or "")
         is_known = unit in _UNITS
-        metric = named(
+        metric = row.named(
             name, _UNITS.get(unit, unit), "lower" if is_known else None, is_marked=name in alike
         )
-        values = value_of(metric, value)
+        values = row.value_of(metric, value)
         if not values:
             found.leave_out(_("%(file)s: %(name)s has no number."), file=file, name=name)
         yield from values
@@ -110,10 +103,10 @@ def _values(
 
 def _results(results: dict[str, Any], columns: list[Any]) -> Iterator[tuple[str, tuple[str, Any]]]:
     for benchmark, given in results.items():
-        row = dict(zip(columns, given, strict=False)) if isinstance(given, list) else given
-        if not isinstance(row, dict):  # to version 1 a benchmark without parameters
-            row = {"result": row}
-        values, params = row.get("result"), row.get("params") or []
+        each = dict(zip(columns, given, strict=False)) if isinstance(given, list) else given
+        if not isinstance(each, dict):  # to version 1 a benchmark without parameters
+            each = {"result": each}
+        values, params = each.get("result"), each.get("params") or []
         cases = list(itertools.product(*params)) if params else [()]
         for case, value in zip(
             cases, values if isinstance(values, list) else [values], strict=False

@@ -11,17 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runs.importers.row import (
-    Imported,
-    ImportedRun,
-    NotTheirs,
-    campaign_of,
-    documents,
-    moment,
-    named,
-    sha_of,
-    value_of,
-)
+from runs.importers import row
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import marked
 from runs.tools.output import part, rows, words
@@ -35,12 +25,12 @@ class _Point:
     values: list[MetricValue] = field(default_factory=list)
 
 
-def read(path: Path) -> Imported:
-    """Read the answers. Raises NotTheirs."""
-    timelines = [each for answer in documents(path) for each in rows(answer, "timelines")]
+def read(path: Path) -> row.Imported:
+    """Read the answers. Raises row.NotTheirs."""
+    timelines = [each for answer in row.documents(path) for each in rows(answer, "timelines")]
     if not timelines:
-        raise NotTheirs(_("There are no timelines: save what /timeline/json/ answers."))
-    found = Imported()
+        raise row.NotTheirs(_("There are no timelines: save what /timeline/json/ answers."))
+    found = row.Imported()
     points: dict[tuple[str, str], _Point] = {}
     alike = marked(words(each.get("benchmark")) or "" for each in timelines)
     for timeline in timelines:
@@ -53,19 +43,19 @@ def read(path: Path) -> Imported:
 
 
 def _values(
-    timeline: dict[str, Any], alike: frozenset[str], found: Imported
+    timeline: dict[str, Any], alike: frozenset[str], found: row.Imported
 ) -> Iterator[tuple[tuple[str, str], datetime, str, MetricValue]]:
     name = words(timeline.get("benchmark")) or ""
     direction: Direction = "lower" if "less" in str(timeline.get("lessisbetter")) else "higher"
-    metric = named(name, words(timeline.get("units")) or "", direction, is_marked=name in alike)
+    metric = row.named(name, words(timeline.get("units")) or "", direction, is_marked=name in alike)
     skipped: dict[str, int] = defaultdict(int)
     for branch, executables in part(timeline, "branches").items():
         for executable, points in part({"all": executables}, "all").items():
             for point in points if isinstance(points, list) else []:
                 # date, value, deviation or four of a box, then commit, tag and branch
                 cells = point if isinstance(point, list) and len(point) in (6, 9) else [None] * 6
-                sha, at = sha_of(cells[-3]), _date(cells[0])
-                values = value_of(metric, cells[1])
+                sha, at = row.sha_of(cells[-3]), _date(cells[0])
+                values = row.value_of(metric, cells[1])
                 if not sha or at is None or not values:
                     skipped[str(cells[-3])] += 1
                     continue
@@ -81,13 +71,13 @@ def _date(text: Any) -> datetime | None:
     try:
         return datetime.strptime(str(text).strip(), "%Y/%m/%d %H:%M:%S %z")
     except ValueError:
-        return moment(text)
+        return row.moment(text)
 
 
-def _run(path: Path, key: tuple[str, str], point: _Point) -> ImportedRun:
+def _run(path: Path, key: tuple[str, str], point: _Point) -> row.ImportedRun:
     executable, sha = key
-    return ImportedRun(
-        campaign=campaign_of("codespeed", path.stem),
+    return row.ImportedRun(
+        campaign=row.campaign_of("codespeed", path.stem),
         scenario="codespeed",
         external_id=f"{executable}@{sha}",
         started_at=point.at,

@@ -9,29 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runs.importers.row import (
-    Imported,
-    ImportedRun,
-    NotTheirs,
-    campaign_of,
-    documents,
-    moment,
-    named,
-    sha_of,
-    value_of,
-)
+from runs.importers import row
 from runs.tools.adapter import MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import number, part, words
 from runs.wording import gettext_noop as _
 
 
-def read(path: Path) -> Imported:
-    """Read the answers. Raises NotTheirs."""
-    results = [each for answer in documents(path) for each in _results(answer)]
+def read(path: Path) -> row.Imported:
+    """Read the answers. Raises row.NotTheirs."""
+    results = [each for answer in row.documents(path) for each in _results(answer)]
     if not results:
-        raise NotTheirs(_("There is no result with tags and stats, as the API answers them."))
-    found = Imported()
+        raise row.NotTheirs(_("There is no result with tags and stats, as the API answers them."))
+    found = row.Imported()
     runs: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for each in results:
         machine = words(part(each, "hardware").get("name")) or "?"
@@ -43,25 +33,25 @@ def read(path: Path) -> Imported:
 
 def _results(document: Any) -> list[dict[str, Any]]:
     data = document.get("data", [document]) if isinstance(document, dict) else document
-    return [row for row in data if isinstance(row, dict) and "tags" in row]
+    return [each for each in data if isinstance(each, dict) and "tags" in each]
 
 
-def _take(run: str, machine: str, results: list[dict[str, Any]], found: Imported) -> None:
+def _take(run: str, machine: str, results: list[dict[str, Any]], found: row.Imported) -> None:
     results.sort(key=lambda each: str(each.get("timestamp")))
     first = results[0]
-    at, commit = moment(first.get("timestamp")), part(first, "commit")
+    at, commit = row.moment(first.get("timestamp")), part(first, "commit")
     if at is None:
         found.leave_out(_("Run %(run)s: no time."), run=run)
         return
     values = list(_values(run, results, found))
     repository = (words(commit.get("repository")) or "conbench").rstrip("/").rpartition("/")[2]
-    sha = sha_of(commit.get("sha"))
+    sha = row.sha_of(commit.get("sha"))
     branch = (words(commit.get("branch")) or "").rpartition(":")[2]
     # Without a branch a commit of the default branch is its own fork point.
     is_default = not branch or commit.get("fork_point_sha") == commit.get("sha")
     found.runs.append(
-        ImportedRun(
-            campaign=campaign_of("conbench", repository),
+        row.ImportedRun(
+            campaign=row.campaign_of("conbench", repository),
             scenario="conbench",
             external_id=f"{run}@{machine}"[:200],
             started_at=at,
@@ -70,8 +60,8 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], found: Imported
             sha=sha,
             branch="main" if is_default else branch,
             url=words(commit.get("url")) or "",
-            committed_at=moment(commit.get("timestamp")),
-            parents=tuple(filter(None, [sha_of(commit.get("parent_sha"))])),
+            committed_at=row.moment(commit.get("timestamp")),
+            parents=tuple(filter(None, [row.sha_of(commit.get("parent_sha"))])),
             labels={"run_reason": words(first.get("run_reason")) or "?"},
             hardware={"name": machine},
             tool_name="conbench",
@@ -80,7 +70,7 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], found: Imported
     )
 
 
-def _values(run: str, results: list[dict[str, Any]], found: Imported) -> Iterator[MetricValue]:
+def _values(run: str, results: list[dict[str, Any]], found: row.Imported) -> Iterator[MetricValue]:
     names = [_name(part(each, "tags")) for each in results]
     alike, seen = marked(names), set[str]()
     for name, each in zip(names, results, strict=True):
@@ -91,7 +81,7 @@ def _values(run: str, results: list[dict[str, Any]], found: Imported) -> Iterato
         samples = [item for item in data if item is not None]
         if value is None and samples and len(samples) == len(data):
             value = sum(samples) / len(samples)
-        values = value_of(named(name, unit, is_marked=name in alike), value)
+        values = row.value_of(row.named(name, unit, is_marked=name in alike), value)
         if each.get("error") or not values or name in seen:
             text = _("Run %(run)s: %(name)s (an error, no number, or twice).")
             found.leave_out(text, run=run, name=name)

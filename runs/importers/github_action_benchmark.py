@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runs import foreign_json
-from runs.importers.row import (
-    Imported,
-    ImportedRun,
-    NotTheirs,
-    campaign_of,
-    direction_of,
-    moment,
-    named,
-    sha_of,
-    value_of,
-)
+from runs.importers import row
 from runs.tools.adapter import Direction, MetricValue
 from runs.tools.named_values import MOST, marked
 from runs.tools.output import part, rows, words
@@ -29,52 +19,56 @@ from runs.wording import gettext_noop as _
 _BIGGER_IS_BETTER = frozenset({"benchmarkjs", "pytest", "customBiggerIsBetter"})
 
 
-def read(path: Path) -> Imported:
-    """Read the file. Raises NotTheirs."""
+def read(path: Path) -> row.Imported:
+    """Read the file. Raises row.NotTheirs."""
     text = path.read_text("utf-8-sig")
     begin = text.find("{")
     try:
         document = foreign_json.loads(text[begin:].rstrip().rstrip(";")) if begin >= 0 else None
     except (ValueError, json.JSONDecodeError) as error:
-        raise NotTheirs(
+        raise row.NotTheirs(
             _("No JSON behind window.BENCHMARK_DATA: %(error)s"), error=error
         ) from error
     suites = part(document, "entries")
     if not suites:
-        raise NotTheirs(_("There are no entries: this is not data.js of github-action-benchmark."))
-    found = Imported()
+        raise row.NotTheirs(
+            _("There are no entries: this is not data.js of github-action-benchmark.")
+        )
+    found = row.Imported()
     for name, entries in suites.items():
         for entry in rows({"entries": entries}, "entries"):
             _take(name, entry, found)
     return found
 
 
-def _take(suite: str, entry: dict[str, Any], found: Imported) -> None:
+def _take(suite: str, entry: dict[str, Any], found: row.Imported) -> None:
     commit = part(entry, "commit")
-    sha, at = sha_of(commit.get("id")), moment(entry.get("date"), per_second=1000)
+    sha, at = row.sha_of(commit.get("id")), row.moment(entry.get("date"), per_second=1000)
     if not sha or at is None:
         found.leave_out(_("%(suite)s: an entry without a commit or a date."), suite=suite)
         return
     tool = words(entry.get("tool")) or "?"
     values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", found))
     found.runs.append(
-        ImportedRun(
-            campaign=campaign_of(suite),
-            scenario=campaign_of(suite),
+        row.ImportedRun(
+            campaign=row.campaign_of(suite),
+            scenario=row.campaign_of(suite),
             external_id=f"{sha}@{at.isoformat()}",
             started_at=at,
             measurements=values[:MOST],
             sha=sha,
             branch="main",  # a file has the results of one branch
             url=words(commit.get("url")) or "",
-            committed_at=moment(commit.get("timestamp")),
+            committed_at=row.moment(commit.get("timestamp")),
             tool_name=tool[:40],
             failure="" if values else "The entry has no figure.",
         )
     )
 
 
-def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> Iterator[MetricValue]:
+def _values(
+    entry: dict[str, Any], tool: str, where: str, found: row.Imported
+) -> Iterator[MetricValue]:
     benches = rows(entry, "benches")
     names = [str(bench.get("name") or "").strip() for bench in benches]
     alike = marked(names)
@@ -82,8 +76,10 @@ def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> It
         unit, *further = (words(bench.get("unit")) or "").split("\t")
         direction: Direction = "higher" if tool in _BIGGER_IS_BETTER else "lower"
         if tool == "benchmarkluau":
-            direction = direction_of(unit)
-        value = value_of(named(name, unit, direction, is_marked=name in alike), bench.get("value"))
+            direction = row.direction_of(unit)
+        value = row.value_of(
+            row.named(name, unit, direction, is_marked=name in alike), bench.get("value")
+        )
         if not value or not name or names.count(name) > 1:
             text = _("%(place)s: %(name)s (no number, or twice).")
             found.leave_out(text, place=where, name=name or _("a bench without a name"))
@@ -92,4 +88,4 @@ def _values(entry: dict[str, Any], tool: str, where: str, found: Imported) -> It
         for each in further:  # of Go, to 1.15: "ns/op\t  32 B/op\t  1 allocs/op"
             figure, _space, unit = each.strip().partition(" ")
             if (other := f"{name} - {unit}") not in names:
-                yield from value_of(named(other, unit, direction), figure)
+                yield from row.value_of(row.named(other, unit, direction), figure)

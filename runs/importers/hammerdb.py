@@ -47,7 +47,11 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
     printed = _rows(
         database, "SELECT vu, output FROM JOBOUTPUT WHERE jobid = ? ORDER BY rowid", name
     )
-    text = "".join(f"Vuser {row['vu']}:{line}\n" for row in printed for line in _lines(row))
+    text = "".join(
+        f"Vuser {row['vu']}:{line}\n"
+        for row in printed
+        for line in str(row["output"] or "").splitlines()
+    )
     try:
         reading = ADAPTER.read({"stdout": text, "timing": _profile(database, name)})
     except UnreadableOutput as refused:
@@ -68,10 +72,6 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
             **fields,
         )
     )
-
-
-def _lines(row: Row) -> list[str]:
-    return str(row["output"] or "").splitlines()
 
 
 def _profile(database: sqlite3.Connection, job: str) -> str:

@@ -8,16 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runs.importers.row import (
-    Imported,
-    ImportedRun,
-    NotTheirs,
-    campaign_of,
-    documents,
-    moment,
-    texts,
-    value_of,
-)
+from runs.importers import row
 from runs.tools import quantities
 from runs.tools.adapter import Level
 from runs.tools.output import number, part, rows, words
@@ -37,38 +28,40 @@ _LEVELS = {"clients": "clients", "threads": "threads", "scale_factor": "scale"}
 _LONGEST = 100_000
 
 
-def read(path: Path) -> Imported:
-    """Read the results. Raises NotTheirs."""
-    found = Imported()
+def read(path: Path) -> row.Imported:
+    """Read the results. Raises row.NotTheirs."""
+    found = row.Imported()
     files = sorted(path.glob("**/results/*.json")) if path.is_dir() else [path]
     for file in files:
-        for document in documents(file):
+        for document in row.documents(file):
             _take(document, file, _licence(file), found)
     if not found.runs:
-        raise NotTheirs(_("There is no result with postgres_version, benchmark and results."))
+        raise row.NotTheirs(_("There is no result with postgres_version, benchmark and results."))
     if any("licence" not in run.labels for run in found.runs):
         text = _("Results without a LICENSE next to them: ask before publishing them.")
         found.leave_out(text)
     return found
 
 
-def _take(document: Any, file: Path, licence: str, found: Imported) -> None:
-    benchmark, at = part(document, "benchmark"), moment(part({"": document}, "").get("date"))
+def _take(document: Any, file: Path, licence: str, found: row.Imported) -> None:
+    benchmark, at = part(document, "benchmark"), row.moment(part({"": document}, "").get("date"))
     if not benchmark or not words(document.get("postgres_version")):
         return
-    for place, row in enumerate(rows(document, "results"), start=1):
+    for place, result in enumerate(rows(document, "results"), start=1):
         values = tuple(
-            value for name, metric in _FIGURES.items() for value in value_of(metric, row.get(name))
+            value
+            for name, metric in _FIGURES.items()
+            for value in row.value_of(metric, result.get(name))
         )
-        if at is None or number(row.get("tps")) is None:
+        if at is None or number(result.get("tps")) is None:
             text = _("%(file)s: run %(place)s has no date or no tps.")
             found.leave_out(text, file=file.name, place=place)
             continue
         levels = dict(_levels(document, benchmark))
         name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
         found.runs.append(
-            ImportedRun(
-                campaign=campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
+            row.ImportedRun(
+                campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
                 scenario="postgresbench",
                 external_id=f"{name} run {place}"[-200:],
                 started_at=at,
@@ -97,9 +90,9 @@ def _levels(
 
 
 def _labels(document: Mapping[str, Any], licence: str) -> dict[str, str]:
-    own = texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
-    storage = texts(part(document, "instance"), ("type", "instance_storage", "primary_storage"))
-    seconds = texts(part(document, "benchmark"), ("duration",))
+    own = row.texts(document, ("postgres_version", "cluster_size", "tuned", "comment"))
+    storage = row.texts(part(document, "instance"), ("type", "instance_storage", "primary_storage"))
+    seconds = row.texts(part(document, "benchmark"), ("duration",))
     return own | storage | seconds | ({"licence": licence} if licence else {})
 
 

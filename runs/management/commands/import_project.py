@@ -8,7 +8,6 @@ from typing import IO, Any, cast
 from django.core.management.base import CommandError, CommandParser
 
 from runs.management import command
-from runs.models import Project
 from runs.services import exchange
 from runs.services.errors import Refused
 
@@ -23,9 +22,11 @@ class Command(command.Command):
         parser.add_argument("--into", metavar="SLUG", help="an existing project")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        slug = options["into"]
+        into = None if slug is None else command.project_named(slug)
         try:
             with _opened(options["file"]) as lines:
-                done = exchange.load(lines=lines, into=_into(options["into"]))
+                done = exchange.load(lines=lines, into=into)
         except OSError as error:
             raise CommandError(f"{options['file']}: {error}") from error
         except Refused as refused:
@@ -45,7 +46,3 @@ def _opened(path: str) -> IO[bytes]:
     with Path(path).open("rb") as file:
         is_packed = file.read(2) == GZIP
     return cast(IO[bytes], gzip.open(path)) if is_packed else Path(path).open("rb")
-
-
-def _into(slug: str | None) -> Project | None:
-    return None if slug is None else command.project_named(slug)

@@ -36,11 +36,11 @@ UNKNOWN = "account of nobody"
 
 def watch() -> None:
     """Listen from now on. Being called again changes nothing."""
-    user_logged_in.connect(_logged_in, dispatch_uid="audit")
-    user_logged_out.connect(_logged_out, dispatch_uid="audit")
     user_login_failed.connect(_refused, dispatch_uid="audit")
     mfa.authentication_failed.connect(_refused_second_factor, dispatch_uid="audit")
     for signal, action in (
+        (user_logged_in, "logged_in"),
+        (user_logged_out, "logged_out"),
         (account.password_changed, "password_changed"),
         (account.password_set, "password_set"),
         (account.password_reset, "password_reset"),
@@ -49,19 +49,10 @@ def watch() -> None:
         (mfa.authenticator_added, "second_factor_added"),
         (mfa.authenticator_removed, "second_factor_removed"),
         (mfa.authenticator_reset, "second_factor_renewed"),
+        (social.social_account_added, "login_elsewhere_added"),
+        (social.social_account_removed, "login_elsewhere_removed"),
     ):
-        signal.connect(_changes(action), weak=False, dispatch_uid=f"audit {action}")
-    social.social_account_added.connect(_connected, dispatch_uid="audit")
-    social.social_account_removed.connect(_disconnected, dispatch_uid="audit")
-
-
-def _logged_in(request: HttpRequest, user: User, **_details: Any) -> None:
-    _note("logged_in", request, user)
-
-
-def _logged_out(request: HttpRequest, user: User | None, **_details: Any) -> None:
-    if user is not None:
-        _note("logged_out", request, user)
+        signal.connect(_noting(action), weak=False, dispatch_uid=f"audit {action}")
 
 
 def _refused(request: HttpRequest | None, credentials: dict[str, Any], **_details: Any) -> None:
@@ -76,20 +67,15 @@ def _refused_second_factor(request: HttpRequest, user: User, **_details: Any) ->
     _note("second_factor_refused", request, user, is_known=False)
 
 
-def _changes(action: str) -> Any:
-    def noted(request: HttpRequest, user: User, **details: Any) -> None:
+def _noting(action: str) -> Any:
+    def noted(request: HttpRequest, user: User | None = None, **details: Any) -> None:
+        elsewhere = details.get("sociallogin") or details.get("socialaccount")
+        owner = elsewhere.user if elsewhere else user
         kind = {"kind": details["authenticator"].type} if "authenticator" in details else {}
-        _note(action, request, user, **kind)
+        if owner is not None:  # who logs out may be nobody
+            _note(action, request, owner, **kind)
 
     return noted
-
-
-def _connected(request: HttpRequest, sociallogin: Any, **_details: Any) -> None:
-    _note("login_elsewhere_added", request, sociallogin.user)
-
-
-def _disconnected(request: HttpRequest, socialaccount: Any, **_details: Any) -> None:
-    _note("login_elsewhere_removed", request, socialaccount.user)
 
 
 def _note(

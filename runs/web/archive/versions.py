@@ -92,6 +92,7 @@ def context(
     line = lines.read(used, clients=clients)
     base = base or _base(line.pairs)
     steps = _steps(line.pairs, line.undocumented)
+    parts = lines.facets(line, by) if by else []
     return {
         "themes": [(lines.READ, _("Reading")), (lines.UPDATE, _("Updating"))],
         "theme": used.theme,
@@ -100,7 +101,7 @@ def context(
         "bases": lines.MAJORS,
         "base": base,
         "figure": figure(line, base),
-        "facets": [(_facet(by, name), figure(part, base)) for name, part in _parts(line, by)],
+        "facets": [(_facet(by, name), figure(part, base)) for name, part in parts],
         "by": by,
         "choices": [(each, FACETS[each]) for each in lines.FACETS],
         "steps": steps,
@@ -111,10 +112,6 @@ def context(
         "least_repeats": version_pairs.LEAST_REPEATS,
         "least_seconds": version_pairs.LEAST_SECONDS,
     }
-
-
-def _parts(line: Line, by: str) -> list[tuple[str, Line]]:
-    return lines.facets(line, by) if by else []
 
 
 def _facet(by: str, name: str) -> str:

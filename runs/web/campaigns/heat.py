@@ -152,17 +152,13 @@ def heat_table(
         [
             {
                 "version": version,
-                "cells": [cell(_comparison(found, each)) for each in conditions],
+                "cells": [cell(found[x].comparison if x in found else None) for x in conditions],
                 "step": cell(_together(next(iter(found.values())))),
                 "total": cell(_together(ends[version]) if version in ends else None),
             }
             for version, found in by_head.items()
         ],
     )
-
-
-def _comparison(found: Mapping[str, RatioRow], condition: str) -> Inference | None:
-    return found[condition].comparison if condition in found else None
 
 
 def _together(row: RatioRow) -> Inference:

@@ -137,6 +137,7 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
     metric, x = page.loaded.metric, page.loaded.x
     title = metric_title(metric) if metric else ""
     numbers = [cell.x for each in page.loaded.series for cell in each.cells]
+    least = [cell.summary.minimum for each in page.loaded.series for cell in each.cells]
     if page.state.relative:
         title = _("Ratio to the baseline")
     return Axes(
@@ -144,17 +145,13 @@ def _axes(page: ComparedPage, words: Wording) -> Axes:
         y_title=title,
         # A level of zero has no place on a logarithmic axis.
         log_x=page.state.log_x and all(isinstance(x, int | float) and x > 0 for x in numbers),
-        log_y=page.state.log_y and _are_positive(page),
+        log_y=page.state.log_y and all(value > 0 for value in least),
         relative=page.state.relative,
         from_zero=metric is None or not metric.is_ratio,
         words=hover_words(_("ratio"), _("interval (95 %)"))
         if page.state.relative
         else hover_words(),
     )
-
-
-def _are_positive(page: ComparedPage) -> bool:
-    return all(cell.summary.minimum > 0 for each in page.loaded.series for cell in each.cells)
 
 
 def _points(

@@ -211,7 +211,9 @@ def context(found: Explanation) -> dict[str, Any]:
         "figure": _figure(found) if found.difference else None,
         "parts": _parts(found.difference) if found.difference else [],
         "waits": [_slept(each) for each in found.recorded.waits],
-        "limits": [words.LIMITS[code] for code in _limits(found)],
+        "limits": [
+            words.LIMITS[code] for code in (found.difference.limits if found.difference else ())
+        ],
         "tried": rows[True],
         "left_out": rows[False],
         "proofs": [
@@ -231,10 +233,6 @@ def context(found: Explanation) -> dict[str, Any]:
 
 def _is_live(ablation: Ablation | None) -> bool:
     return ablation is not None and ablation.campaign.state in Campaign.LIVE
-
-
-def _limits(found: Explanation) -> tuple[str, ...]:
-    return found.difference.limits if found.difference else ()
 
 
 def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -> dict[str, Any]:
