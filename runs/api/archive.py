@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from runs.api.doors import ReadOnlyDoor
+from runs.api.shapes import computed
 from runs.models import Discrepancy, PublishedTable, Source
 from runs.models.sources import WEIGHTS
 from runs.selectors.archive import archive
@@ -52,17 +53,13 @@ class DiscrepancySerializer(serializers.Serializer[Discrepancy]):
     weight = serializers.ChoiceField(choices=WEIGHTS, source="weight_code")
     printed = serializers.CharField()
     recomputed = serializers.CharField()
-    row = serializers.SerializerMethodField()
-    column = serializers.SerializerMethodField()
+    row = computed(
+        serializers.IntegerField, lambda it: it.figure and it.figure.row + 1, allow_null=True
+    )
+    column = computed(
+        serializers.IntegerField, lambda it: it.figure and it.figure.column + 1, allow_null=True
+    )
     explanation = serializers.DictField(child=serializers.CharField())
-
-    def get_row(self, discrepancy: Discrepancy) -> int | None:
-        """Of the figure."""
-        return discrepancy.figure.row + 1 if discrepancy.figure else None
-
-    def get_column(self, discrepancy: Discrepancy) -> int | None:
-        """Of the figure."""
-        return discrepancy.figure.column + 1 if discrepancy.figure else None
 
 
 class TraceSerializer(serializers.Serializer[Any]):
@@ -81,27 +78,11 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     date = serializers.DateField()
     table = serializers.CharField()
     figures = serializers.ListField(child=serializers.CharField(), default=list)
-    was = serializers.SerializerMethodField()
-    was_ja = serializers.SerializerMethodField()
-    now = serializers.SerializerMethodField()
-    now_ja = serializers.SerializerMethodField()
+    was = computed(serializers.CharField, lambda it: _in(it["was"], "en"))
+    was_ja = computed(serializers.CharField, lambda it: _in(it["was"], "ja"))
+    now = computed(serializers.CharField, lambda it: _in(it["now"], "en"))
+    now_ja = computed(serializers.CharField, lambda it: _in(it["now"], "ja"))
     reason = serializers.DictField(child=serializers.CharField())
-
-    def get_was(self, correction: Mapping[str, Any]) -> str:
-        """What was wrong, in English."""
-        return _in(correction["was"], "en")
-
-    def get_was_ja(self, correction: Mapping[str, Any]) -> str:
-        """The same in Japanese."""
-        return _in(correction["was"], "ja")
-
-    def get_now(self, correction: Mapping[str, Any]) -> str:
-        """What the archive says now, in English."""
-        return _in(correction["now"], "en")
-
-    def get_now_ja(self, correction: Mapping[str, Any]) -> str:
-        """The same in Japanese."""
-        return _in(correction["now"], "ja")
 
 
 def _in(text: str | Mapping[str, str], language: str) -> str:

@@ -116,10 +116,9 @@ class ChangeDoor(ReadOnlyDoor[Change]):
         """Confirm or dismiss a change, or its cause; later analyses keep the decision."""
         change = self.get_object()
         given = doors.taken(DecisionSerializer, request)
-        by = person(request)
         fields = dict(given.validated_data)
         decide = changes.decide_cause if fields.pop("of") == "cause" else changes.decide
-        decide(change=change, by=by, **fields)
+        decide(change=change, by=person(request), **fields)
         return self.shown()
 
 

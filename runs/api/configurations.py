@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, project_of, require_own
 from runs.api.doors import ReadOnlyDoor, Schema
+from runs.api.shapes import computed
 from runs.filters import ConfigurationFilters
 from runs.models import Configuration, Project, Token
 from runs.selectors.access import permissions
@@ -126,13 +127,9 @@ class FittedSerializer(serializers.Serializer[Any]):
 class CheckedSerializer(serializers.Serializer[Any]):
     """What the check found. `startable` says that no version refuses the settings."""
 
-    startable = serializers.SerializerMethodField()
+    startable = computed(serializers.BooleanField, lambda checked: not checked.errors)
     findings = RemarkSerializer(source="remarks", many=True)
     translated = FittedSerializer(source="fitted", many=True)
-
-    def get_startable(self, checked: Any) -> bool:
-        """Whether there is no error."""
-        return not checked.errors
 
 
 class ConfigurationSerializer(serializers.Serializer[Configuration]):

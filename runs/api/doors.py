@@ -127,15 +127,6 @@ class ProblemSerializer(serializers.Serializer[Any]):
     errors = FaultSerializer(many=True)  # type: ignore[assignment]
 
 
-class JudgedSerializer(serializers.Serializer[Any]):
-    """How many runs have each judgement. Invalid ones are left out of all figures by rule."""
-
-    valid = serializers.IntegerField()
-    doubtful = serializers.IntegerField()
-    invalid = serializers.IntegerField()
-    unknown = serializers.IntegerField()
-
-
 class Schema(AutoSchema):
     """Adds to each operation the problems that it may answer with."""
 

@@ -54,8 +54,7 @@ class ExpectedSerializer(StrictSerializer):
 @transaction.atomic
 def expect(request: Request, campaign: Campaign) -> None:
     """Keep what the request says. Raises ValidationError."""
-    given = doors.taken(ExpectedSerializer, request)
-    found = given.validated_data
+    found = doors.taken(ExpectedSerializer, request).validated_data
     # A branch that no run is of would empty the history.
     if (ref := found.get("tracked_ref")) and not revisions.is_branch(campaign, ref):
         message = _("No run of the campaign is of the branch “%(ref)s”.") % {"ref": ref}

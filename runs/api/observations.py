@@ -138,9 +138,8 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     def create(self, request: Request) -> Response:
         """Store what is observed. Nothing is queued before its first edition begins."""
         given = doors.taken(NewObservationSerializer, request)
-        by = person(request)
         made = observations.create(
-            plan=given.plan(), by=by, project=project_of(request, Right.QUEUE)
+            plan=given.plan(), by=person(request), project=project_of(request, Right.QUEUE)
         )
         return self.shown(self.get_queryset().get(pk=made.pk), status.HTTP_201_CREATED)
 
@@ -149,10 +148,9 @@ class ObservationDoor(ReadOnlyDoor[Observation]):
     def begin(self, request: Request, slug: str) -> Response:
         """Queue the next edition: a campaign of each design over what is installed now."""
         given = doors.taken(NewEditionSerializer, request)
-        by = person(request)
         observation = self.get_object()
         label = given.validated_data["edition"]
-        observations.begin(observation=observation, by=by, label=label)
+        observations.begin(observation=observation, by=person(request), label=label)
         return self.shown(status=status.HTTP_201_CREATED)
 
 

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 from django.db.models import BigIntegerField, Model
 from django.utils.translation import gettext as _
+from drf_spectacular.plumbing import build_parameter_type
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -72,26 +73,14 @@ class KeysetPagination(BasePagination):
 
     def get_schema_operation_parameters(self, view: APIView) -> list[Mapping[str, Any]]:
         """The query parameters in OpenAPI."""
+        size = {"type": "integer", "minimum": 1, "maximum": self.maximum, "default": self.page_size}
+        cursor = {"type": "integer", "minimum": 1}
         return [
-            {
-                "name": self.cursor_param,
-                "in": "query",
-                "required": False,
-                "description": "Where the page begins; taken from `next`.",
-                "schema": {"type": "integer", "minimum": 1},
-            },
-            {
-                "name": self.size_param,
-                "in": "query",
-                "required": False,
-                "description": "Rows a page.",
-                "schema": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": self.maximum,
-                    "default": self.page_size,
-                },
-            },
+            build_parameter_type(name, schema, "query", description=description)
+            for name, schema, description in (
+                (self.cursor_param, cursor, "Where the page begins; taken from `next`."),
+                (self.size_param, size, "Rows a page."),
+            )
         ]
 
     def _next(self) -> str | None:

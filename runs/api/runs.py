@@ -21,6 +21,7 @@ from runs.api import doors
 from runs.api.authentication import asker, reader
 from runs.api.campaigns.measurements import levels_of
 from runs.api.doors import QueryDoor, ReadOnlyDoor
+from runs.api.shapes import computed
 from runs.filters import RunFilters
 from runs.models import Artifact, Command, Measurement, Revision, Run, RunEvent, Seal, Series
 from runs.models.campaigns import Origin
@@ -70,7 +71,9 @@ class RunSerializer(serializers.Serializer[Run]):
 
     id = serializers.IntegerField()
     campaign = serializers.CharField(source="campaign.slug")
-    levels = serializers.SerializerMethodField()
+    levels = computed(
+        serializers.DictField, levels_of, "The version, the level of each factor, and the repeat."
+    )
     position = serializers.IntegerField()
     origin = serializers.ChoiceField(choices=Origin.choices)
     state = serializers.ChoiceField(choices=Run.State.choices)
@@ -81,21 +84,13 @@ class RunSerializer(serializers.Serializer[Run]):
         help_text="Empty without a result.",
     )
     code = serializers.CharField()
-    message = serializers.SerializerMethodField()
+    message = computed(serializers.CharField, runs.beginning)
     remedy = Translated()
     server = serializers.CharField(source="server.slug", allow_null=True, default=None)
     queued_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
     url = serializers.SerializerMethodField()
-
-    def get_levels(self, run: Run) -> dict[str, Any]:
-        """The version, the level of each factor, and the repeat."""
-        return levels_of(run)
-
-    def get_message(self, run: Run) -> str:
-        """Its beginning."""
-        return runs.beginning(run)
 
     def get_url(self, run: Run) -> str:
         """The address of the run in this API."""
@@ -259,7 +254,7 @@ class RunDetailSerializer(RunSerializer):
     `settings` are those that the server reported in the run, null before it has.
     """
 
-    message = Worded(source="*")  # type: ignore[assignment]  # whole
+    message = Worded(source="*")  # whole
     attempt = serializers.IntegerField()
     versions = VersionsSerializer(source="*")
     hardware = serializers.CharField(source="hardware.fingerprint", allow_null=True, default=None)

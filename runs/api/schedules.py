@@ -14,6 +14,7 @@ from runs.api import doors
 from runs.api.authentication import person, reader, require_own
 from runs.api.doors import ReadOnlyDoor
 from runs.api.parsing import StrictSerializer
+from runs.api.shapes import computed
 from runs.models import Campaign, Schedule, ScheduleEvent
 from runs.selectors import schedules as schedule_selectors
 from runs.selectors.access import permissions, projects
@@ -38,20 +39,15 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
     server = serializers.CharField(source="server.slug")
     kind = serializers.ChoiceField(choices=Schedule.Kind.choices)
     weekdays = serializers.ListField(child=serializers.IntegerField())
-    at = serializers.SerializerMethodField()
+    at = computed(
+        *(serializers.CharField, lambda it: f"{it.hour:02}:{it.minute:02}"),
+        help_text="Hour and minute in its time zone.",
+    )
     time_zone = serializers.CharField()
-    is_paused = serializers.SerializerMethodField()
+    is_paused = computed(serializers.BooleanField, lambda it: not it.enabled)
     next_at = serializers.DateTimeField(allow_null=True)
     # The newest five firings, the newest first.
     events = ScheduleEventSerializer(source="newest_events", many=True)
-
-    def get_at(self, schedule: Schedule) -> str:
-        """Hour and minute in its time zone."""
-        return f"{schedule.hour:02}:{schedule.minute:02}"
-
-    def get_is_paused(self, schedule: Schedule) -> bool:
-        """Whether it queues nothing."""
-        return not schedule.enabled
 
 
 class ChangedScheduleSerializer(StrictSerializer):
@@ -107,8 +103,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @extend_schema(request=NewScheduleSerializer, examples=[MADE])
     def create(self, request: Request) -> Response:
         """Queue a campaign's design again automatically."""
-        given = doors.taken(NewScheduleSerializer, request)
-        wanted = dict(given.validated_data)
+        wanted = dict(doors.taken(NewScheduleSerializer, request).validated_data)
         campaign = self._campaign(wanted.pop("campaign"))
         permissions.require(reader(request), Right.QUEUE, campaign.project)
         may_prioritise = permissions.may_for(reader(request), Right.PRIORITISE, campaign.project)

@@ -19,6 +19,7 @@ from runs.api.authentication import reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.doors import ReadOnlyDoor, Schema
 from runs.api.parsing import StrictSerializer
+from runs.api.shapes import computed, shape
 from runs.filters import HardwareFilters, ServerFilters
 from runs.models import Environment, HardwareProfile, Installation, Server, ServerCheck
 from runs.selectors.servers import hardware, servers
@@ -63,16 +64,15 @@ class HardwareRowSerializer(serializers.Serializer[HardwareRow]):
     memory_bytes = serializers.IntegerField(source="hardware.memory_bytes", allow_null=True)
     virtualization = serializers.CharField(source="hardware.virtualization")
     facts = serializers.DictField(source="hardware.facts")
-    servers = serializers.SerializerMethodField()
+    servers = computed(
+        *(serializers.ListField, lambda row: [each.slug for each in row.servers]),
+        child=serializers.CharField(),
+    )
     runs = serializers.IntegerField(help_text=f"Counted up to {MOST_COUNTED:,}.")
     published = serializers.IntegerField()
     url = serializers.HyperlinkedRelatedField[HardwareProfile](
         "api:hardware-detail", source="hardware", read_only=True
     )
-
-    def get_servers(self, row: HardwareRow) -> list[str]:
-        """Slugs of servers."""
-        return [server.slug for server in row.servers]
 
 
 class HardwareDoor(ReadOnlyDoor[HardwareProfile]):
@@ -140,7 +140,11 @@ class ServerSerializer(serializers.Serializer[Server]):
     site = serializers.CharField(help_text="Workers that serve it reach the server; empty: all.")
     problem = serializers.SerializerMethodField()
     maintenance = serializers.SerializerMethodField()
-    host_key_fingerprint = serializers.SerializerMethodField()
+    host_key_fingerprint = computed(
+        *(serializers.CharField, lambda it: fingerprint(it.host_key) if it.host_key else None),
+        help_text="SHA256 of the pinned one, as ssh-keygen prints it; null before it is pinned.",
+        allow_null=True,
+    )
     hardware = HardwareSerializer(allow_null=True)
     environment = EnvironmentSerializer(allow_null=True)
     installations = InstallationSerializer(source="present_installations", many=True)
@@ -164,10 +168,6 @@ class ServerSerializer(serializers.Serializer[Server]):
             return None
         shown = {"reason": server.maintenance_reason, "until": server.maintenance_until}
         return dict(MaintenanceSerializer(shown).data)
-
-    def get_host_key_fingerprint(self, server: Server) -> str | None:
-        """SHA256 of the pinned host key, as ssh-keygen prints it; null before it is pinned."""
-        return fingerprint(server.host_key) if server.host_key else None
 
 
 class ServerDoor(ReadOnlyDoor[Server]):
@@ -196,23 +196,13 @@ class ServerDoor(ReadOnlyDoor[Server]):
 SECONDS_BETWEEN_POLLS = 1
 
 
-class FindingSerializer(serializers.Serializer[Finding]):
-    """An error forbids the campaign; a warning makes its numbers doubtful."""
-
-    server = serializers.CharField()
-    code = serializers.CharField()
-    level = serializers.ChoiceField(["error", "warning"])
-    message = serializers.CharField()
-    remedy = serializers.CharField()
-
-
 class PreflightSerializer(serializers.Serializer[dict[str, Any]]):
     """What was found, in how many seconds. `answered`: whether every server could be asked."""
 
     clear = serializers.BooleanField(source="is_clear")
     answered = serializers.BooleanField(source="has_answers")
     seconds = serializers.FloatField()
-    findings = FindingSerializer(many=True)
+    findings = shape(Finding)(many=True)
 
 
 class CheckProblemSerializer(serializers.Serializer[Any]):

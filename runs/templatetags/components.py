@@ -201,8 +201,7 @@ def listing(parser: Parser, token: Token) -> ListingNode:
     nodelist = parser.parse(["endlisting"])
     parser.delete_first_token()
     variables = [name.strip() for name in names.split(",")]
-    options = _options(bits, parser)
-    return ListingNode(variables, parser.compile_filter(rows), options, nodelist)
+    return ListingNode(variables, parser.compile_filter(rows), _options(bits, parser), nodelist)
 
 
 @register.tag

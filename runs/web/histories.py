@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, cast
 
 from django import forms
@@ -85,24 +85,17 @@ MOST_DRAWN = 270
 
 
 @dataclass(frozen=True)
-class HostPart:
-    """A change of the machine: `label` at its line in the chart, `lines` below it."""
-
-    at: datetime
-    run: int
-    label: str
-    lines: list[str]
-
-
-@dataclass(frozen=True)
 class SeriesPart:
-    """One history on the page."""
+    """One history on the page.
+
+    `host_changes` are those of the machine: `label` at its line in the chart, `lines` below it.
+    """
 
     history: History
     levels: str
     figure: dict[str, Any]
     changes: list[Change]
-    host_changes: list[HostPart]
+    host_changes: list[dict[str, Any]]
 
     @property
     def standing(self) -> Change | None:
@@ -181,14 +174,14 @@ def _part(
     text = ", ".join(level(value, name) for name, value in varied.items())
     differences = [difference_lines(host) for host in hosts]
     parts = [
-        HostPart(host.at, host.run, short_label(lines), lines)
+        {"at": host.at, "run": host.run, "label": short_label(lines), "lines": lines}
         for host, lines in zip(hosts, differences, strict=True)
     ]
     figure = _figure(each, found, parts)
     return SeriesPart(each, text or _("all runs"), figure, list(each.changes[::-1]), parts)
 
 
-def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[str, Any]:
+def _figure(each: History, found: Histories, hosts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     metric = found.metric
     title = f"{_(metric.title)} ({metric.unit})" if metric and metric.unit else ""
     words = Words(
@@ -203,7 +196,7 @@ def _figure(each: History, found: Histories, hosts: Sequence[HostPart]) -> dict[
         _marks(each),
         y_title=title or (_(metric.title) if metric else ""),
         words=words,
-        hosts=[Event(host.at, host.label, "\n".join(host.lines)) for host in hosts],
+        hosts=[Event(host["at"], host["label"], "\n".join(host["lines"])) for host in hosts],
         decisions=_decided(each),
     )
 
@@ -232,11 +225,9 @@ def _decided(each: History) -> list[Event]:
         if place is None or (change.decided_at is None and not change.note):
             continue
         by = change.decided_by.get_username() if change.decided_by else ""
-        words = [str(change.get_decision_display()), change.note]
-        label = ": ".join(filter(None, words))
+        label = ": ".join(filter(None, [str(change.get_decision_display()), change.note]))
         short = label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-        text = "\n".join(filter(None, (label, by)))
-        found.append(Event(each.points[place].at, short, text))
+        found.append(Event(each.points[place].at, short, "\n".join(filter(None, (label, by)))))
     return found
 
 
@@ -247,8 +238,7 @@ def _marks(each: History) -> list[Mark]:
         place = histories.place(change, each.points)
         if change.decision not in GONE and place is not None:
             is_step = change.kind in Change.STEPS
-            at = each.points[place].at
-            marks.append(Mark(at, change.before, change.after, is_step))
+            marks.append(Mark(each.points[place].at, change.before, change.after, is_step))
     return marks
 
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from django import forms
@@ -17,7 +17,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.forms import BaseForm
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
@@ -177,6 +177,7 @@ def beside(given: QueryDict, **place: int) -> str:
     return f"{query.urlencode()}&{urlencode(place)}".lstrip("&")
 
 
+R = TypeVar("R", bound=HttpResponseBase)
 STAMP = "X-Stamp"
 
 
@@ -241,3 +242,15 @@ def faults_of(form: BaseForm) -> _Shown:
 def sentence(error: ServiceError) -> str:
     """What was found, and what to do."""
     return f"{error.message} {_(error.remedy)}" if error.remedy else error.message
+
+
+def file(content: bytes, name: str, media_type: str) -> HttpResponse:
+    """As an attachment: what users wrote is never shown as a page of ours."""
+    return attached(HttpResponse(content, content_type=media_type), name)
+
+
+def attached(response: R, name: str) -> R:
+    """As an attachment of this name."""
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response

@@ -3,7 +3,6 @@
 import io
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -32,9 +31,7 @@ from runs.selectors.campaigns import campaigns, cells_export
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.reports import recorded_commands as recorded
 from runs.selectors.reports import reports
-from runs.web.pages import or_404
-
-R = TypeVar("R", bound=HttpResponseBase)
+from runs.web.pages import attached, file, or_404
 
 # Characters that are sent at a time.
 BLOCK = 2**16
@@ -134,14 +131,8 @@ def _script(name: str, title: str, runs: list[RecordedRun], address: str) -> Htt
     return file(text.encode(), f"{name}.sh", "text/x-shellscript; charset=utf-8")
 
 
-def file(content: bytes, name: str, media_type: str) -> HttpResponse:
-    """As an attachment: what users wrote is never shown as a page of ours."""
-    return _attached(HttpResponse(content, content_type=media_type), name)
-
-
 def _streamed(texts: Iterable[str], name: str, media_type: str) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(_blocks(texts), content_type=media_type)
-    return _attached(response, name)
+    return attached(StreamingHttpResponse(_blocks(texts), content_type=media_type), name)
 
 
 def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
@@ -152,9 +143,3 @@ def _blocks(texts: Iterable[str]) -> Iterator[bytes]:
             yield waiting.getvalue().encode()
             waiting = io.StringIO()
     yield waiting.getvalue().encode()
-
-
-def _attached(response: R, name: str) -> R:
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response

@@ -31,6 +31,7 @@ from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry
 from runs.tools.adapter import Reading, UnreadableOutput
 from runs.tools.output import text_of
+from runs.web import pages
 from runs.wording import put, wording_of
 
 CLIENT = "benchlab-upload"
@@ -263,10 +264,7 @@ def upload_client_sha256() -> str:
 
 
 def _program(name: str) -> HttpResponse:
-    response = HttpResponse(_content(name), content_type="text/x-python; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return pages.file(_content(name), name, "text/x-python; charset=utf-8")
 
 
 @cache

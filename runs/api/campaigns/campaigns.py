@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -14,8 +14,9 @@ from runs.api import doors
 from runs.api.authentication import asker, person, project_of, reader
 from runs.api.campaigns.drafts import CampaignDraftSerializer
 from runs.api.campaigns.extras import EXTRAS, CampaignExtras
-from runs.api.doors import JudgedSerializer, ReadOnlyDoor
+from runs.api.doors import ReadOnlyDoor
 from runs.api.histories import ExpectedSerializer, expect
+from runs.api.shapes import JudgedSerializer, computed
 from runs.filters import CampaignFilters
 from runs.models import Campaign, Cell, CellSummary
 from runs.models.campaigns import Origin
@@ -38,17 +39,13 @@ class CampaignSerializer(serializers.Serializer[CampaignRow]):
     origin = serializers.ChoiceField(source="campaign.origin", choices=Origin.choices)
     state = serializers.ChoiceField(source="campaign.state", choices=Campaign.State.choices)
     scenario = serializers.CharField(source="campaign.scenario.slug")
-    is_paused = serializers.SerializerMethodField()
+    is_paused = computed(serializers.BooleanField, lambda row: row.campaign.paused_at is not None)
     priority = serializers.IntegerField(source="campaign.priority")
     runs = serializers.DictField(source="run_counts", child=serializers.IntegerField())
     created_at = serializers.DateTimeField(source="campaign.created_at")
     url = serializers.HyperlinkedRelatedField[Campaign](
         "api:campaign-detail", source="campaign", lookup_field="slug", read_only=True
     )
-
-    def get_is_paused(self, row: CampaignRow) -> bool:
-        """No further run begins until it is resumed."""
-        return row.campaign.paused_at is not None
 
 
 class CellSummarySerializer(serializers.Serializer[CellSummary]):
@@ -94,7 +91,10 @@ class CampaignDetailSerializer(CampaignSerializer):
     reproduces = serializers.CharField(source="campaign.reproduces")
     expected_every = serializers.SerializerMethodField()
     tracked_ref = serializers.CharField(source="campaign.tracked_ref")
-    cells = serializers.SerializerMethodField()
+    cells = computed(
+        *(serializers.ListField, lambda row: campaigns.cells_in_full(row.campaign)),
+        child=CellSerializer(),
+    )
     summary = serializers.SerializerMethodField()
 
     def get_summary(self, row: CampaignRow) -> list[str] | None:
@@ -115,11 +115,6 @@ class CampaignDetailSerializer(CampaignSerializer):
         """Seconds within which uploads are expected."""
         every = row.campaign.expected_every
         return None if every is None else every.total_seconds()
-
-    @extend_schema_field(CellSerializer(many=True))
-    def get_cells(self, row: CampaignRow) -> list[dict[str, Any]]:
-        """As the serializer would say them, which takes minutes for tens of thousands."""
-        return campaigns.cells_in_full(row.campaign)
 
 
 class PrioritySerializer(serializers.Serializer[Any]):
@@ -156,13 +151,11 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     def create(self, request: Request) -> Response:
         """Queue a campaign. Its runs begin as soon as the server is free."""
         given = doors.taken(CampaignDraftSerializer, request)
-        by = person(request)
         project, design = project_of(request, Right.QUEUE), given.design()
         if design.draft.priority:
             permissions.require(reader(request), Right.PRIORITISE, project)
-        campaign = campaign_service.queue(design=design, by=by, project=project)
-        made = campaigns.shown().get(pk=campaign.pk)
-        return self.shown(made, status.HTTP_201_CREATED)
+        campaign = campaign_service.queue(design=design, by=person(request), project=project)
+        return self.shown(campaigns.shown().get(pk=campaign.pk), status.HTTP_201_CREATED)
 
     @extend_schema(request=ExpectedSerializer)
     def partial_update(self, request: Request, slug: str) -> Response:
@@ -173,8 +166,7 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, slug: str) -> Response:
         """Cancel what has not ended; finished runs stay."""
-        campaign = self.get_object()
-        campaign_service.cancel(campaign=campaign, by=asker(request))
+        campaign_service.cancel(campaign=self.get_object(), by=asker(request))
         return self.shown()
 
     @action(detail=True, methods=["post"])

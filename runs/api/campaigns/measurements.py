@@ -9,6 +9,7 @@ from rest_framework import serializers
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
 from runs.api.pagination import PagesByRun
+from runs.api.shapes import shape
 from runs.filters import MeasurementFilters
 from runs.models import Discrepancy, Measurement
 from runs.models.campaigns import Origin
@@ -17,6 +18,7 @@ from runs.models.runs import SUMMARY_REPEAT, Run
 from runs.models.sources import WEIGHTS
 from runs.selectors.access import projects
 from runs.selectors.archive import provenance
+from runs.selectors.archive.provenance import Dispute, Place
 from runs.selectors.campaigns import grids, metrics
 
 # Null for what no publication prints.
@@ -25,28 +27,11 @@ REMARK = {"type": "string", "enum": ["derived", "not_measured"], "nullable": Tru
 SAID_BY = {"type": "string", "enum": ["printed", "derived", "not_measured"], "nullable": True}
 
 
-class PlaceSerializer(serializers.Serializer[Any]):
-    """Where a figure is printed; `row` and `column` count from 1, `words` is its row."""
-
-    source = serializers.CharField()  # type: ignore[assignment]  # a field, not the base's own
-    section = serializers.CharField()
-    table = serializers.CharField()
-    page = serializers.CharField()
-    row = serializers.IntegerField()
-    column = serializers.IntegerField()
-    head = serializers.CharField()
-    words = serializers.CharField()
-    address = serializers.CharField()
-
-
-class DisputeSerializer(serializers.Serializer[Any]):
-    """A discrepancy that concerns a figure."""
-
-    kind = serializers.ChoiceField(choices=Discrepancy.Kind.choices)
-    weight = serializers.ChoiceField(choices=WEIGHTS)
-    printed = serializers.CharField()
-    recomputed = serializers.CharField()
-    explanation = serializers.CharField()
+DisputeSerializer = shape(
+    Dispute,
+    kind=serializers.ChoiceField(choices=Discrepancy.Kind.choices),
+    weight=serializers.ChoiceField(choices=WEIGHTS),
+)
 
 
 class MeasurementSerializer(serializers.Serializer[Measurement]):
@@ -81,7 +66,7 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     )
     printed = serializers.CharField(source="printed.text", allow_null=True, default=None)
     remark = serializers.SerializerMethodField()
-    place = PlaceSerializer(source="provenance.place", **OF_PRINT)
+    place = shape(Place)(source="provenance.place", **OF_PRINT)
     said_by = serializers.SerializerMethodField()
     exact = serializers.BooleanField(source="provenance.exact", **OF_PRINT)
     conditions = serializers.DictField(source="provenance.conditions", **OF_PRINT)

@@ -8,13 +8,16 @@ from rest_framework import serializers
 
 from runs.api.authentication import reader
 from runs.api.doors import ReadOnlyDoor
+from runs.api.shapes import computed, shape
 from runs.filters import ScenarioFilters
 from runs.models import Scenario
-from runs.scenarios.definition import AnyFactor, ChoiceFactor, Quick
+from runs.scenarios.definition import AnyFactor, Parameter, Quick
 from runs.selectors.campaigns import scenarios
 from runs.selectors.campaigns.scenarios import ScenarioRow
+from runs.tools.metrics import Metric
 
 Shape = serializers.Serializer[Any]
+DIRECTION = serializers.CharField(help_text="higher, lower or neutral: which is better.")
 LEVELS = {"type": "array", "items": {"oneOf": [{"type": "integer"}, {"type": "string"}]}}
 
 
@@ -39,38 +42,16 @@ class FactorSerializer(Shape):
     default = serializers.SerializerMethodField("levels_of_new_campaigns")
     minimum = serializers.IntegerField(allow_null=True, default=None)
     maximum = serializers.IntegerField(allow_null=True, default=None)
-    choices = serializers.SerializerMethodField()
+    choices = computed(
+        *(serializers.ListField, lambda it: [each.value for each in getattr(it, "choices", ())]),
+        help_text="The levels that there are; empty where numbers are.",
+        child=serializers.CharField(),
+    )
 
     @extend_schema_field(LEVELS)
     def levels_of_new_campaigns(self, factor: AnyFactor) -> list[int | str]:
         """The levels that a new campaign has."""
         return list(factor.default)
-
-    def get_choices(self, factor: AnyFactor) -> list[str]:
-        """The levels that there are; empty where numbers are."""
-        if isinstance(factor, ChoiceFactor):
-            return [choice.value for choice in factor.choices]
-        return []
-
-
-class ParameterSerializer(Shape):
-    """What a campaign keeps constant."""
-
-    name = serializers.CharField()
-    title = serializers.CharField()
-    unit = serializers.CharField()
-    default = serializers.IntegerField()
-    minimum = serializers.IntegerField()
-    maximum = serializers.IntegerField()
-
-
-class ScenarioMetricSerializer(Shape):
-    """What is measured."""
-
-    name = serializers.CharField()
-    title = serializers.CharField()
-    unit = serializers.CharField()
-    direction = serializers.CharField(help_text="higher, lower or neutral: which is better.")
 
 
 class QuickSerializer(Shape):
@@ -102,8 +83,10 @@ class ScenarioDetailSerializer(ScenarioSerializer):
         source="definition.primary_metric", allow_null=True, default=None
     )
     factors = FactorSerializer(source="definition.factors", many=True, default=())
-    parameters = ParameterSerializer(source="definition.parameters", many=True, default=())
-    metrics = ScenarioMetricSerializer(source="definition.metrics", many=True, default=())
+    parameters = shape(Parameter, "What a campaign keeps constant.", ("help", "zero"))(
+        source="definition.parameters", many=True, default=()
+    )
+    metrics = shape(Metric, direction=DIRECTION)(source="definition.metrics", many=True, default=())
     quick = QuickSerializer(source="definition.quick", allow_null=True, default=None)
 
 

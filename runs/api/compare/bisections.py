@@ -17,6 +17,7 @@ from runs.api.authentication import asker, person, reader, require_own
 from runs.api.campaigns.drafts import DesignSerializer, LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
+from runs.api.shapes import computed
 from runs.models import Bisection, Build, Campaign, Server, Token
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
@@ -148,15 +149,11 @@ class BisectionSerializer(serializers.Serializer[Bisection]):
     high = serializers.IntegerField()
     verdict = serializers.CharField()
     rules = serializers.IntegerField()
-    message = serializers.SerializerMethodField()
+    message = computed(serializers.CharField, found_by.message_of, "Why it ended as it did.")
     culprit = serializers.SerializerMethodField()
     steps = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
-
-    def get_message(self, found: Bisection) -> str:
-        """Why it ended as it did."""
-        return found_by.message_of(found)
 
     @extend_schema_field(BisectedBuildSerializer(many=True))
     def get_builds(self, found: Bisection) -> Any:
@@ -242,9 +239,8 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
         given = doors.taken(NewBisectionSerializer, request)
         question = bisection_questions.question(given.wish(), reader=reader(request))
         _check(request, question)
-        by = person(request)
         token = request.auth if isinstance(request.auth, Token) else None
-        made, is_new = bisections.start(question=question, by=by, token=token)
+        made, is_new = bisections.start(question=question, by=person(request), token=token)
         found = self.get_queryset().get(pk=made.pk)
         return self.shown(found, status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
 
@@ -259,8 +255,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel it, with the step that is being measured."""
-        bisection = self.get_object()
-        bisections.cancel(bisection=bisection, by=asker(request))
+        bisections.cancel(bisection=self.get_object(), by=asker(request))
         return self.shown()
 
 

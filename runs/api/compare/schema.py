@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
-from runs.api.doors import JudgedSerializer
+from runs.api.shapes import JudgedSerializer
 from runs.models import Metric
 from runs.selectors.compare.describe.verdict_words import TABLES
 from runs.selectors.compare.judge.gate_answers import BECAUSE

@@ -14,27 +14,25 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.analysis.why.parts import PARTS
+from runs.analysis.why.functions import Compared
+from runs.analysis.why.parts import PARTS, Estimate
 from runs.analysis.why.proof import Proof, Share
-from runs.analysis.why.suspects import Suspect
+from runs.analysis.why.waits import Slept
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.compare.compare import MarkdownRenderer
 from runs.api.doors import QueryDoor
+from runs.api.shapes import computed, shape
 from runs.models import Cell
 from runs.selectors.why import ablation_words as proof_words
 from runs.services.why import ablations, words
 from runs.services.why.explanations import Explanation, explain
+from runs.services.why.recorded import Call, Instructions, Stack
 
 Shape = serializers.Serializer[Any]
-
-
-class EstimateSerializer(Shape):
-    """Seconds per transaction with a 95 % interval; null from a single round."""
-
-    value = serializers.FloatField()
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
+PROFILE = "Functions that surely differ by perf; `samples` of a and b. `enough` would show 1 %."
+EstimateSerializer, InstructionsSerializer = shape(Estimate), shape(Instructions)
+ProofSerializer, StackSerializer = shape(Proof), shape(Stack)
 
 
 class PartSerializer(Shape):
@@ -47,57 +45,6 @@ class PartSerializer(Shape):
     moved = serializers.BooleanField()
 
 
-class SleptSerializer(Shape):
-    """Seconds per transaction that sessions slept for a wait event, on both sides."""
-
-    type = serializers.CharField()
-    event = serializers.CharField()
-    a = serializers.FloatField()
-    b = serializers.FloatField()
-    difference = EstimateSerializer()
-
-
-class RatioSerializer(Shape):
-    """A ratio, or a share of the difference, with a 95 % interval."""
-
-    value = serializers.FloatField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
-
-
-class ShareSerializer(Shape):
-    """What putting a suspect back gives: B with it put back to B, and the share that it explains.
-
-    `least_seen` is the smallest change that would have been seen (0.06 is 6 %).
-    """
-
-    name = serializers.CharField()
-    answer = serializers.ChoiceField(
-        choices=[(each, each) for each in ("proven", "refuted", "open", "no_verdict")]
-    )
-    ratio = RatioSerializer()
-    share = RatioSerializer(allow_null=True)
-    p_value = serializers.FloatField()
-    least_seen = serializers.FloatField()
-
-
-class ProofSerializer(Shape):
-    """An ablation's answer for the time of a transaction or for processor time.
-
-    `effect` is B to A, `control` B again to B; without `is_controlled` there is no verdict.
-    """
-
-    rounds = serializers.IntegerField()
-    is_final = serializers.BooleanField()
-    is_controlled = serializers.BooleanField()
-    has_effect = serializers.BooleanField()
-    interacts = serializers.BooleanField()
-    effect = RatioSerializer()
-    control = RatioSerializer()
-    suspects = ShareSerializer(many=True)
-    all = ShareSerializer(allow_null=True)
-
-
 class SuspectSerializer(Shape):
     """What differs. `put_back` are the settings that an ablation tries; `reason` is why not."""
 
@@ -108,53 +55,7 @@ class SuspectSerializer(Shape):
     put_back = serializers.DictField(child=serializers.CharField())
     evidence = serializers.ListField(child=serializers.CharField())
     code = serializers.CharField(source="reason")
-    reason = serializers.SerializerMethodField()
-
-    def get_reason(self, each: Suspect) -> str:
-        """In words; empty for what is tried."""
-        return words.reason(each)
-
-
-class InstructionsSerializer(Shape):
-    """Instructions of a transaction on both sides, and by function where they differ most."""
-
-    a = serializers.IntegerField()
-    b = serializers.IntegerField()
-    functions = serializers.DictField(child=serializers.ListField(child=serializers.IntegerField()))
-
-
-class FunctionSerializer(Shape):
-    """Seconds of processor time per transaction in a function itself, on both sides."""
-
-    name = serializers.CharField()
-    a = serializers.FloatField()
-    b = serializers.FloatField()
-    difference = EstimateSerializer()
-
-
-class ProfileSerializer(Shape):
-    """Functions that surely differ by perf; `samples` of a and b. `enough` would show 1 %."""
-
-    samples = serializers.ListField(child=serializers.IntegerField())
-    enough = serializers.IntegerField()
-    functions = FunctionSerializer(many=True)
-
-
-class CallSerializer(Shape):
-    """A system call: share of the time of all, calls per transaction, share that fails; 0 to 1."""
-
-    name = serializers.CharField()
-    a = serializers.ListField(child=serializers.FloatField())
-    b = serializers.ListField(child=serializers.FloatField())
-
-
-class StackSerializer(Shape):
-    """Where sessions call for something: functions, the innermost first."""
-
-    is_of_b = serializers.BooleanField()
-    call = serializers.CharField()
-    functions = serializers.CharField()
-    share = serializers.FloatField()
+    reason = computed(serializers.CharField, words.reason, "In words; empty for what is tried.")
 
 
 class WhySerializer(Shape):
@@ -168,37 +69,32 @@ class WhySerializer(Shape):
 
     a = serializers.IntegerField(source="a.pk")
     b = serializers.IntegerField(source="b.pk")
-    summary = serializers.SerializerMethodField()
+    summary = computed(serializers.CharField, words.sentence)
     obstacle = serializers.CharField()
-    is_crowded = serializers.SerializerMethodField()
-    rounds = serializers.SerializerMethodField()
+    is_crowded = serializers.BooleanField(
+        source="difference.is_crowded",
+        default=False,
+        read_only=True,
+        help_text="Whether more than a tenth of the time was spent waiting for a processor.",
+    )
+    rounds = serializers.IntegerField(source="difference.rounds", default=0, read_only=True)
     parts = serializers.SerializerMethodField()
-    limits = serializers.SerializerMethodField()
+    limits = serializers.ListField(
+        source="difference.limits", child=serializers.CharField(), default=[], read_only=True
+    )
     suspects = SuspectSerializer(many=True)
     time = ProofSerializer(source="answers.time", default=None)
     cpu = ProofSerializer(source="answers.cpu", default=None)
     instructions = InstructionsSerializer(source="recorded.instructions", default=None)
     reading = InstructionsSerializer(source="recorded.reading", default=None)
-    waits = SleptSerializer(source="recorded.waits", many=True)
-    profile = ProfileSerializer(source="recorded.profile", default=None)
-    calls = CallSerializer(source="recorded.calls", many=True)
+    waits = shape(Slept)(source="recorded.waits", many=True)
+    profile = shape(Compared, PROFILE, ("unnamed",))(source="recorded.profile", default=None)
+    calls = shape(Call)(source="recorded.calls", many=True)
     stacks = StackSerializer(source="recorded.stacks", many=True)
     sleeps = StackSerializer(source="recorded.sleeps", many=True)
     beside = serializers.SerializerMethodField()
     campaign = serializers.CharField(source="ablation.campaign.slug", default=None)
     seconds = serializers.SerializerMethodField()
-
-    def get_summary(self, found: Explanation) -> str:
-        """The sentence that the page begins with."""
-        return words.sentence(found)
-
-    def get_is_crowded(self, found: Explanation) -> bool:
-        """Whether more than a tenth of the time was spent waiting for a processor."""
-        return bool(found.difference and found.difference.is_crowded)
-
-    def get_rounds(self, found: Explanation) -> int:
-        """Rounds of both sides."""
-        return found.difference.rounds if found.difference else 0
 
     @extend_schema_field(PartSerializer(many=True))
     def get_parts(self, found: Explanation) -> Any:
@@ -212,10 +108,6 @@ class WhySerializer(Shape):
             return {}
         both = (difference.a, difference.b)
         return {name: [getattr(side, name) for side in both] for name in words.BESIDE}
-
-    def get_limits(self, found: Explanation) -> list[str]:
-        """Codes of what cannot be split."""
-        return list(found.difference.limits) if found.difference else []
 
     def get_seconds(self, found: Explanation) -> list[float]:
         """How long an ablation takes up to its two looks; empty if nothing can be tried."""
@@ -283,9 +175,8 @@ class WhyDoor(QueryDoor):
         found = self._found(request)
         records = request.query_params.get("count") == "instructions"
         ablations.check(found, reader=reader(request), records=records)
-        by = person(request)
         queue = ablations.record if records else ablations.start
-        queue(found=found, by=by)
+        queue(found=found, by=person(request))
         return Response(WhySerializer(self._found(request)).data, status.HTTP_201_CREATED)
 
     def _found(self, request: Request) -> Explanation:

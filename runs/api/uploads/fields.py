@@ -86,8 +86,7 @@ class Reader:
         """Whether a string is short enough, and of characters that PostgreSQL stores."""
         if len(value) > most:
             message = _("Too long: %(length)d characters; at most %(most)d are possible.")
-            numbers = {"length": len(value), "most": most}
-            self.faults.add(pointer, "too_long", message % numbers)
+            self.faults.add(pointer, "too_long", message % {"length": len(value), "most": most})
             return False
         if "\0" in value or not (value.isascii() or _is_unicode(value)):
             message = _("Has a character that cannot be stored (NUL, or half of a surrogate pair).")

@@ -1,11 +1,12 @@
 """The archive: publications on a time line, their tables, and where the print errs."""
 
+import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -22,6 +23,7 @@ from runs.selectors.archive import archive, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
 from runs.templatetags.formats import spoken
+from runs.web import pages
 
 FILTERS = {
     "theme": _("Theme"),
@@ -119,20 +121,13 @@ def archive_figure_citation(
 
 def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
     if form == "bib":
-        response = HttpResponse(
-            data_package.bibtex(cited), content_type="application/x-bibtex; charset=utf-8"
-        )
+        text, media_type = data_package.bibtex(cited), "application/x-bibtex; charset=utf-8"
     elif form == "json":
-        response = JsonResponse(
-            [data_package.csl(cited)],
-            safe=False,
-            content_type="application/vnd.citationstyles.csl+json",
-            json_dumps_params={"ensure_ascii": False},
-        )
+        text = json.dumps([data_package.csl(cited)], ensure_ascii=False)
+        media_type = "application/vnd.citationstyles.csl+json"
     else:
         raise Http404
-    response["Content-Disposition"] = f'attachment; filename="{cited.key}.{form}"'
-    return response
+    return pages.file(text.encode(), f"{cited.key}.{form}", media_type)
 
 
 @etag(lambda request: f'"{caching.code()}-{archive.version()}-{get_language()}"')
@@ -147,8 +142,7 @@ def archive_data(request: HttpRequest) -> FileResponse:
         with data_package.write(address=address) as file:
             return b64encode(file.read()).decode()
 
-    kept = caching.answer(("archive", address), archive.version(), make)
-    file = BytesIO(b64decode(kept))
+    file = BytesIO(b64decode(caching.answer(("archive", address), archive.version(), make)))
     return FileResponse(file, as_attachment=True, filename=data_package.FILE_NAME)
 
 

@@ -9,18 +9,8 @@ from django.urls import reverse
 
 from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, PublishedTable
 from runs.selectors.access import permissions
-from runs.selectors.archive import answers, archive, conclusions, provenance
+from runs.selectors.archive import answers, archive, chart, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
-from runs.selectors.archive.chart import (
-    Plot,
-    charts_of,
-    draw,
-    in_ratios,
-    noted,
-    plots,
-    ratio_title,
-    ratios_of,
-)
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.version_summaries import agreement
 from runs.selectors.archive.words import citation, factors
@@ -30,6 +20,7 @@ from runs.selectors.compare.address.series_cells import SeriesKey, level_text
 from runs.selectors.compare.address.state import NO_AXIS, CompareState
 from runs.templatetags.formats import quantity, spoken
 from runs.web.campaigns import annotations
+from runs.web.configurations.page import differences
 
 
 @dataclass(frozen=True)
@@ -45,32 +36,15 @@ class Head:
     is_of_figures: bool = False
 
 
-@dataclass(frozen=True)
-class PrintedCell:
-    """A cell of the table. `figure` is None for levels, words and empty cells."""
-
-    text: str
-    is_level: bool
-    figure: PrintedFigure | None
-    recomputed: str
-    address: str
-
-
-@dataclass(frozen=True)
-class Node:
-    """A machine, with those of its settings in which it differs from the first one's."""
-
-    node: PublishedNode
-    differences: list[tuple[str, str, str]]
-
-
 def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Everything that the template needs. The number of queries does not grow with the table."""
     table = campaign.published
     words = factors(table.columns)
     cells = list(campaign.cells.order_by("ordinal"))
-    charts = [(wanted, plots(campaign, wanted, cells, words)) for wanted in charts_of(table)]
-    drawn = [(wanted, noted(shown)) for wanted, shown in charts if shown]
+    charts = [
+        (wanted, chart.plots(campaign, wanted, cells, words)) for wanted in chart.charts_of(table)
+    ]
+    drawn = [(wanted, chart.noted(shown)) for wanted, shown in charts if shown]
     nodes = list(table.nodes.select_related("hardware", "environment", "configuration"))
     return {
         "campaign": campaign,
@@ -81,11 +55,12 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "heads": heads(table.columns),
         "rows": rows(table),
         "figures": [
-            annotations.on_plots(draw(wanted, shown), campaign, shown) for wanted, shown in drawn
+            annotations.on_plots(chart.draw(wanted, shown), campaign, shown)
+            for wanted, shown in drawn
         ],
-        "ratios": ratios_of(*drawn[0]) if drawn else None,
-        "ratio_figure": in_ratios(*drawn[0]) if drawn else None,
-        "factor_title": ratio_title(*drawn[0]) if drawn else "",
+        "ratios": chart.ratios_of(*drawn[0]) if drawn else None,
+        "ratio_figure": chart.in_ratios(*drawn[0]) if drawn else None,
+        "factor_title": chart.ratio_title(*drawn[0]) if drawn else "",
         "designed": _designed(campaign, words) if not table.has_figures else [],
         "nodes": _nodes(nodes),
         "discrepancies": list(archive.discrepancies().filter(table=table)),
@@ -104,7 +79,9 @@ def context(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def _comparison(campaign: Campaign, drawn: Sequence[tuple[Mapping[str, Any], list[Plot]]]) -> str:
+def _comparison(
+    campaign: Campaign, drawn: Sequence[tuple[Mapping[str, Any], list[chart.Plot]]]
+) -> str:
     """The comparison that the publication's question asks for, as a query of the compare page.
 
     What the chart's ratio compares makes the series, and its base is the baseline. Of the other
@@ -159,26 +136,22 @@ def heads(columns: Sequence[Mapping[str, Any]]) -> list[list[Head]]:
     return [upper, lower]
 
 
-def rows(table: PublishedTable) -> list[list[PrintedCell]]:
-    """The table as printed, each figure with what is known of it."""
+def rows(table: PublishedTable) -> list[list[dict[str, Any]]]:
+    """The table as printed. `figure` is None for levels, words and empty cells."""
     figures = archive.printed(table)
-    made = []
-    for row, texts in enumerate(table.grid):
-        cells = []
-        for column, text in enumerate(texts):
-            figure = figures.get((row, column))
-            described = table.columns[column]
-            cells.append(
-                PrintedCell(
-                    text=_printed(text, described),
-                    is_level="factor" in described,
-                    figure=figure,
-                    recomputed=_recomputed(figure),
-                    address=provenance.address(table, figure) if figure else "",
-                )
-            )
-        made.append(cells)
-    return made
+    return [
+        [
+            {
+                "text": _printed(text, described),
+                "is_level": "factor" in described,
+                "figure": (figure := figures.get((row, column))),
+                "recomputed": _recomputed(figure),
+                "address": provenance.address(table, figure) if figure else "",
+            }
+            for column, (text, described) in enumerate(zip(texts, table.columns, strict=True))
+        ]
+        for row, texts in enumerate(table.grid)
+    ]
 
 
 def _printed(text: str, column: Mapping[str, Any]) -> str:
@@ -203,22 +176,16 @@ def _designed(campaign: Campaign, words: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _nodes(nodes: Sequence[PublishedNode]) -> list[Node]:
+def _nodes(nodes: Sequence[PublishedNode]) -> list[dict[str, Any]]:
+    """Each machine with those of its settings in which it differs from the first one's."""
     first = next((node.configuration for node in nodes if node.configuration), None)
+    first_settings = first.settings if first else {}
     return [
-        Node(
-            node,
-            _differences(first.settings, node.configuration.settings)
-            if first and node.configuration and node.configuration != first
+        {
+            "node": node,
+            "differences": differences(first_settings, node.configuration.settings)
+            if node.configuration
             else [],
-        )
+        }
         for node in nodes
-    ]
-
-
-def _differences(base: Mapping[str, str], head: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    return [
-        (name, str(base.get(name, "–")), str(head.get(name, "–")))
-        for name in sorted({*base, *head})
-        if base.get(name) != head.get(name)
     ]

@@ -66,8 +66,7 @@ def version_page(request: HttpRequest) -> HttpResponse:
     theme = _one_of(given.get("theme", ""), THEMES, lines.READ)
     used = lines.used(theme, to=request.user)
     base = _one_of(given.get("base", ""), lines.MAJORS, "")
-    known = caching.versions(used.campaigns)
-    version = known.results
+    version = caching.versions(used.campaigns).results
     clients, by = _number(given.get("clients", "")), _one_of(given.get("by", ""), lines.FACETS, "")
     # What anybody may write into an address is kept only where it is a choice.
     choices = caching.answer(("clients", used), version, lambda: lines.counts(used))

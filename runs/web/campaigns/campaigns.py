@@ -1,7 +1,6 @@
 """Campaigns: the list, the form with its estimate, the live page, and cancelling."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from django.contrib.auth.models import User
@@ -52,24 +51,16 @@ LINKS = {
 }
 
 
-@dataclass(frozen=True)
-class Arrangement:
-    """A drawing and what it is of."""
-
-    title: str
-    drawing: Drawing
-
-
-def arrangements_of(design: Design) -> list[Arrangement]:
-    """A drawing for each arrangement of the design; none if there is only a single cluster."""
-    found: dict[object, Arrangement] = {}
+def arrangements_of(design: Design) -> list[tuple[str, Drawing]]:
+    """A drawing for each arrangement of the design, with its title; none of a single cluster."""
+    found: dict[object, tuple[str, Drawing]] = {}
     for cell in design.parts[0].cells if design.parts else ():
         clusters = design.scenario.arrangement(cell.installation.version_num, cell.levels)
         level = cell.levels.get(arrangements.NAME)
         key = (level, tuple((each.name, each.role) for each in clusters))
         if key not in found and len(found) < MOST_DRAWINGS:
-            found[key] = Arrangement(_title(level), drawing(_parts(design, cell, clusters)))
-    is_plain = all(len(each.drawing.boxes) <= 2 for each in found.values())
+            found[key] = (_title(level), drawing(_parts(design, cell, clusters)))
+    is_plain = all(len(drawn.boxes) <= 2 for _name, drawn in found.values())
     return [] if is_plain and not design.generators else list(found.values())
 
 

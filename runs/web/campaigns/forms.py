@@ -20,19 +20,6 @@ from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST
 from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
 from runs.services.configurations import configurations
 from runs.web.campaigns import treatment_fields
-from runs.web.campaigns.treatment_fields import (
-    ChoicesField,
-    ClientField,
-    ConfigurationField,
-    ConfigurationsField,
-    InstallationsField,
-    LevelsField,
-    SettingsField,
-    TickedField,
-    TreatmentFields,
-    VersionsField,
-    as_offered,
-)
 
 REPEATS = 3
 DIGITS = 10  # a key has fewer
@@ -54,7 +41,7 @@ SELDOM = {
 }
 
 
-class CampaignForm(TreatmentFields):
+class CampaignForm(treatment_fields.TreatmentFields):
     """A campaign with `scenario` on `servers`. `draft()` is what it asks for, once it is valid.
 
     Of one server its installations are offered; of several, which begin with the baseline, the
@@ -70,7 +57,7 @@ class CampaignForm(TreatmentFields):
         to_field_name="slug",
         empty_label=None,
     )
-    more_servers = TickedField(
+    more_servers = treatment_fields.TickedField(
         Server.objects.none(),
         label=_("Also on these servers"),
         to_field_name="slug",
@@ -79,7 +66,7 @@ class CampaignForm(TreatmentFields):
             "The same is measured on each, at the same time, and the server becomes a factor."
         ),
     )
-    installations: forms.Field = InstallationsField(
+    installations: forms.Field = treatment_fields.InstallationsField(
         Installation.objects.none(), label=_("PostgreSQL installations")
     )
     repeats = forms.IntegerField(
@@ -138,13 +125,13 @@ class CampaignForm(TreatmentFields):
         required=False,
         help_text=_("How often a run is started again when its server restarts."),
     )
-    configuration = ConfigurationField(
+    configuration = treatment_fields.ConfigurationField(
         Configuration.objects.none(),
         label=_("PostgreSQL configuration"),
         required=False,
         empty_label=_("Built in: fixed-point observation, small machine"),
     )
-    more_configurations = ConfigurationsField(
+    more_configurations = treatment_fields.ConfigurationsField(
         Configuration.objects.none(),
         label=_("Also with these configurations"),
         to_field_name="slug",
@@ -153,7 +140,7 @@ class CampaignForm(TreatmentFields):
             "The configuration below is the baseline. All are measured in one random order."
         ),
     )
-    settings = SettingsField(
+    settings = treatment_fields.SettingsField(
         label=_("Settings that vary"),
         required=False,
         max_length=4000,
@@ -170,14 +157,14 @@ class CampaignForm(TreatmentFields):
             "for each version."
         ),
     )
-    client = ClientField(
+    client = treatment_fields.ClientField(
         Installation.objects.none(),
         label=_("Load generator"),
         required=False,
         empty_label=_("The newest pgbench on the server"),
         help_text=_("One pgbench for all versions, so that only the servers differ."),
     )
-    generators = TickedField(
+    generators = treatment_fields.TickedField(
         Server.objects.none(),
         label=_("Load from other servers"),
         to_field_name="slug",
@@ -187,7 +174,7 @@ class CampaignForm(TreatmentFields):
             "load comes from the server itself."
         ),
     )
-    cluster_servers = TickedField(
+    cluster_servers = treatment_fields.TickedField(
         Server.objects.none(),
         label=_("Further clusters on other servers"),
         to_field_name="slug",
@@ -219,7 +206,7 @@ class CampaignForm(TreatmentFields):
         self.project = project
         server = servers[0]
         super().__init__(
-            None if data is None else as_offered(data, servers),
+            None if data is None else treatment_fields.as_offered(data, servers),
             initial=_initial(scenario, servers) | dict(initial or {}),
         )
         self.choice("scenario").choices = [(each.slug, _(each.title)) for each in registry.every()]
@@ -271,7 +258,7 @@ class CampaignForm(TreatmentFields):
             self.choice("installations").queryset = present
             self.choice("installations").versions = Counter(each.version for each in present)
             return
-        field = VersionsField(
+        field = treatment_fields.VersionsField(
             label=_("PostgreSQL versions"),
             help_text=_("Each server measures its own installations of these releases."),
         )
@@ -413,10 +400,10 @@ def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
         if factor.further:
             own = workloads.offered(in_project=project)
             choices += [(str(each), f"{each.workload.name} · {each}") for each in own]
-        return ChoicesField(label=_(factor.title), choices=choices)
+        return treatment_fields.ChoicesField(label=_(factor.title), choices=choices)
     bounds = {"minimum": f"{factor.minimum:,}", "maximum": f"{factor.maximum:,}"}
     help_text = _("Whole numbers from %(minimum)s to %(maximum)s, with commas between.") % bounds
-    return LevelsField(
+    return treatment_fields.LevelsField(
         factor=factor,
         label=_(factor.title),
         max_length=500,

@@ -1,7 +1,6 @@
 """Many versions at a glance: the step from version to version, and the total, of each condition."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -94,19 +93,6 @@ SHADES = (1.03, 1.1, 1.3, 2.0)
 MOST_CONDITIONS = 20
 
 
-@dataclass(frozen=True)
-class HeatTable:
-    """The conditions, and a row for each version after the first, `base`.
-
-    Where one factor makes the conditions, they are its levels alone, and `factor` its title.
-    """
-
-    base: str
-    factor: str
-    conditions: Sequence[str]
-    rows: Sequence[dict[str, Any]]
-
-
 def shade(found: Inference, direction: str) -> str:
     """Part of a style's name: for the better or the worse, and how far; empty if not proven."""
     if not found.ratio or not found.is_proven:
@@ -118,8 +104,12 @@ def shade(found: Inference, direction: str) -> str:
 
 def heat_table(
     steps: Sequence[RatioRow], totals: Sequence[RatioRow], words: Words, direction: str
-) -> HeatTable | None:
-    """The table of a campaign's steps, of at most MOST_CONDITIONS; None for a single step."""
+) -> dict[str, Any] | None:
+    """The table of a campaign's steps, of at most MOST_CONDITIONS; None for a single step.
+
+    The conditions, and a row for each version after the first, `base`. Where one factor makes the
+    conditions, they are its levels alone, and `factor` its title.
+    """
     words = words.among(row.levels for row in steps)
     varied = {name for row in steps for name in words.varied(row.levels)}
     factor = next(iter(varied)) if len(varied) == 1 else ""
@@ -145,11 +135,11 @@ def heat_table(
             "doubt": validity.mark(found.judged),
         }
 
-    return HeatTable(
-        steps[0].base_label,
-        words.title(factor) if factor else "",
-        conditions,
-        [
+    return {
+        "base": steps[0].base_label,
+        "factor": words.title(factor) if factor else "",
+        "conditions": conditions,
+        "rows": [
             {
                 "version": version,
                 "cells": [cell(found[x].comparison if x in found else None) for x in conditions],
@@ -158,7 +148,7 @@ def heat_table(
             }
             for version, found in by_head.items()
         ],
-    )
+    }
 
 
 def _together(row: RatioRow) -> Inference:

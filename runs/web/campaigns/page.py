@@ -33,19 +33,7 @@ from runs.services.campaigns import wide
 from runs.services.campaigns.wide import Verdicts
 from runs.templatetags.access import may_here
 from runs.web.archive import page as published_page
-from runs.web.campaigns import annotations, verdicts
-from runs.web.campaigns.parts import (
-    BY,
-    CELLS,
-    METRIC,
-    ORDER,
-    TROUBLED_RUNS,
-    Part,
-    listed,
-    of_ratios,
-    part,
-    query,
-)
+from runs.web.campaigns import annotations, parts, verdicts
 from runs.web.campaigns.verdicts import Found, again, written
 from runs.web.pages import run_addresses
 
@@ -100,7 +88,7 @@ def stamp(
         sorted(standing.counts.items()),
         [_key_of(each) for each in standing.hindrances],
         list(standing.silences),
-        query(given),
+        parts.query(given),
         versions.whole,
         # The time that is left becomes less while no row changes.
         time.time() // ESTIMATE_SECONDS if is_under_way else None,
@@ -168,7 +156,7 @@ def live(
         "is_live": is_live,
         "silences": standing.silences,
         "hindrances": standing.hindrances,
-        "query": query(given),
+        "query": parts.query(given),
         "progress": campaign_selectors.progress(campaign)
         if is_live
         else campaign_selectors.finished(standing.counts),
@@ -179,11 +167,11 @@ def live(
 
 def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool) -> Shown:
     found = Found(campaign, given, versions)
-    key = (campaign.pk, query(given))
-    table = _table_of(found) if is_wide else of_ratios(given)
-    latest = wide.latest(campaign.pk, query(table)) if is_wide else None
+    key = (campaign.pk, parts.query(given))
+    table = _table_of(found) if is_wide else parts.of_ratios(given)
+    latest = wide.latest(campaign.pk, parts.query(table)) if is_wide else None
     if latest is None:
-        wide_key = wide.key(campaign.pk, query(table))
+        wide_key = wide.key(campaign.pk, parts.query(table))
         answer = Verdicts(
             *caching.answer(wide_key, versions.results, lambda: verdicts.judged(found, table)[0])
         )
@@ -221,11 +209,15 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide:
 
 def _table_of(found: Found) -> QueryDict:
     """What the address says of the ratios, as far as there is such a table: control makes it."""
-    table = of_ratios(found.given)
-    if METRIC in table and table[METRIC] not in {each.name for each in found.metrics}:
-        del table[METRIC]
-    if BY in table and table[BY] not in (SERVER, *verdicts.TITLES, *found.campaign.factors):
-        del table[BY]
+    table = parts.of_ratios(found.given)
+    if parts.METRIC in table and table[parts.METRIC] not in {each.name for each in found.metrics}:
+        del table[parts.METRIC]
+    if parts.BY in table and table[parts.BY] not in (
+        SERVER,
+        *verdicts.TITLES,
+        *found.campaign.factors,
+    ):
+        del table[parts.BY]
     return table
 
 
@@ -247,21 +239,23 @@ def _cells_of(found: Found) -> dict[str, Any]:
         "grid": grid,
         "most_open_rows": MOST_OPEN_ROWS,
         "factor_title": factor_title(campaign, grid.factor),
-        "rows": part(grid.page, CELLS, found.given) if grid.page else None,
+        "rows": parts.part(grid.page, parts.CELLS, found.given) if grid.page else None,
         "order": _marks(
-            listed(
+            parts.listed(
                 campaign.runs.order_by("position").values_list("pk", "position", "state"),
-                ORDER,
+                parts.ORDER,
                 found.given,
             )
         ),
         "troubled": _with_runs(
-            listed(campaign_selectors.causes(campaign, TROUBLED), TROUBLED_RUNS, found.given)
+            parts.listed(
+                campaign_selectors.causes(campaign, TROUBLED), parts.TROUBLED_RUNS, found.given
+            )
         ),
     }
 
 
-def _marks(order: Part) -> Part:
+def _marks(order: parts.Part) -> parts.Part:
     """State, words and address of each run; what hundreds have in common is looked up once."""
     address, label = run_addresses(), _("%(position)s: %(state)s")
     words = {state.value: str(state.label) for state in Run.State}
@@ -272,10 +266,9 @@ def _marks(order: Part) -> Part:
     return replace(order, rows=rows)
 
 
-def _with_runs(causes: Part) -> Part:
+def _with_runs(causes: parts.Part) -> parts.Part:
     first = {pk for cause in causes.rows for pk in cause["runs"][:MOST_OF_A_CAUSE]}
-    related = Run.objects.select_related("cell", "server").defer("plan")
-    runs = related.in_bulk(first)
+    runs = Run.objects.select_related("cell", "server").defer("plan").in_bulk(first)
     rows = [
         {**cause, "runs": [runs[pk] for pk in cause["runs"][:MOST_OF_A_CAUSE] if pk in runs]}
         for cause in causes.rows
@@ -298,8 +291,7 @@ def _conditions_of(campaign: Campaign) -> dict[str, str]:
     counts = campaign_selectors.run_counts([campaign.pk])[campaign.pk]
     shown = {"campaign": campaign, "machines": machines, "has_script": "finished" in counts}
     built = list(filter(builds.words, builds.of_campaign(campaign)))
-    treatment = workloads.treatment_rows(campaign)
-    kept = {"constants": constants(campaign), "treatment": treatment}
+    kept = {"constants": constants(campaign), "treatment": workloads.treatment_rows(campaign)}
     named = {"campaign": campaign, "configurations": configurations.contained(campaign)}
     return {
         "servers": written("campaigns/_kept.html#servers", shown),

@@ -89,8 +89,7 @@ def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
 
 def _weight(rows: Sequence[RatioRow]) -> int:
     proven = [row.comparison for row in rows if row.comparison.is_proven]
-    is_slower = any(each.verdict == "slower" for each in proven)
-    return len(proven) + (LARGE if is_slower else 0)
+    return len(proven) + (LARGE if any(each.verdict == "slower" for each in proven) else 0)
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:
@@ -132,8 +131,7 @@ def _places(rows: Sequence[RatioRow], words: Words) -> str:
 def _more(number: int) -> str:
     if not number:
         return ""
-    text = ngettext("and %(number)d more", "and %(number)d more", number)
-    return text % {"number": number}
+    return ngettext("and %(number)d more", "and %(number)d more", number) % {"number": number}
 
 
 def _mark(row: RatioRow, reach: float) -> dict[str, Any] | None:

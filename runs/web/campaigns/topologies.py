@@ -14,8 +14,7 @@ MOST_CAMPAIGNS = 20
 
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
-    listed = selectors.listed(to=request.user)
-    filters = TopologyFilters(request.GET, listed, request=request)
+    filters = TopologyFilters(request.GET, selectors.listed(to=request.user), request=request)
     page = pages.page(filters.qs, request.GET, by="name")
     context = {
         "filters": filters,

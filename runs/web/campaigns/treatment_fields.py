@@ -108,14 +108,11 @@ class TreatmentFields(forms.Form):
     servers: Sequence[Server]
 
     @property
-    def may_empty_caches(self) -> bool:
-        """Whether the servers permit it, or it was asked for: then the problem is shown there."""
-        return self._is_offered("cold_cache")
-
-    @property
-    def may_set_governor(self) -> bool:
-        """The same of the governor."""
-        return self._is_offered("governor")
+    def offered(self) -> dict[str, bool]:
+        """What the servers permit, or what was asked for: then the problem is shown there."""
+        permitted = [treatments.offered(each) for each in self.servers]
+        names = ("cold_cache", "governor")
+        return {n: all(each[n] for each in permitted) or bool(self.data.get(n)) for n in names}
 
     @property
     def evidence_fields(self) -> list[forms.BoundField]:
@@ -130,10 +127,6 @@ class TreatmentFields(forms.Form):
     def not_permitting(self) -> list[Server]:
         """The servers on which something of it is not ticked."""
         return [each for each in self.servers if not all(treatments.offered(each).values())]
-
-    def _is_offered(self, name: str) -> bool:
-        is_permitted = all(treatments.offered(each)[name] for each in self.servers)
-        return is_permitted or bool(self.data.get(name))
 
 
 # Of a campaign, and characters of a value, which is part of the cells' keys.

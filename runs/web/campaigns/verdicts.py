@@ -29,19 +29,8 @@ from runs.selectors.compare.judge.ratios import RatioRow, Tables
 from runs.services.campaigns import wide
 from runs.services.campaigns.wide import Verdicts
 from runs.templatetags.components import without_indents
-from runs.web.campaigns import ratios
-from runs.web.campaigns.heat import MOST_CONDITIONS, HeatTable, heat_table
-from runs.web.campaigns.parts import (
-    BY,
-    CELLS,
-    METRIC,
-    RATIOS,
-    SIZES,
-    listed,
-    number_of,
-    of_ratios,
-    query,
-)
+from runs.web.campaigns import parts, ratios
+from runs.web.campaigns.heat import MOST_CONDITIONS, heat_table
 
 TITLES = {VERSION: _("Version"), STEPS: _("Version to version")}
 # More rounds than these are offered by nobody at once.
@@ -69,7 +58,7 @@ class Found:
     @cached_property
     def metric(self) -> Metric | None:
         """The one that the reader has chosen, else the campaign's first."""
-        chosen = self.given.get(METRIC)
+        chosen = self.given.get(parts.METRIC)
         found = (
             next((each for each in self.metrics if each.name == chosen), None) if chosen else None
         )
@@ -86,7 +75,7 @@ class Found:
     def grid(self) -> Grid:
         """The page of cells that the address names."""
         return grids.grid(
-            self.campaign, self.metric, page=self.given.get(CELLS, 1), among=self.measured
+            self.campaign, self.metric, page=self.given.get(parts.CELLS, 1), among=self.measured
         )
 
     @cached_property
@@ -103,7 +92,7 @@ class Found:
     @property
     def subject(self) -> str:
         """The one that the reader has chosen; empty for the first."""
-        chosen = self.given.get(BY, "")
+        chosen = self.given.get(parts.BY, "")
         return chosen if chosen in self.tables.subjects else ""
 
     @property
@@ -148,11 +137,11 @@ def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
         # Words are those of a language.
         found = Found(campaign, every.given)
         found.tables = every.tables
-        last = Paginator(found.ratios, SIZES[RATIOS]).num_pages
-        first = min(number_of(found.given), last)
+        last = Paginator(found.ratios, parts.SIZES[parts.RATIOS]).num_pages
+        first = min(parts.number_of(found.given), last)
         numbers = range(first, min(first + PAGES_AT_ONCE, last + 1))
-        tables = [of_ratios(found.given, number) for number in numbers]
-        addresses = [asked, *map(query, tables[1:])]
+        tables = [parts.of_ratios(found.given, number) for number in numbers]
+        addresses = [asked, *map(parts.query, tables[1:])]
         for address, each in zip(addresses, judged(found, *tables), strict=True):
             yield wide.key(campaign_id, address), each
 
@@ -177,7 +166,7 @@ def _conclusion(found: Found) -> tuple[SafeString, list[str], int | None, bool]:
 def _results_of(found: Found, given: QueryDict) -> dict[str, Any]:
     if found.metric is None:
         return {}
-    shown, words = listed(found.ratios, RATIOS, given), found.words
+    shown, words = parts.listed(found.ratios, parts.RATIOS, given), found.words
     bases = dict.fromkeys((row.subject, row.base_label) for row in found.ratios)
     return {
         "by": found.subject,
@@ -189,7 +178,7 @@ def _results_of(found: Found, given: QueryDict) -> dict[str, Any]:
     }
 
 
-def _heat(found: Found) -> HeatTable | None:
+def _heat(found: Found) -> dict[str, Any] | None:
     """The steps of many versions at a glance; None for few."""
     if STEPS not in found.tables.subjects or found.metric is None:
         return None
@@ -207,7 +196,7 @@ def _switch(found: Found, given: QueryDict) -> list[tuple[str, str, bool]]:
     shown = {row.subject for row in found.ratios}
     return [
         (
-            query(given, **{BY: name}),
+            parts.query(given, **{parts.BY: name}),
             str(TITLES[name]) if name in TITLES else found.words.title(name),
             name == found.subject or (not found.subject and name in shown),
         )

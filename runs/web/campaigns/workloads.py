@@ -129,23 +129,20 @@ def content_of_forms(form: WorkloadForm, scripts: AnyScriptForms) -> WorkloadCon
             for place, each in enumerate(scripts, start=1)
             if each.cleaned_data.get("text", "").strip()
         ),
-        variables=given["variables"],
-        init_options=given["init_options"],
         init_sql=given["init_sql"].replace("\r\n", "\n"),
-        has_own_tables=given["has_own_tables"],
+        **{name: given[name] for name in ("variables", "init_options", "has_own_tables")},
     )
 
 
 def initial_of(version: WorkloadVersion) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
     """The initial content of the editor for a further version: (workload, scripts)."""
     variables = "\n".join(f"{name} = {value}" for name, value in version.variables.items())
+    same = ("has_own_tables", "init_options", "init_sql")
     whole = {
         "name": version.workload.name,
         "description": version.workload.description,
         "variables": variables,
-        "has_own_tables": version.has_own_tables,
-        "init_options": version.init_options,
-        "init_sql": version.init_sql,
+        **{name: getattr(version, name) for name in same},
     }
     return whole, list(version.scripts)
 

@@ -101,20 +101,14 @@ class BisectionForm(forms.Form):
         given = self.cleaned_data
         builds = given["builds"].split()
         has_folders = any(each.startswith("/") for each in builds)
+        same = ("campaign", "base", "head", "server", "ignore", "scenario", "repeats")
         return Wish(
-            campaign=given["campaign"],
-            base=given["base"],
-            head=given["head"],
-            server=given["server"],
+            **{name: given[name] for name in (*same, "most_repeats")},
             metrics=[given["metric"]] if given["metric"] else (),
             effect=given["effect"] or DEFAULT_EFFECT,
-            ignore=given["ignore"],
             bindirs=builds if has_folders else None,
             commits=() if has_folders else builds,
-            scenario=given["scenario"],
             levels=given["levels"] or None,
-            repeats=given["repeats"],
-            most_repeats=given["most_repeats"],
         )
 
 

@@ -25,6 +25,7 @@ from runs.selectors.reports import conditions as report_conditions
 from runs.templatetags.formats import in_language
 from runs.web import reports
 from runs.web.compare import figures as compare_figures
+from runs.web.pages import file
 
 FORMATS = {
     "csv": ("text/csv", "csv", tables.as_csv),
@@ -36,7 +37,8 @@ FORMATS = {
 def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | None:
     """The file that was asked for; None for a format that there is not."""
     if wanted == "json":
-        return _file(tables.as_json(content(page)), "application/json", "json")
+        text = tables.as_json(content(page))
+        return file(text.encode(), "comparison.json", "application/json; charset=utf-8")
     if wanted not in FORMATS:
         return None
     media_type, ending, write = FORMATS[wanted]
@@ -48,7 +50,7 @@ def answer(page: ComparedPage, words: Wording, wanted: str) -> HttpResponse | No
         records = ("; ".join(page.loaded.provenance.get(cell, ())) for cell in cells)
         rows = tuple((*row, record) for row, record in zip(found.rows, records, strict=True))
         found = replace(found, heads=(*found.heads, _("Record")), rows=rows)
-    return _file(write(found), media_type, ending)
+    return file(write(found).encode(), f"comparison.{ending}", f"{media_type}; charset=utf-8")
 
 
 def table(page: ComparedPage, words: Wording) -> tables.Table:
@@ -158,12 +160,6 @@ def _figures(row: ComparedRow | None) -> tuple[str | float | None, ...]:
     )
 
 
-def _file(text: str, media_type: str, ending: str) -> HttpResponse:
-    response = HttpResponse(text, content_type=f"{media_type}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="comparison.{ending}"'
-    return response
-
-
 def compare_report(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says, as a file: `format` is html, md or rst."""
     made = formats.FORMATS.get(request.GET.get("format", "html"))
@@ -177,7 +173,7 @@ def compare_report(request: HttpRequest) -> HttpResponse:
             raise Http404("series")
         address = request.build_absolute_uri(f"/compare/?{state.query}")
         found = report(page, words, address=address, today=timezone.localdate())
-        return reports.file(made.write(found), f"{found.name}.{made.ending}", made.media_type)
+        return file(made.write(found), f"{found.name}.{made.ending}", made.media_type)
 
 
 def report(page: ComparedPage, words: Wording, *, address: str, today: date) -> Report:

@@ -251,50 +251,40 @@ def _suspect(found: Explanation, each: Suspect, by_name: list[dict[str, Any]]) -
 
 
 def _parts(difference: Difference) -> list[dict[str, Any]]:
+    sides = (difference.a, difference.b)
+
+    def part(title: Any, name: str, estimate: Estimate, *, is_moved: bool) -> dict[str, Any]:
+        a, b = (getattr(side, name) or 0.0 for side in sides)
+        return _row(title, a, b, estimate, is_moved=is_moved)
+
     rows = [
-        _part(str(words.PARTS[name]), difference, name, is_moved=name in difference.moved)
+        part(words.PARTS[name], name, difference.by_part[name], is_moved=name in difference.moved)
         for name in PARTS
         if name in difference.by_part
     ]
-    rows.append(_part(_("all"), difference, "seconds", is_moved=difference.seconds.is_apart))
-    if difference.cpu is not None:
-        title = _("processor time of the server")
-        rows.append(_part(title, difference, "cpu", is_moved=difference.cpu.is_apart))
-    rows += [
-        {
-            "title": str(title),
-            "a": words.amount(a),
-            "b": words.amount(b),
-            "difference": words.signed(b - a),
-            "interval": "",
-            "moved": False,
-        }
+    whole = difference.seconds
+    rows.append(part(_("all"), "seconds", whole, is_moved=whole.is_apart))
+    if (cpu := difference.cpu) is not None:
+        rows.append(part(_("processor time of the server"), "cpu", cpu, is_moved=cpu.is_apart))
+    return rows + [
+        _row(title, a, b, Estimate(b - a), is_moved=False)
         for name, title in words.BESIDE.items()
-        if (a := getattr(difference.a, name)) + (b := getattr(difference.b, name)) > 0
+        if (a := getattr(sides[0], name)) + (b := getattr(sides[1], name)) > 0
     ]
-    return rows
 
 
 def _slept(each: Slept) -> dict[str, Any]:
-    return {
-        "title": f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event"),
-        "a": words.amount(each.a),
-        "b": words.amount(each.b),
-        "difference": words.signed(each.difference.value),
-        "interval": words.interval(each.difference),
-        "moved": each.difference.is_apart,
-    }
+    title = f"{each.type}: {each.event}" if each.type != NO_EVENT else _("no event")
+    return _row(title, each.a, each.b, each.difference, is_moved=each.difference.is_apart)
 
 
-def _part(title: str, difference: Difference, name: str, *, is_moved: bool) -> dict[str, Any]:
-    estimate: Estimate = difference.by_part.get(name) or getattr(difference, name)
-    a, b = (words.amount(getattr(side, name) or 0.0) for side in (difference.a, difference.b))
+def _row(title: Any, a: float, b: float, difference: Estimate, *, is_moved: bool) -> dict[str, Any]:
     return {
-        "title": title,
-        "a": a,
-        "b": b,
-        "difference": words.signed(estimate.value),
-        "interval": words.interval(estimate),
+        "title": str(title),
+        "a": words.amount(a),
+        "b": words.amount(b),
+        "difference": words.signed(difference.value),
+        "interval": words.interval(difference),
         "moved": is_moved,
     }
 

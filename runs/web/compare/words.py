@@ -58,8 +58,7 @@ def differing(facts: Iterable[Differing]) -> str:
 
 
 def _sides(each: Differing) -> str:
-    texts = [", ".join(map(str, side)) or "–" for side in (each.base, each.head)]
-    return " ↔ ".join(texts)
+    return " ↔ ".join([", ".join(map(str, side)) or "–" for side in (each.base, each.head)])
 
 
 def change(ratio: float | None) -> str:

@@ -64,20 +64,15 @@ def configuration_file(request: HttpRequest, slug: str) -> HttpResponse:
     configuration = get_object_or_404(selectors.listed(to=request.user), slug=slug)
     wanted = request.GET.get("version", "")
     major = wanted if wanted in OFFERED_MAJORS else configuration_page.own_major(configuration)
-    name = f"{slug}-{major}.conf"
-    return HttpResponse(
-        configuration_page.file(configuration, major),
-        content_type="text/plain; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
+    text = configuration_page.file(configuration, major)
+    return pages.file(text.encode(), f"{slug}-{major}.conf", "text/plain; charset=utf-8")
 
 
 def configuration_new(request: HttpRequest) -> HttpResponse:
     """A new configuration, empty or from one that is there (`?from=slug`)."""
     if request.method == "POST":
         return _edited(request, None)
-    known = selectors.listed(to=request.user)
-    origin = known.filter(slug=request.GET.get("from", "")).first()
+    origin = selectors.listed(to=request.user).filter(slug=request.GET.get("from", "")).first()
     initial: dict[str, Any] = {"majors": selectors.installed_majors()}
     if origin is not None:
         name = _("%(name)s, changed") % {"name": named(origin)}

@@ -33,8 +33,7 @@ def meanings(configuration: Configuration) -> list[dict[str, Any]]:
 
 def translated(configuration: Configuration, major: str) -> dict[str, Any]:
     """What a version gets: the settings, and what changed on the way."""
-    wanted = content(configuration)
-    checked = configuration_check.check(wanted, [major])
+    checked = configuration_check.check(content(configuration), [major])
     fitted = checked.fitted[0]
     return {
         "major": major,
@@ -47,22 +46,12 @@ def translated(configuration: Configuration, major: str) -> dict[str, Any]:
 
 def changes(fitted: Fitted) -> list[dict[str, str]]:
     """What reads otherwise in that version, or is not there, with the reason."""
-    found = [
-        {
-            "before": f"{each.name_from} = {each.value_from}",
-            "after": f"{each.name_to} = {each.value_to}",
-            "reason": _(each.reason) % each.parameters,
-        }
-        for each in fitted.changes
-    ]
-    return found + [
-        {
-            "before": f"{each.name} = {each.value}",
-            "after": "",
-            "reason": _(each.reason) % each.parameters,
-        }
+    found = [{**vars(each)} for each in fitted.changes]
+    found += [
+        {**vars(each), "name_from": each.name, "value_from": each.value, "name_to": ""}
         for each in fitted.left_out
     ]
+    return recorded_changes(found)
 
 
 def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -103,9 +92,9 @@ def file(configuration: Configuration, major: str) -> str:
 
 def past(revisions: Sequence[ConfigurationRevision]) -> list[dict[str, Any]]:
     """Revisions, the newest first, each against the one before it."""
-    older = [*revisions[1:], None]
+    older = [*map(_flat, revisions[1:]), None]
     return [
-        {"revision": each, "differences": _differences(before, each)}
+        {"revision": each, "differences": differences(before, _flat(each)) if before else []}
         for each, before in zip(revisions, older, strict=True)
     ]
 
@@ -122,16 +111,12 @@ def _meaning(name: str, value: str, major: str) -> dict[str, Any]:
     }
 
 
-def _differences(
-    before: ConfigurationRevision | None, after: ConfigurationRevision
-) -> list[dict[str, Any]]:
-    if before is None:
-        return []
-    old, new = _flat(before), _flat(after)
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The settings that read otherwise after than before, by name."""
     return [
-        {"name": name, "before": old.get(name, ""), "after": new.get(name, "")}
-        for name in sorted(old.keys() | new.keys())
-        if old.get(name) != new.get(name)
+        {"name": name, "before": before.get(name, ""), "after": after.get(name, "")}
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
     ]
 
 

@@ -120,9 +120,9 @@ class ObservationForm(forms.Form):
         """Only of a valid form."""
         given = self.cleaned_data
         night = (given["night_from"], given["night_until"])
+        same = ("title", "server", "versions", "anchor", "configuration", "hours", "time_zone")
         return Plan(
-            title=given["title"],
-            server=given["server"],
+            **{name: given[name] for name in same},
             designs=[
                 Design(
                     slug,
@@ -132,13 +132,8 @@ class ObservationForm(forms.Form):
                 )
                 for slug in given["scenarios"]
             ],
-            versions=given["versions"],
             releases=given["releases"] or Releases.ALIKE,
-            anchor=given["anchor"],
-            configuration=given["configuration"],
-            hours=given["hours"],
             night=night if None not in night else None,
-            time_zone=given["time_zone"],
         )
 
 

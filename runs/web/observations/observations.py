@@ -36,8 +36,8 @@ from runs.web.archive.versions import figure
 from runs.web.campaigns.campaigns import chosen_server
 from runs.web.campaigns.forms import project_of
 from runs.web.observations.form import CLIENTS, ObservationForm, filled, majors_of
-from runs.web.pages import or_404
-from runs.web.reports import file, language
+from runs.web.pages import file, or_404
+from runs.web.reports import language
 
 MOST_SERVERS = 20
 
@@ -229,8 +229,7 @@ def _previewed(form: ObservationForm) -> dict[str, Any]:
 def _shows(plan: Plan, design: Design) -> float | None:
     """The smallest difference of two versions that the repeats show in 4 of 5 cases."""
     floor = noise.of_servers([plan.server], registry.get(design.scenario).primary_metric)
-    steps = max(1, len(observations.installations(plan)) - 1)
-    rows = steps * len(design.levels[CLIENTS])
+    rows = max(1, len(observations.installations(plan)) - 1) * len(design.levels[CLIENTS])
     return floor.can_show(design.repeats, rows) if floor else None
 
 

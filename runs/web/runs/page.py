@@ -2,7 +2,6 @@
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -58,18 +57,6 @@ UNHAPPY = (S.FAILED, S.ERRORED, S.CANCELLED, S.LOST)
 # Sources of a setting that say nothing was chosen.
 UNCHOSEN = ("default", "override", "client", "session", "environment variable")
 MOST_ROWS = 300
-
-
-@dataclass(frozen=True)
-class SeriesFacts:
-    """A series in numbers: the text next to its chart. Values in `unit`."""
-
-    title: str
-    unit: str
-    count: int
-    minimum: float
-    median: float
-    maximum: float
 
 
 def _ended_with_load(run: Run, commands: Sequence[Command]) -> set[int]:
@@ -238,18 +225,19 @@ def _figure(series: Sequence[Series], major: str) -> dict[str, Any] | None:
     return timeline(tracks, x_title=_("seconds of measuring"), major=major) if tracks else None
 
 
-def _facts(series: Series) -> SeriesFacts | None:
+def _facts(series: Series) -> dict[str, Any] | None:
+    """A series in numbers: the text next to its chart. Values in `unit`."""
     values = [value for value in series.values if value is not None]
     if not values:
         return None
-    return SeriesFacts(
-        title=series_title(series.name),
-        unit=series.unit,
-        count=len(values),
-        minimum=min(values),
-        median=statistics.median(values),
-        maximum=max(values),
-    )
+    return {
+        "title": series_title(series.name),
+        "unit": series.unit,
+        "count": len(values),
+        "minimum": min(values),
+        "median": statistics.median(values),
+        "maximum": max(values),
+    }
 
 
 def _values(series: Sequence[Series]) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -15,7 +16,6 @@ from runs.query_plans import (
     Pair,
     Plan,
     PlanUnreadableError,
-    SubPlan,
     compare,
     read,
     subplans,
@@ -72,29 +72,16 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A difference in words."""
-
-    title: str
-    tone: str
-
-
-@dataclass(frozen=True)
 class Row:
-    """A line of the comparison; a side is None if it has no such node."""
+    """A line of the comparison; a side is None if it has no such node.
+
+    `marks` are the differences, each in words and with its tone.
+    """
 
     left: Line | None
     right: Line | None
-    marks: Sequence[Mark]
+    marks: Sequence[tuple[str, str]]
     opens_branch: bool
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two plans side by side, and the sub-plans that only one of them executed."""
-
-    rows: Sequence[Row]
-    branches: Sequence[SubPlan]
 
 
 def lines(plan: Plan) -> list[Line]:
@@ -102,16 +89,16 @@ def lines(plan: Plan) -> list[Line]:
     return [_line(depth, node, plan) for depth, node in plan.root.walk()]
 
 
-def side_by_side(left: Plan, right: Plan) -> Comparison:
-    """Every node of both, with what differs."""
+def side_by_side(left: Plan, right: Plan) -> dict[str, Any]:
+    """Every node of both, with what differs; and the sub-plans that only one of them executed."""
     branches = [each for each in subplans(left, right) if each.is_other_branch]
     names = {each.role for each in branches}
     rows = [_row(pair, left, right, names) for pair in compare(left, right)]
-    return Comparison(rows, branches)
+    return {"rows": rows, "branches": branches}
 
 
 def _row(pair: Pair, left: Plan, right: Plan, branches: set[str]) -> Row:
-    marks = [Mark(str(TITLES[each]), TONES.get(each, "info")) for each in pair.differences]
+    marks = [(str(TITLES[each]), TONES.get(each, "info")) for each in pair.differences]
     roles = {node.role for node in (pair.left, pair.right) if node is not None}
     return Row(
         left=_line(pair.depth_left, pair.left, left) if pair.left else None,

@@ -265,8 +265,8 @@ def test_the_four_sub_plans_that_the_report_marks_are_marked(client, settings, t
     old, new = found["plan-q10-9.5.txt"], found["plan-q10-9.6.txt"]
     response = client.get(f"/plans/?left={old.run_id}/{old.name}&right={new.run_id}/{new.name}")
     comparison = response.context["comparison"]
-    assert [each.role for each in comparison.branches] == [f"SubPlan {n}" for n in range(1, 5)]
-    assert sum(row.opens_branch for row in comparison.rows) >= 4
+    assert [each.role for each in comparison["branches"]] == [f"SubPlan {n}" for n in range(1, 5)]
+    assert sum(row.opens_branch for row in comparison["rows"]) >= 4
     assert "Another branch was taken" in response.content.decode()
 
 

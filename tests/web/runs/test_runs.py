@@ -198,7 +198,7 @@ def test_the_machines_have_a_chart_of_their_own(client, finished_run):
         "load1 CPU idle",
         "Disk busy vda",
     ]
-    assert not any("CPU" in facts.title for facts in shown["series"])
+    assert not any("CPU" in facts["title"] for facts in shown["series"])
     assert "The machines during the run" in client.get(f"/runs/{finished_run.pk}/").content.decode()
 
 

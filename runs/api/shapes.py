@@ -1,0 +1,63 @@
+"""Answers that are frozen values: their serializers have the fields that the values have."""
+
+import collections.abc
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from rest_framework import serializers
+
+from runs.analysis.judgements import Judged
+
+PLAIN = {
+    str: serializers.CharField,
+    int: serializers.IntegerField,
+    float: serializers.FloatField,
+    bool: serializers.BooleanField,
+}
+
+
+@cache  # a component of the schema has one class
+def shape(kind: Any, /, doc: str = "", without: tuple[str, ...] = (), **others: Any) -> Any:
+    """The serializer of a dataclass, with its docstring; `others` stand in place of its own fields.
+
+    A field that is renamed there is renamed in the public JSON: the tests of the API hold it.
+    """
+    hints = get_type_hints(kind)
+    names = [each.name for each in fields(kind) if each.name not in {*without, *others}]
+    own = {name: _field(hints[name]) for name in names}
+    described = {"__doc__": doc or kind.__doc__, **own, **others}
+    return type(f"{kind.__name__}Serializer", (serializers.Serializer,), described)
+
+
+def _field(hint: Any, **options: Any) -> Any:
+    """Raises KeyError for a type that no answer has."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is UnionType:  # of something and None
+        return _field(arguments[0], allow_null=True)
+    if origin is Literal:
+        return serializers.ChoiceField(arguments, **options)
+    if origin is collections.abc.Mapping:
+        return serializers.DictField(child=_field(arguments[1]), **options)
+    kind: Any = arguments[0] if origin else hint
+    if hasattr(kind, "__dataclass_fields__"):
+        return shape(kind)(**options, **({"many": True} if origin else {}))
+    if origin:
+        return serializers.ListField(child=_field(kind), **options)
+    return PLAIN[kind](**options)
+
+
+def computed(field: Any, compute: Callable[[Any], Any], help_text: str = "", **options: Any) -> Any:
+    """A field of an answer that is computed of the whole value."""
+    own = {"to_representation": lambda _self, value: compute(value)}
+    kind = type(field.__name__, (field,), own)
+    return kind(source="*", read_only=True, help_text=help_text, **options)
+
+
+JudgedSerializer = shape(
+    Judged,
+    "How many runs have each judgement. Invalid ones are left out of all figures by rule.",
+    without=("left_out", "again", "ours"),
+)
