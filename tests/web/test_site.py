@@ -537,10 +537,6 @@ def test_a_ratio_is_also_a_change():
     assert (formats.ratio(None), formats.change(None)) == ("–", "–")
 
 
-def test_a_command_is_written_as_one_would_type_it():
-    assert formats.shell(["psql", "-c", "SELECT 1"]) == "psql -c 'SELECT 1'"
-
-
 def test_a_short_text_stays_whole():
     assert formats.capped("short", 10) == "short"
 
