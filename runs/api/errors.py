@@ -155,12 +155,9 @@ def _of_service(error: ServiceError) -> Response:
     """422 where one input is at fault, 409 where the state of things forbids it."""
     status = HTTPStatus.UNPROCESSABLE_ENTITY if error.field else HTTPStatus.CONFLICT
     fault = {"pointer": f"/{error.field}", "code": error.code, "message": error.message}
-    if error.remedy:
-        fault["remedy"] = error.remedy
-    body = problem(status, error.code, error.message, [fault] if error.field else [])
-    if error.remedy:
-        body["remedy"] = error.remedy
-    return Response(body, status=status, content_type=MEDIA_TYPE)
+    further = {"remedy": error.remedy} if error.remedy else {}
+    body = problem(status, error.code, error.message, [fault | further] if error.field else [])
+    return Response(body | further, status=status, content_type=MEDIA_TYPE)
 
 
 _WITHOUT_DATABASE = {
@@ -207,11 +204,9 @@ def _of_document(refused: Refused) -> Response:
     faults = [
         {name: text for name, text in vars(fault).items() if text} for fault in refused.faults
     ]
-    status = STATUSES[refused.kind]
-    code = faults[0]["code"] if len({fault["code"] for fault in faults}) == 1 else refused.kind
-    if refused.kind == "invalid":
-        code = "invalid"
-    body = problem(status, code, _summary(faults), faults)
+    status, codes = STATUSES[refused.kind], {fault["code"] for fault in faults}
+    is_one = len(codes) == 1 and refused.kind != "invalid"
+    body = problem(status, codes.pop() if is_one else refused.kind, _summary(faults), faults)
     return Response(body, status=status, content_type=MEDIA_TYPE)
 
 
@@ -219,11 +214,12 @@ def problem(
     status: int, code: str, detail: str, faults: list[Fault] | None = None
 ) -> dict[str, Any]:
     """The body of an error."""
-    # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
-    faults = [
-        {key: _sendable(text) for key, text in (_with_remedy(fault)).items()}
-        for fault in faults or []
+    with_remedies = [
+        {"remedy": str(REMEDIES[each["code"]]), **each} if each["code"] in REMEDIES else each
+        for each in faults or ()
     ]
+    # Half of a surrogate pair, as JSON may have it, is in no text that can be sent.
+    faults = [{key: _sendable(text) for key, text in each.items()} for each in with_remedies]
     found = {
         "type": f"urn:benchlab:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -235,11 +231,6 @@ def problem(
     if not faults and code in REMEDIES:
         found["remedy"] = str(REMEDIES[code])
     return found
-
-
-def _with_remedy(fault: Fault) -> Fault:
-    remedy = REMEDIES.get(fault["code"])
-    return fault if remedy is None or "remedy" in fault else fault | {"remedy": str(remedy)}
 
 
 def _of_body(exc: exceptions.APIException) -> list[Fault]:

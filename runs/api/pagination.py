@@ -57,19 +57,10 @@ class KeysetPagination(BasePagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The page in OpenAPI."""
-        return {
-            "type": "object",
-            "required": ["results", "next"],
-            "properties": {
-                "results": schema,
-                "next": {
-                    "type": "string",
-                    "format": "uri",
-                    "nullable": True,
-                    "description": "Address of the next page; null on the last one.",
-                },
-            },
-        }
+        described = "Address of the next page; null on the last one."
+        address = {"type": "string", "format": "uri", "nullable": True, "description": described}
+        properties = {"results": schema, "next": address}
+        return {"type": "object", "required": [*properties], "properties": properties}
 
     def get_schema_operation_parameters(self, view: APIView) -> list[Mapping[str, Any]]:
         """The query parameters in OpenAPI."""

@@ -58,23 +58,21 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Import
         for name, value in row.texts(part(document, "params")).items()
         if name not in _MACHINE and "/" not in value  # a path names no version
     }
-    found.runs.append(
-        row.ImportedRun(
-            campaign=row.campaign_of(
-                "asv", str(catalogue.get("project") or folder.resolve().parent.name)
-            ),
-            scenario="asv",
-            external_id=f"{file.parent.name}/{file.stem}"[:200],
-            started_at=at,
-            levels={"machine": file.parent.name[:80], **environment},
-            measurements=tuple(values[:MOST]),
-            sha=sha,
-            branch="main",
-            committed_at=at,
-            hardware=_hardware(machine),
-            tool_name="asv",
-            failure="" if values else "No benchmark has a number.",
-        )
+    found.take(
+        campaign=row.campaign_of(
+            "asv", str(catalogue.get("project") or folder.resolve().parent.name)
+        ),
+        scenario="asv",
+        external_id=f"{file.parent.name}/{file.stem}"[:200],
+        started_at=at,
+        levels={"machine": file.parent.name[:80], **environment},
+        measurements=tuple(values[:MOST]),
+        sha=sha,
+        branch="main",
+        committed_at=at,
+        hardware=_hardware(machine),
+        tool_name="asv",
+        failure="" if values else "No benchmark has a number.",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runs import foreign_json
-from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, of_reading
+from runs.importers.row import Imported, NotTheirs, campaign_of, moment, of_reading
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
@@ -55,16 +55,14 @@ def _take(file: Path, found: Imported) -> None:
     fields = of_reading(reading)
     fields["levels"] = {**reading.levels, **dict(_asked_for(file.with_name(f"{stem}.config.xml")))}
     kind = words(summary.get("Benchmark Type")) or "benchbase"
-    found.runs.append(
-        ImportedRun(
-            campaign=campaign_of("benchbase", kind),
-            scenario=campaign_of(kind),
-            external_id=stem[:200],
-            started_at=at,
-            finished_at=ended if begun else None,
-            settings=_settings(file.with_name(f"{stem}.params.json")),
-            **fields,
-        )
+    found.take(
+        campaign=campaign_of("benchbase", kind),
+        scenario=campaign_of(kind),
+        external_id=stem[:200],
+        started_at=at,
+        finished_at=ended if begun else None,
+        settings=_settings(file.with_name(f"{stem}.params.json")),
+        **fields,
     )
 
 

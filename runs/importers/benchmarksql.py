@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, texts
+from runs.importers.row import Imported, NotTheirs, moment, texts
 from runs.tools import quantities
 from runs.tools.adapter import MetricValue
 from runs.tools.output import number
@@ -80,23 +80,21 @@ def _take(folder: Path, found: Imported) -> None:
         "rampup": (number(properties.get("rampupMins")) or 0) * 60 or None,
         **{level: number(info.get(name)) for level, name in _LEVELS.items()},
     }
-    found.runs.append(
-        ImportedRun(
-            campaign="benchmarksql",
-            scenario="tpcc",
-            external_id=f"{folder.name}@{at.isoformat()}"[:200],
-            started_at=at,
-            levels={
-                name: int(level) if level.is_integer() else level
-                for name, level in levels.items()
-                if level is not None
-            },
-            measurements=tuple(_values(kinds, minutes)),
-            labels=texts(properties, ("application", "limitTxnsPerMin", "newOrderWeight")),
-            tool_name="benchmarksql",
-            tool_version=(info.get("driverVersion") or info.get("jTPCCVersion") or "")[:40],
-            failure="" if kinds.get(_NEW_ORDER) else "No new order was processed.",
-        )
+    found.take(
+        campaign="benchmarksql",
+        scenario="tpcc",
+        external_id=f"{folder.name}@{at.isoformat()}"[:200],
+        started_at=at,
+        levels={
+            name: int(level) if level.is_integer() else level
+            for name, level in levels.items()
+            if level is not None
+        },
+        measurements=tuple(_values(kinds, minutes)),
+        labels=texts(properties, ("application", "limitTxnsPerMin", "newOrderWeight")),
+        tool_name="benchmarksql",
+        tool_version=(info.get("driverVersion") or info.get("jTPCCVersion") or "")[:40],
+        failure="" if kinds.get(_NEW_ORDER) else "No new order was processed.",
     )
 
 

@@ -49,24 +49,22 @@ def _take(run: str, machine: str, results: list[dict[str, Any]], found: row.Impo
     branch = (words(commit.get("branch")) or "").rpartition(":")[2]
     # Without a branch a commit of the default branch is its own fork point.
     is_default = not branch or commit.get("fork_point_sha") == commit.get("sha")
-    found.runs.append(
-        row.ImportedRun(
-            campaign=row.campaign_of("conbench", repository),
-            scenario="conbench",
-            external_id=f"{run}@{machine}"[:200],
-            started_at=at,
-            levels={"machine": machine[:80]},
-            measurements=tuple(values[:MOST]),
-            sha=sha,
-            branch="main" if is_default else branch,
-            url=words(commit.get("url")) or "",
-            committed_at=row.moment(commit.get("timestamp")),
-            parents=tuple(filter(None, [row.sha_of(commit.get("parent_sha"))])),
-            labels={"run_reason": words(first.get("run_reason")) or "?"},
-            hardware={"name": machine},
-            tool_name="conbench",
-            failure="" if values else "No result of the run has a number.",
-        )
+    found.take(
+        campaign=row.campaign_of("conbench", repository),
+        scenario="conbench",
+        external_id=f"{run}@{machine}"[:200],
+        started_at=at,
+        levels={"machine": machine[:80]},
+        measurements=tuple(values[:MOST]),
+        sha=sha,
+        branch="main" if is_default else branch,
+        url=words(commit.get("url")) or "",
+        committed_at=row.moment(commit.get("timestamp")),
+        parents=tuple(filter(None, [row.sha_of(commit.get("parent_sha"))])),
+        labels={"run_reason": words(first.get("run_reason")) or "?"},
+        hardware={"name": machine},
+        tool_name="conbench",
+        failure="" if values else "No result of the run has a number.",
     )
 
 

@@ -49,20 +49,18 @@ def _take(suite: str, entry: dict[str, Any], found: row.Imported) -> None:
         return
     tool = words(entry.get("tool")) or "?"
     values = tuple(_values(entry, tool, f"{suite} {sha[:10]}", found))
-    found.runs.append(
-        row.ImportedRun(
-            campaign=row.campaign_of(suite),
-            scenario=row.campaign_of(suite),
-            external_id=f"{sha}@{at.isoformat()}",
-            started_at=at,
-            measurements=values[:MOST],
-            sha=sha,
-            branch="main",  # a file has the results of one branch
-            url=words(commit.get("url")) or "",
-            committed_at=row.moment(commit.get("timestamp")),
-            tool_name=tool[:40],
-            failure="" if values else "The entry has no figure.",
-        )
+    found.take(
+        campaign=row.campaign_of(suite),
+        scenario=row.campaign_of(suite),
+        external_id=f"{sha}@{at.isoformat()}",
+        started_at=at,
+        measurements=values[:MOST],
+        sha=sha,
+        branch="main",  # a file has the results of one branch
+        url=words(commit.get("url")) or "",
+        committed_at=row.moment(commit.get("timestamp")),
+        tool_name=tool[:40],
+        failure="" if values else "The entry has no figure.",
     )
 
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from runs.importers.row import Imported, ImportedRun, NotTheirs, moment, of_reading
+from runs.importers.row import Imported, NotTheirs, moment, of_reading
 from runs.tools import metrics, quantities
 from runs.tools.adapter import SeriesReading, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
@@ -63,14 +63,12 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
         return
     fields = of_reading(reading)
     fields["series"] = tuple(_counter(database, name))
-    found.runs.append(
-        ImportedRun(
-            campaign="hammerdb-tproc-c",
-            scenario="tproc-c",
-            external_id=name,
-            started_at=at,
-            **fields,
-        )
+    found.take(
+        campaign="hammerdb-tproc-c",
+        scenario="tproc-c",
+        external_id=name,
+        started_at=at,
+        **fields,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from runs.importers.row import Imported, ImportedRun, NotTheirs, campaign_of, moment, texts
+from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
 from runs.tools import metrics, quantities
 from runs.tools.adapter import Level, MetricValue, SeriesReading
 from runs.tools.host_reading import device_column
@@ -167,22 +167,20 @@ def _take(
     sets = [each for each in tables.get("testset", []) if _same_set(each, row)]
     info = str(sets[0].get("info") or "") if sets else ""
     begin = moment(row.get("start_latency")) or at
-    found.runs.append(
-        ImportedRun(
-            campaign=campaign_of("pgbench-tools", key[0], "set", str(row.get("set"))),
-            scenario="pgbench-tools",
-            external_id="/".join(filter(None, key)),
-            started_at=at,
-            finished_at=ended,
-            levels=dict(_levels(row)),
-            measurements=tuple(_values(row, key, further)),
-            series=tuple(_monitors(further["test_metrics_data"].get(key, []), begin.timestamp())),
-            labels=texts({"set": info, "server": key[0]}),
-            settings={name: value for name, value in settings.items() if value},
-            hardware=_hardware(tables.get("server", []), key[0]),
-            server_version=_version(row, settings),
-            tool_name="pgbench",
-        )
+    found.take(
+        campaign=campaign_of("pgbench-tools", key[0], "set", str(row.get("set"))),
+        scenario="pgbench-tools",
+        external_id="/".join(filter(None, key)),
+        started_at=at,
+        finished_at=ended,
+        levels=dict(_levels(row)),
+        measurements=tuple(_values(row, key, further)),
+        series=tuple(_monitors(further["test_metrics_data"].get(key, []), begin.timestamp())),
+        labels=texts({"set": info, "server": key[0]}),
+        settings={name: value for name, value in settings.items() if value},
+        hardware=_hardware(tables.get("server", []), key[0]),
+        server_version=_version(row, settings),
+        tool_name="pgbench",
     )
 
 

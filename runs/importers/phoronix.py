@@ -50,22 +50,18 @@ def _take(root: Element, system: Element, title: str, found: row.Imported) -> No
         return
     values = list(_values(root, name, found))
     model = _text(system, "Hardware").partition(",")[0].removeprefix("Processor:").strip()[:200]
-    found.runs.append(
-        row.ImportedRun(
-            campaign=row.campaign_of("phoronix", title),
-            scenario="phoronix",
-            external_id=f"{name}@{at.isoformat()}"[:200],
-            started_at=at,
-            levels={"system": name[:80]},
-            measurements=tuple(values[:MOST]),
-            labels=row.texts(
-                {"software": _text(system, "Software"), "notes": _text(system, "Notes")}
-            ),
-            hardware={"name": model, "cpu_model": model} if model else {},
-            tool_name="phoronix",
-            tool_version=_text(system, "TestClientVersion")[:40],
-            failure="" if values else "The system has no result.",
-        )
+    found.take(
+        campaign=row.campaign_of("phoronix", title),
+        scenario="phoronix",
+        external_id=f"{name}@{at.isoformat()}"[:200],
+        started_at=at,
+        levels={"system": name[:80]},
+        measurements=tuple(values[:MOST]),
+        labels=row.texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
+        hardware={"name": model, "cpu_model": model} if model else {},
+        tool_name="phoronix",
+        tool_version=_text(system, "TestClientVersion")[:40],
+        failure="" if values else "The system has no result.",
     )
 
 

@@ -59,20 +59,18 @@ def _take(document: Any, file: Path, licence: str, found: row.Imported) -> None:
             continue
         levels = dict(_levels(document, benchmark))
         name = " ".join(map(str, [*levels.values(), document.get("tuned"), document.get("date")]))
-        found.runs.append(
-            row.ImportedRun(
-                campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
-                scenario="postgresbench",
-                external_id=f"{name} run {place}"[-200:],
-                started_at=at,
-                levels=levels,
-                measurements=values,
-                labels=_labels(document, licence),
-                hardware=_hardware(document),
-                # "18.2 (e21737f)": what the service has made of it is in the label.
-                server_version=str(document["postgres_version"]).partition(" ")[0],
-                tool_name=words(benchmark.get("tool")) or "pgbench",
-            )
+        found.take(
+            campaign=row.campaign_of("postgresbench", words(benchmark.get("workload")) or ""),
+            scenario="postgresbench",
+            external_id=f"{name} run {place}"[-200:],
+            started_at=at,
+            levels=levels,
+            measurements=values,
+            labels=_labels(document, licence),
+            hardware=_hardware(document),
+            # "18.2 (e21737f)": what the service has made of it is in the label.
+            server_version=str(document["postgres_version"]).partition(" ")[0],
+            tool_name=words(benchmark.get("tool")) or "pgbench",
         )
 
 

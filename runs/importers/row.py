@@ -61,6 +61,10 @@ class Imported:
     runs: list[ImportedRun] = field(default_factory=list)
     left_out: list[Wording] = field(default_factory=list)
 
+    def take(self, **fields: Any) -> None:
+        """Take a run of these fields (`ImportedRun`)."""
+        self.runs.append(ImportedRun(**fields))
+
     def leave_out(self, text: Marked, **values: object) -> None:
         """Say what is not taken (`runs.wording`)."""
         self.left_out.append(wording_of(text, values))

@@ -21,7 +21,7 @@ from runs.selectors.access.permission_table import Right
 from runs.selectors.histories import causes, machines
 from runs.services.access import projects as project_service
 from runs.services.changes import webhooks
-from runs.services.changes.webhooks import EVENTS, NewWebhook
+from runs.services.changes.webhooks import EVENTS
 from runs.web import pages
 
 ROWS = 50
@@ -111,15 +111,15 @@ def webhook_list(request: HttpRequest) -> HttpResponse:
     """The webhooks with their last reports, and the form of a new one. For maintainers."""
     user = cast(User, request.user)
     project_service.default()  # creates the default project, so that one can be chosen
-    if request.method != "POST":
-        return _page(request, WebhookForm(user=user))
-    form = WebhookForm(request.POST, user=user)
+    form = WebhookForm(request.POST if request.method == "POST" else None, user=user)
+    made = None
     if form.is_valid():
         with pages.faults_of(form):
-            made = webhooks.create(**form.cleaned_data)
             # No redirect: the secret is nowhere but in this answer.
-            return _page(request, WebhookForm(user=user), made=made)
-    return _page(request, form)
+            made = webhooks.create(**form.cleaned_data)
+            form = WebhookForm(user=user)
+    found = webhook_selectors.with_deliveries(user)
+    return render(request, "webhooks/list.html", {"form": form, "made": made, "webhooks": found})
 
 
 def webhook_ping(request: HttpRequest, webhook_id: int) -> HttpResponse:
@@ -140,12 +140,3 @@ def webhook_remove(request: HttpRequest, webhook_id: int) -> HttpResponse:
 def _seen(request: HttpRequest, webhook_id: int) -> Webhook:
     found: Webhook = get_object_or_404(webhook_selectors.webhooks(to=request.user), pk=webhook_id)
     return found
-
-
-def _page(request: HttpRequest, form: WebhookForm, made: NewWebhook | None = None) -> HttpResponse:
-    context = {
-        "form": form,
-        "made": made,
-        "webhooks": webhook_selectors.with_deliveries(request.user),
-    }
-    return render(request, "webhooks/list.html", context)

@@ -10,14 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
 
 BEGIN, END = "<!-- permissions: begin -->\n", "<!-- permissions: end -->\n"
-ROLES = {
-    Role.ANYBODY: "anybody",
-    Role.PERSON: "logged in",
-    Role.VIEWER: "viewer",
-    Role.OPERATOR: "operator",
-    Role.MAINTAINER: "maintainer",
-    Role.ADMINISTRATOR: "administrator",
-}
+ROLES = {role: role.name.lower() for role in Role} | {Role.PERSON: "logged in"}
 
 
 def rights() -> str:

@@ -16,7 +16,6 @@ from runs.models import Project, Token
 from runs.selectors.access import permissions, projects
 from runs.services.access import projects as project_service
 from runs.services.access import tokens
-from runs.services.access.tokens import NewToken
 from runs.web import pages, uploads
 
 DAYS = 365
@@ -98,16 +97,24 @@ def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
     project_service.default()  # creates the default project, so that one can be chosen
     user = cast(User, request.user)
-    if request.method != "POST":
-        return _page(request, TokenForm(user=user))
-    form = TokenForm(request.POST, user=user)
+    form = TokenForm(request.POST if request.method == "POST" else None, user=user)
+    made = None
     if form.is_valid():
         with pages.faults_of(form):
             given = form.cleaned_data
-            made = tokens.create(expires_at=given.pop("last_day"), by=user, **given)
             # No redirect: the text of the token is nowhere but in this answer.
-            return _page(request, TokenForm(user=user), made=made)
-    return _page(request, form)
+            made = tokens.create(expires_at=given.pop("last_day"), by=user, **given)
+            form = TokenForm(user=user)
+    address = {"url": request.build_absolute_uri("/").rstrip("/")}
+    context = {
+        "form": form,
+        "made": made,
+        "client_sha256": uploads.upload_client_sha256(),
+        "step": STEP % address,
+        "shell": SHELL % address,
+        "tokens": permissions.tokens_of(user),
+    }
+    return render(request, "tokens/list.html", context)
 
 
 def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
@@ -117,15 +124,3 @@ def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     message = _("The token “%(name)s” was revoked.") % {"name": token.name}
     messages.success(request, message)
     return redirect("token-list")
-
-
-def _page(request: HttpRequest, form: TokenForm, made: NewToken | None = None) -> HttpResponse:
-    context = {
-        "form": form,
-        "made": made,
-        "client_sha256": uploads.upload_client_sha256(),
-        "step": STEP % {"url": request.build_absolute_uri("/").rstrip("/")},
-        "shell": SHELL % {"url": request.build_absolute_uri("/").rstrip("/")},
-        "tokens": permissions.tokens_of(cast(User, request.user)),
-    }
-    return render(request, "tokens/list.html", context)
