@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader
 from runs.api.doors import ReadOnlyDoor
+from runs.api.examples import EXAMPLES
 from runs.api.parsing import StrictSerializer
 from runs.filters import ChangeFilters
 from runs.models import Change, Token, Webhook, WebhookDelivery
@@ -185,11 +186,7 @@ class WebhookDeliverySerializer(serializers.Serializer[WebhookDelivery]):
     delivered_at = serializers.DateTimeField(allow_null=True)
 
 
-MADE = OpenApiExample(
-    "To a chat",
-    {"url": "https://chat.example/hooks/4711", "events": ["change.found", "upload.missing"]},
-    request_only=True,
-)
+MADE = OpenApiExample("To a chat", EXAMPLES["webhook"], request_only=True)
 
 
 @extend_schema_view(list=extend_schema(operation_id="webhooks_list"))

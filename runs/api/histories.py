@@ -15,6 +15,7 @@ from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.changes import ChangeSerializer
 from runs.api.doors import QueryDoor
+from runs.api.examples import EXAMPLES
 from runs.api.parsing import StrictSerializer
 from runs.models import Campaign, Metric
 from runs.selectors.campaigns import metrics
@@ -108,36 +109,6 @@ class HistorySerializer(Shape):
     series = HistorySeriesSerializer(many=True)
 
 
-EXAMPLE = {
-    "campaign": "nightly",
-    "metric": "tps",
-    "unit": "tps",
-    "direction": "higher",
-    "ref": "",
-    "more": 0,
-    "older": None,
-    "series": [
-        {
-            "levels": {"clients": 8},
-            "total": 1,
-            "points": [
-                {
-                    "at": "2026-01-31T02:00:00Z",
-                    "revision": "4f1c09d2a7be",
-                    "ref": "main",
-                    "run": 824,
-                    "n": 3,
-                    "median": 14210.0,
-                    "minimum": 14180.0,
-                    "maximum": 14260.0,
-                }
-            ],
-            "changes": [],
-        }
-    ],
-}
-
-
 class HistoryDoor(QueryDoor):
     """The histories of a campaign of uploads."""
 
@@ -156,7 +127,7 @@ class HistoryDoor(QueryDoor):
             ),
         ],
         responses=HistorySerializer,
-        examples=[OpenApiExample("Nightly", EXAMPLE, response_only=True)],
+        examples=[OpenApiExample("Nightly", EXAMPLES["history"], response_only=True)],
     )
     def get(self, request: Request) -> Response:
         """Give the points over revisions, in the order of their commits, or over days (UTC)."""

@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from runs.api import doors
 from runs.api.authentication import person, reader, require_own
 from runs.api.doors import ReadOnlyDoor
+from runs.api.examples import EXAMPLES
 from runs.api.parsing import StrictSerializer
 from runs.api.shapes import computed
 from runs.models import Campaign, Schedule, ScheduleEvent
@@ -84,11 +85,7 @@ class NewScheduleSerializer(ChangedScheduleSerializer):
     campaign = serializers.CharField(help_text="The slug of a campaign that BenchLab executed.")
 
 
-MADE = OpenApiExample(
-    "On weekdays at half past two",
-    {"campaign": "nightly", "at": "02:30", "weekdays": [1, 2, 3, 4, 5], "time_zone": "Asia/Tokyo"},
-    request_only=True,
-)
+MADE = OpenApiExample("On weekdays at half past two", EXAMPLES["schedule"], request_only=True)
 
 
 class ScheduleDoor(ReadOnlyDoor[Schedule]):

@@ -17,6 +17,7 @@ from runs.api.authentication import asker, person, reader, require_own
 from runs.api.campaigns.drafts import DesignSerializer, LevelField, fault_of
 from runs.api.compare.markdown import settled
 from runs.api.doors import ReadOnlyDoor
+from runs.api.examples import EXAMPLES
 from runs.api.shapes import computed
 from runs.models import Bisection, Build, Campaign, Server, Token
 from runs.selectors.access import permissions, projects
@@ -195,17 +196,7 @@ class OneBisectionSerializer(BisectionSerializer):
 
 
 EXAMPLE = OpenApiExample(
-    "Which of four commits made it slower",
-    {
-        "campaign": "nightly",
-        "base": "revision:main",
-        "head": "revision:4f1c09d2a7be",
-        "server": "lab",
-        "scenario": "fixed-point-read",
-        "levels": {"clients": [8]},
-        "commits": ["9b1d0c77aa01", "c02f6b3199de"],
-    },
-    request_only=True,
+    "Which of four commits made it slower", EXAMPLES["bisection"], request_only=True
 )
 
 

@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
+from runs.api.examples import EXAMPLES
 from runs.api.shapes import JudgedSerializer
 from runs.models import Metric
 from runs.selectors.compare.describe.verdict_words import TABLES
@@ -156,69 +157,6 @@ SIDE = (
 )
 
 
-def _side(selection: str, sha: str, ref: str, committed_at: str) -> dict[str, Any]:
-    return {
-        "selection": selection,
-        "label": f"{sha} ({ref})",
-        "campaign": "nightly",
-        "url": "https://benchlab.example/campaigns/nightly/",
-        "revision": {"sha": sha, "ref": ref, "url": "", "committed_at": committed_at},
-    }
-
-
-def _summary(median: float, minimum: float, maximum: float, mean: float, run: int) -> object:
-    judged = {"valid": 3, "doubtful": 0, "invalid": 0, "unknown": 0}
-    ends = {"n": 3, "median": median, "minimum": minimum, "maximum": maximum, "mean": mean}
-    return {**ends, "run": run, "doubtful": 0, "judged": judged}
-
-
-EXAMPLE = {
-    "overall": "slower",
-    "exit_code": 1,
-    "message": "Slower: at least one condition has lost.",
-    "effect": 3.0,
-    "base": _side("revision:main", "1b6f02c9d4aa", "main", "2026-01-30T17:12:00Z"),
-    "head": _side("revision:4f1c09d2a7be", "4f1c09d2a7be", "faster-sort", "2026-01-31T09:40:00Z"),
-    "together": [
-        {
-            "metric": "tps",
-            "ratio": 0.9521,
-            "low": 0.9403,
-            "high": 0.9641,
-            "verdict": "slower",
-            "size": "3.6 to 6.0 % slower",
-            "rules": 2,
-        }
-    ],
-    "rows": [
-        {
-            "levels": {"clients": 8},
-            "metric": "tps",
-            "unit": "tps",
-            "direction": "higher",
-            "base": _summary(14210.0, 14180.0, 14260.0, 14216.7, 811),
-            "head": _summary(13400.0, 13350.0, 13460.0, 13403.3, 824),
-            "base_value": 14216.6,
-            "head_value": 13403.2,
-            "ratio": 0.9428,
-            "low": 0.9356,
-            "high": 0.95,
-            "p_value": 0.00004,
-            "adjusted_p_value": 0.00004,
-            "verdict": "slower",
-            "size": "5.0 to 6.4 % slower",
-            "more_rounds": None,
-            "rules": 2,
-            "reasons": [],
-            "despite": [
-                {"code": "hardware_unknown", "message": "the hardware of a side is not known"}
-            ],
-            "counts": True,
-        }
-    ],
-    "error_row": {"table": "rounds", "rows": 1, "n": 3, "rate": 0.05},
-    "told_before": [],
-}
 COMPARE: dict[str, Any] = {
     "operation_id": "compare_retrieve",
     "parameters": [
@@ -246,6 +184,8 @@ COMPARE: dict[str, Any] = {
         (200, "text/markdown"): OpenApiTypes.STR,
     },
     "examples": [
-        OpenApiExample("Slower", EXAMPLE, response_only=True, media_type="application/json")
+        OpenApiExample(
+            "Slower", EXAMPLES["comparison"], response_only=True, media_type="application/json"
+        )
     ],
 }

@@ -6,6 +6,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
+from runs.api.examples import EXAMPLES
 from runs.api.uploads.measured_values import DIRECTIONS, MOST_POINTS
 from runs.api.uploads.runs import MOST_RUNS, STATUSES
 from runs.models import Run
@@ -202,44 +203,7 @@ class StoredBatchSerializer(Shape):
     runs = StoredRunSerializer(many=True)
 
 
-RUN = {
-    "campaign": "nightly",
-    "scenario": "tpcb-like",
-    "levels": {"clients": 8, "scale": 100},
-    "started_at": "2026-01-31T02:00:00Z",
-    "status": "finished",
-    "hardware": {"cpu_model": "AMD EPYC 9354", "cores": 32, "memory_bytes": 270582939648},
-    "postgresql": {"version": "18.1", "settings": {"shared_buffers": "8GB"}},
-    "tool": {"name": "pgbench", "version": "18.1"},
-    "revision": {"sha": "4f1c09d2a7be", "ref": "main"},
-    "measurements": [
-        {"metric": "tps", "value": 14203.5, "unit": "tps", "direction": "higher"},
-        {
-            "metric": "latency_average",
-            "samples": [0.561, 0.558, 0.572],
-            "unit": "ms",
-            "direction": "lower",
-        },
-    ],
-}
-RAW = {
-    "campaign": "nightly",
-    "scenario": "tpcb-like",
-    "started_at": "2026-01-31T02:00:00Z",
-    "tool": "pgbench",
-    "raw": {"stdout": "pgbench (18.1)\ntransaction type: ...", "exit_status": 0},
-}
-STORED = {
-    "id": 4711,
-    "url": "https://bench.example.org/runs/4711/",
-    "api_url": "https://bench.example.org/api/v1/runs/4711/",
-    "campaign": "nightly",
-    "state": "finished",
-    "code": "",
-    "message": "",
-    "repeat": 1,
-    "stored_before": False,
-}
+RUN, RAW, STORED = (EXAMPLES[name] for name in ("run", "raw", "stored"))
 ONCE = OpenApiParameter(
     "Idempotency-Key",
     OpenApiTypes.STR,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from runs.api.compare import schema as compare_schema
+from runs.api.examples import EXAMPLES
 from runs.models import Campaign, Run
 from runs.selectors.compare.address import head_and_base
 from runs.services.access import projects
@@ -455,7 +455,7 @@ def test_the_number_of_queries_does_not_grow(client, django_assert_max_num_queri
 def test_the_example_of_the_description_has_the_fields_of_an_answer(compare):
     sides({"tps": STEADY}, {"tps": scaled(0.9)})
 
-    body, example = compare(), compare_schema.EXAMPLE
+    body, example = compare(), EXAMPLES["comparison"]
 
     assert set(body) == set(example)
     assert set(body["rows"][0]) == set(example["rows"][0])
