@@ -18,7 +18,8 @@ READS = {"decode", "literal_eval", "load", "loads", "parse", "raw_decode", "get_
 # What BenchLab itself has written, or reviewed; `check_depth` goes before the decoder of output.
 OWN = {
     "benchlab/cache.py", "benchlab/embedded/state.py", "benchlab/lab/releases.py",
-    "benchlab/settings.py", "runs/foreign_json.py", "runs/published/fields.py",
+    "benchlab/settings.py", "runs/api/examples.py", "runs/foreign_json.py",
+    "runs/published/fields.py",
     "runs/selectors/compare/address/candidates.py", "runs/selectors/compare/load/comparability.py",
     "runs/selectors/compare/describe/verdict_words.py",
     "runs/selectors/compare/judge/gate_answers.py", "runs/selectors/verification.py",

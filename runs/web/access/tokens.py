@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
@@ -70,28 +71,6 @@ class TokenForm(forms.Form):
         return timezone.make_aware(datetime.combine(day, time.max))
 
 
-# What docs/ci.md says, with the address of this BenchLab.
-STEP = """\
-# in the job that measures
-- uses: example/benchlab/ci/github@v0.3.0
-  with:
-    url: %(url)s
-    campaign: nightly
-    scenario: tpcb-like
-    run: pgbench -n -c 2 -j 2 -T 60
-# in a job of its own, which needs the first
-- uses: example/benchlab/ci/github@v0.3.0
-  with:
-    act: report
-    url: %(url)s
-    token: ${{ secrets.BENCHLAB_TOKEN }}
-    campaign: nightly
-    scenario: tpcb-like"""
-SHELL = """\
-read -rs BENCHLAB_TOKEN
-export BENCHLAB_TOKEN BENCHLAB_URL=%(url)s"""
-
-
 @never_cache
 def token_list(request: HttpRequest) -> HttpResponse:
     """The tokens of a person, and the form of a new one."""
@@ -110,8 +89,9 @@ def token_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "client_sha256": uploads.upload_client_sha256(),
-        "step": STEP % address,
-        "shell": SHELL % address,
+        # What docs/ci.md says, with the address of this BenchLab.
+        "step": str(render_to_string("tokens/step.txt", address)).strip(),
+        "shell": str(render_to_string("tokens/shell.txt", address)).strip(),
         "tokens": permissions.tokens_of(user),
     }
     return render(request, "tokens/list.html", context)
