@@ -226,6 +226,15 @@ class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
         """One object."""
         return self.shown()
 
+    def acted(
+        self, act: Callable[..., object], body: type[Serializer[Any]] | None = None, **more: Any
+    ) -> Response:
+        """Act on what the address names, as the body says, and show it as it is by then."""
+        row = self.get_object()
+        given = taken(body, self.request).validated_data if body else {}
+        act(**{str(row._meta.model_name): row}, **given, **more)
+        return self.shown()
+
     def shown(self, found: M | None = None, status: int = 200) -> Response:
         """All of an object; of that which the address names, as it is by now."""
         (row,) = self.prepared([found or self.get_object()])

@@ -1,6 +1,5 @@
 """Runs: a list, and one with what happened in it and what it found."""
 
-from collections.abc import Callable
 from typing import Any
 
 from django.db.models import QuerySet
@@ -304,25 +303,19 @@ class RunDoor(ReadOnlyDoor[Run]):
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, pk: int) -> Response:
         """Queue a run that failed once more, as its next attempt."""
-        attempts.retry(run=self.get_object(), by=asker(request))
-        return self.shown()
+        return self.acted(attempts.retry, by=asker(request))
 
     @extend_schema(request=JudgementSerializer)
     @action(detail=True, methods=["post"])
     def withdraw(self, request: Request, pk: int) -> Response:
         """Let a finished run count nowhere any more; it stays, with the reason."""
-        return self._judged(request, withdrawals.withdraw)
+        return self.acted(withdrawals.withdraw, JudgementSerializer)
 
     @extend_schema(request=JudgementSerializer)
     @action(detail=True, methods=["post"])
     def restore(self, request: Request, pk: int) -> Response:
         """Let a run that was withdrawn count again."""
-        return self._judged(request, withdrawals.restore)
-
-    def _judged(self, request: Request, act: Callable[..., Run]) -> Response:
-        run, given = self.get_object(), doors.taken(JudgementSerializer, request)
-        act(run=run, reason=given.validated_data["reason"])
-        return self.shown()
+        return self.acted(withdrawals.restore, JudgementSerializer)
 
 
 class SeriesValuesSerializer(serializers.Serializer[Series]):

@@ -115,9 +115,7 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @extend_schema(request=ChangedScheduleSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:
         """Change the title or the times; what it missed under the old ones is not made up for."""
-        given = doors.taken(ChangedScheduleSerializer, request)
-        schedules.edit(schedule=self.get_object(), **given.validated_data)
-        return self.shown()
+        return self.acted(schedules.edit, ChangedScheduleSerializer)
 
     def destroy(self, request: Request, pk: str) -> Response:
         """Remove it with its history; its campaigns stay."""
@@ -127,14 +125,12 @@ class ScheduleDoor(ReadOnlyDoor[Schedule]):
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, pk: str) -> Response:
         """Let it queue nothing until it is resumed."""
-        schedules.enable(schedule=self.get_object(), enabled=False)
-        return self.shown()
+        return self.acted(schedules.enable, enabled=False)
 
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, pk: str) -> Response:
         """Let it queue again; missed times are not made up for."""
-        schedules.enable(schedule=self.get_object(), enabled=True)
-        return self.shown()
+        return self.acted(schedules.enable, enabled=True)
 
     def _campaign(self, slug: str) -> Campaign:
         seen = projects.visible(Campaign.objects.all(), to=reader(self.request))

@@ -116,7 +116,7 @@ class InstallationSerializer(serializers.Serializer[Installation]):
 
 
 class ServerProblemSerializer(serializers.Serializer[Any]):
-    """What is wrong with a server, and what to do about it."""
+    """What is wrong with a server or its check, and what to do about it."""
 
     code = serializers.CharField()
     message = serializers.CharField()
@@ -182,15 +182,12 @@ class ServerDoor(ReadOnlyDoor[Server]):
     @action(detail=True, methods=["post"])
     def maintain(self, request: Request, slug: str) -> Response:
         """Let no run begin on a server; the one in progress ends as usual."""
-        server, given = self.get_object(), doors.taken(MaintenanceSerializer, request)
-        maintenance.begin(server=server, **given.validated_data)
-        return self.shown()
+        return self.acted(maintenance.begin, MaintenanceSerializer)
 
     @action(detail=True, methods=["post"])
     def release(self, request: Request, slug: str) -> Response:
         """Let runs begin again on a server."""
-        maintenance.end(server=self.get_object())
-        return self.shown()
+        return self.acted(maintenance.end)
 
 
 SECONDS_BETWEEN_POLLS = 1
@@ -203,14 +200,6 @@ class PreflightSerializer(serializers.Serializer[dict[str, Any]]):
     answered = serializers.BooleanField(source="has_answers")
     seconds = serializers.FloatField()
     findings = shape(Finding)(many=True)
-
-
-class CheckProblemSerializer(serializers.Serializer[Any]):
-    """Why there is no answer, and what to do about it."""
-
-    code = serializers.CharField()
-    message = serializers.CharField()
-    remedy = serializers.CharField()
 
 
 class CheckSerializer(serializers.Serializer[ServerCheck]):
@@ -226,7 +215,7 @@ class CheckSerializer(serializers.Serializer[ServerCheck]):
         """The address to ask until `state` is `done` or `failed`."""
         return reverse(self.address, args=[check.pk], request=self.context.get("request"))
 
-    @extend_schema_field(CheckProblemSerializer(allow_null=True))
+    @extend_schema_field(ServerProblemSerializer(allow_null=True))
     def get_problem(self, check: ServerCheck) -> dict[str, str] | None:
         """Null unless it failed."""
         if check.state != ServerCheck.State.FAILED:

@@ -166,39 +166,31 @@ class CampaignDoor(CampaignExtras, ReadOnlyDoor[Campaign]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, slug: str) -> Response:
         """Cancel what has not ended; finished runs stay."""
-        campaign_service.cancel(campaign=self.get_object(), by=asker(request))
-        return self.shown()
+        return self.acted(campaign_service.cancel, by=asker(request))
 
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, slug: str) -> Response:
         """Let no further run begin; the one in progress ends as usual."""
-        campaign_service.pause(campaign=self.get_object())
-        return self.shown()
+        return self.acted(campaign_service.pause)
 
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, slug: str) -> Response:
         """Let runs begin again."""
-        campaign_service.resume(campaign=self.get_object())
-        return self.shown()
+        return self.acted(campaign_service.resume)
 
     @action(detail=True, methods=["post"])
     def retry(self, request: Request, slug: str) -> Response:
         """Queue every run again that failed, errored or was cancelled, as its next attempt."""
-        campaign_service.retry(campaign=self.get_object(), by=asker(request))
-        return self.shown()
+        return self.acted(campaign_service.retry, by=asker(request))
 
     @extend_schema(request=RoundsSerializer)
     @action(detail=True, methods=["post"])
     def rounds(self, request: Request, slug: str) -> Response:
         """Queue more rounds of an ended campaign that leaves something undecided."""
-        campaign, given = self.get_object(), doors.taken(RoundsSerializer, request)
-        repeats.add_rounds(campaign=campaign, **given.validated_data)
-        return self.shown()
+        return self.acted(repeats.add_rounds, RoundsSerializer)
 
     @extend_schema(request=PrioritySerializer)
     @action(detail=True, methods=["post"])
     def priority(self, request: Request, slug: str) -> Response:
         """Change which campaigns go first on a server: the highest, then the oldest."""
-        campaign, given = self.get_object(), doors.taken(PrioritySerializer, request)
-        campaign_service.prioritise(campaign=campaign, **given.validated_data)
-        return self.shown()
+        return self.acted(campaign_service.prioritise, PrioritySerializer)

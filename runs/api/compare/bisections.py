@@ -246,8 +246,7 @@ class BisectionDoor(ReadOnlyDoor[Bisection]):
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, pk: str) -> Response:
         """Cancel it, with the step that is being measured."""
-        bisections.cancel(bisection=self.get_object(), by=asker(request))
-        return self.shown()
+        return self.acted(bisections.cancel, by=asker(request))
 
 
 def _check(request: Request, question: Question) -> None:

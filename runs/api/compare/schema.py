@@ -7,6 +7,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
+from runs.api.changes import ChangeRevisionSerializer
 from runs.api.examples import EXAMPLES
 from runs.api.shapes import JudgedSerializer
 from runs.models import Metric
@@ -16,12 +17,9 @@ from runs.selectors.compare.judge.gate_answers import BECAUSE
 Shape = serializers.Serializer[Any]
 
 
-class SideRevisionSerializer(Shape):
+class SideRevisionSerializer(ChangeRevisionSerializer):
     """The revision of a side."""
 
-    sha = serializers.CharField()
-    ref = serializers.CharField()
-    url = serializers.CharField()
     committed_at = serializers.DateTimeField(allow_null=True)
 
 

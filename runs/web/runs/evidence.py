@@ -1,7 +1,7 @@
 """What explains a run's numbers, as tables and charts: calls, stacks, waits, statements, I/O."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -58,36 +58,13 @@ CHARTS = {
 MOST_BARS = 8
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A value; numbers are right-aligned."""
-
-    text: str
-    is_number: bool
+# Taken by strace, which slows the load down: at the cost of the figures.
+TRACED = ("syscalls", "stacks")
+# A text, and whether it is a number: these are right-aligned.
+Cell = tuple[str, bool]
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of evidence. `is_traced`: taken by strace, at the cost of the figures."""
-
-    name: str
-    title: str
-    columns: Sequence[Cell]
-    rows: Sequence[Sequence[Cell]]
-    figure: Figure | None = None
-
-    @property
-    def chart_id(self) -> str:
-        """The id of its chart's element."""
-        return f"chart-{self.name}"
-
-    @property
-    def is_traced(self) -> bool:
-        """Whether the load was slowed down by strace."""
-        return self.name in {"syscalls", "stacks"}
-
-
-def tables(kept: Iterable[Artifact]) -> list[Table]:
+def tables(kept: Iterable[Artifact]) -> list[dict[str, Any]]:
     """The tables among a run's files; one that cannot be read is left out."""
     found = []
     for each in kept:
@@ -97,7 +74,7 @@ def tables(kept: Iterable[Artifact]) -> list[Table]:
     return found
 
 
-def _read(artifact: Artifact, name: str) -> Table | None:
+def _read(artifact: Artifact, name: str) -> dict[str, Any] | None:
     try:
         with artifacts.open_artifact(artifact) as content:
             stored = foreign_json.loads(content.read(MOST_BYTES).decode())
@@ -106,12 +83,18 @@ def _read(artifact: Artifact, name: str) -> Table | None:
         figure = _figure(name, columns, rows[:MOST_BARS])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    firsts = rows[0] if rows else [Cell("", is_number=False)] * len(columns)
-    heads = [
-        Cell(str(COLUMNS.get(column, column)), first.is_number)
-        for column, first in zip(columns, firsts, strict=False)
-    ]
-    return Table(name, _(str(TITLES[name])), heads, rows, figure)
+    firsts: Sequence[Cell] = rows[0] if rows else [("", False)] * len(columns)
+    return {
+        "name": name,
+        "title": _(str(TITLES[name])),
+        "columns": [
+            (str(COLUMNS.get(column, column)), is_number)
+            for column, (_text, is_number) in zip(columns, firsts, strict=False)
+        ],
+        "rows": rows,
+        "figure": figure,
+        "is_traced": name in TRACED,
+    }
 
 
 def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure | None:
@@ -122,9 +105,9 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     if name not in CHARTS or not rows or not set(sum(CHARTS[name], ())) <= set(columns):
         return None
     named, counted = ([columns.index(each) for each in part] for part in CHARTS[name])
-    labels = [" · ".join(row[place].text for place in named) for row in rows]
+    labels = [" · ".join(row[place][0] for place in named) for row in rows]
     parts = {
-        str(COLUMNS[columns[place]]): [float(row[place].text) for row in rows] for place in counted
+        str(COLUMNS[columns[place]]): [float(row[place][0]) for row in rows] for place in counted
     }
     only = (
         next(iter(parts))
@@ -137,4 +120,4 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
 
 
 def _cell(text: str) -> Cell:
-    return Cell(text, text.replace(".", "", 1).isdigit())
+    return text, text.replace(".", "", 1).isdigit()

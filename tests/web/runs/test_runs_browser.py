@@ -110,7 +110,7 @@ def explained(db):
 @pytest.mark.django_db
 def test_statements_io_and_waits_are_shown_as_charts(client, explained):
     tables = client.get(f"/runs/{explained.pk}/").context["evidence"]
-    figures = {each.name: each.figure for each in tables}
+    figures = {each["name"]: each["figure"] for each in tables}
     statements, io = figures["statements"]["data"], figures["io"]["data"]
     assert [(each["name"], each["x"]) for each in statements] == [("Total (ms)", [812.5])]
     assert statements[0]["customdata"] == [STATEMENTS[0][-1]]
