@@ -104,10 +104,7 @@ class VersionFilter(django_filters.CharFilter):  # type: ignore[misc]
 
 
 class NamedFilter(django_filters.CharFilter):  # type: ignore[misc]
-    """Only rows of what has a name, by its key: an index has them in the order of lists.
-
-    `path` leads from a row to it.
-    """
+    """Only rows of what has a name, by its key, which an index has; `path` leads to it."""
 
     def __init__(self, kind: type[Model], path: str, help_text: str = "", **options: Any) -> None:
         described = help_text or f"Slug of the {kind._meta.verbose_name}."

@@ -164,10 +164,7 @@ class Schema(AutoSchema):
 
 
 class _Door(APIView):
-    """An unknown, empty or doubled query parameter is refused.
-
-    `repeatable` are the parameters that may come more than once.
-    """
+    """Refuses unknown, empty and doubled query parameters; the `repeatable` may come often."""
 
     schema = Schema()
     repeatable: tuple[str, ...] = ()

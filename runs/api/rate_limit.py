@@ -1,7 +1,4 @@
-"""How many requests a minute: 429 with `Retry-After` beyond it.
-
-The numbers are settings: `BENCHLAB_RATE_…` in `benchlab/settings.py`.
-"""
+"""Requests a minute: 429 with `Retry-After` beyond BENCHLAB_RATE_… of benchlab/settings.py."""
 
 import logging
 import time

@@ -21,10 +21,7 @@ PLAIN = {
 
 @cache  # a component of the schema has one class
 def shape(kind: Any, /, doc: str = "", without: tuple[str, ...] = (), **others: Any) -> Any:
-    """The serializer of a dataclass, with its docstring; `others` stand in place of its own fields.
-
-    A field that is renamed there is renamed in the public JSON: the tests of the API hold it.
-    """
+    """The serializer of a dataclass; `others` replace fields. Its names are public JSON."""
     hints = get_type_hints(kind)
     names = [each.name for each in fields(kind) if each.name not in {*without, *others}]
     own = {name: _field(hints[name]) for name in names}

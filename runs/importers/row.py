@@ -71,10 +71,7 @@ class Imported:
 
 
 class NotTheirs(ValueError):
-    """The file or folder is not one of the peer's; the message says what was looked for.
-
-    It is English, and of its `wording` others are made (`runs.wording`).
-    """
+    """The file is none of the peer's; `wording` says what was looked for (`runs.wording`)."""
 
     def __init__(self, text: Marked, **values: object) -> None:
         self.wording = wording_of(text, values)

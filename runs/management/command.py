@@ -15,10 +15,7 @@ from runs.services.errors import ServiceError
 
 
 class LeanCommand(BaseCommand):
-    """A command without the checks of addresses, which take half of its start.
-
-    These load all pages. Web runs them as it starts, and `manage.py check` whenever asked.
-    """
+    """A command without the checks of addresses, which load all pages: half of its start."""
 
     requires_system_checks = (Tags.database, Tags.models, Tags.security)
 

@@ -84,10 +84,7 @@ def tablewrap(content: str, label: str, **arguments: Any) -> SafeString:
 
 @register.simple_block_tag
 def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeString:
-    """A button that asks before it posts to `action`; the body is the question.
-
-    Arguments: button (its words), csrf_token, icon.
-    """
+    """A button that asks before it posts to `action`. Arguments: button, csrf_token, icon."""
     return render_to_string(
         "components.html#confirm",
         {"content": content, "label": label, "action": action, **arguments},

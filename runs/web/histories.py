@@ -86,10 +86,7 @@ MOST_DRAWN = 270
 
 @dataclass(frozen=True)
 class SeriesPart:
-    """One history on the page.
-
-    `host_changes` are those of the machine: `label` at its line in the chart, `lines` below it.
-    """
+    """One history; `host_changes` have a `label` at their line in the chart, and `lines`."""
 
     history: History
     levels: str
@@ -152,10 +149,7 @@ def _headline(parts: Sequence[SeriesPart]) -> str:
 
 
 def _wall(parts: Sequence[SeriesPart]) -> list[tuple[int, SeriesPart]]:
-    """All series at once with the numbers of their charts: those that changed last go first.
-
-    Those of one commit are in the order of their charts.
-    """
+    """All series with the numbers of their charts, those that changed last first."""
     if len(parts) < 2:
         return []
 

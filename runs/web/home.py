@@ -70,10 +70,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _way_on(to: projects.Reader) -> dict[str, Any]:
-    """From the first start's piece of the line to all of it, while there is no other observation.
-
-    One query for who may log in, and those of an estimate for a new instance.
-    """
+    """From the first start's piece of the line to all of it, while nothing else is observed."""
     found = list(editions.listed(to=to)[:2]) if isinstance(to, User) else []
     if len(found) != 1 or not found[0].versions:
         return {}
@@ -89,10 +86,7 @@ def _way_on(to: projects.Reader) -> dict[str, Any]:
 
 
 def _finished_things(to: projects.Reader) -> dict[str, str]:
-    """The newest findings and the line through versions, the same for all who may see both.
-
-    `lead` is what the line says.
-    """
+    """Findings and line, the same for all who may see both; `lead` is what the line says."""
     used = version_line.used(version_line.READ, to=to)
     newest = tuple(_newest(to))
     template = "home/index.html#finished"

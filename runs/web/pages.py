@@ -59,10 +59,7 @@ def run_addresses() -> Callable[[int], str]:
 
 
 class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time
-    """The project of something new: one in which its maker may make it.
-
-    Where none is chosen it is the default one, or else the first by name.
-    """
+    """The project of something new: one in which its maker may make it, else the usual one."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -62,10 +62,7 @@ def campaign_report(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def campaign_script(request: HttpRequest, slug: str) -> HttpResponse:
-    """All finished runs in the order of their execution; `server` leaves those of one server.
-
-    In a campaign on several servers each has its own script; by default the first one's.
-    """
+    """All finished runs of a server (`server`, else the first) in the order of their execution."""
     campaign = _campaign(request, slug)
     servers = designs.server_names(campaign)
     chosen = request.GET.get("server") or next(iter(servers), "")

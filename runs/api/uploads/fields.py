@@ -176,10 +176,7 @@ class Reader:
         return len(value) <= most
 
     def mapping(self, name: str, *, or_text: bool = False) -> "Reader | None":
-        """An object, to be read; None where it is not given.
-
-        `or_text` where a text could have been in its place.
-        """
+        """An object, to be read; `or_text` where a text could have been in its place."""
         value = self.body.get(name)
         return None if value is None else reader(value, f"{self.at}/{name}", self.faults, or_text)
 

@@ -68,10 +68,7 @@ def series(run: Reader) -> tuple[GivenSeries, ...]:
 
 
 def _plain(given: Any) -> GivenMeasurement | None:
-    """A measurement of one value without a fault, as most are; None for what `_measurement` reads.
-
-    In half the time: a batch has a hundred thousand, of few metrics.
-    """
+    """A plain measurement without a fault, as most of a hundred thousand are, in half the time."""
     if type(given) is not dict or not given.keys() <= MEASUREMENT:
         return None
     value: Any = given.get("value")

@@ -114,10 +114,7 @@ Answer = Callable[[HttpRequest], HttpResponse]
 
 
 class Gate:
-    """Middleware that checks the table of permissions: who may, and by which methods.
-
-    The API does so itself, with its tokens.
-    """
+    """Middleware that checks the table of permissions for pages: who may, by which methods."""
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response

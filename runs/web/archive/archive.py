@@ -132,10 +132,7 @@ def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
 
 @etag(lambda request: f'"{caching.code()}-{archive.version()}-{get_language()}"')
 def archive_data(request: HttpRequest) -> FileResponse:
-    """The complete archive as one file that can be cited: a Frictionless data package.
-
-    Made once after a publication was loaded.
-    """
+    """The archive as one file to be cited, a Frictionless data package; kept until it changes."""
     address = request.build_absolute_uri(reverse("archive"))
 
     def make() -> str:

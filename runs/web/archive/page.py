@@ -25,10 +25,7 @@ from runs.web.configurations.page import differences
 
 @dataclass(frozen=True)
 class Head:
-    """A head of the table, with the number of columns and rows that it spans.
-
-    That of a column of figures stands at their end.
-    """
+    """A head with the columns and rows that it spans; that of figures stands at their end."""
 
     text: str
     columns: int = 1

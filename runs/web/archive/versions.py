@@ -39,10 +39,7 @@ NEWEST_PAIRS = 3
 
 @dataclass(frozen=True)
 class Step:
-    """Two neighbouring versions: what measured them, or what is missing.
-
-    Neighbours without anything are one step from the first to the last of `majors`.
-    """
+    """Two neighbouring versions and what measured them; without anything, many are one step."""
 
     majors: tuple[str, ...]
     pairs: list[Pair]

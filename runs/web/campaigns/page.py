@@ -146,10 +146,7 @@ def live(
     given: QueryDict,
     versions: Versions = NEVER,
 ) -> dict[str, Any]:
-    """The part that changes while the campaign runs; `given` says which pages of its tables.
-
-    What is the same for all readers is kept until one of the `versions` changes.
-    """
+    """The part that changes while it runs; `given` says which pages of its tables are shown."""
     is_live = campaign.state in LIVE
     return {
         "campaign": campaign,
@@ -277,10 +274,7 @@ def _with_runs(causes: parts.Part) -> parts.Part:
 
 
 def conditions(campaign: Campaign, versions: Versions = NEVER) -> dict[str, SafeString]:
-    """What was kept the same, and on what: machines, parameters, configurations.
-
-    HTML for all readers alike, kept until a run or anything else of it changes.
-    """
+    """What was kept the same, and on what: HTML for all readers alike, kept until it changes."""
     key = ("conditions", campaign.pk)
     found = caching.answer(key, versions.whole, lambda: _conditions_of(again(campaign, versions)))
     return {name: SafeString(html) for name, html in found.items()}

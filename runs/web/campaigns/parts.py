@@ -16,10 +16,7 @@ SIZES = {RATIOS: 60, ORDER: 200, TROUBLED_RUNS: 20}
 
 @dataclass(frozen=True)
 class Part:
-    """A page of a table, with the addresses of the one before and the one after it.
-
-    `name` is its part of the page, too.
-    """
+    """A page of a table with its neighbours' addresses; `name` is its part of the page, too."""
 
     name: str
     rows: list[Any]

@@ -75,10 +75,7 @@ def findings(rows: Sequence[RatioRow], words: Words) -> list[Finding]:
 
 
 def folded(found: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """What a page shows of many findings at once, and what a reader unfolds.
-
-    The first says the whole, such as the newest version on the oldest, and is always shown.
-    """
+    """What a page shows of many findings at once, the whole always first, and what is unfolded."""
     if len(found) <= MOST_UNFOLDED:
         return {"findings": list(found), "others": []}
     first, *rest = found

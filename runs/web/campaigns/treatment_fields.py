@@ -286,10 +286,7 @@ def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
 
 
 def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
-    """What was ticked and these servers have as well; of another server's boxes the versions.
-
-    Empty if nothing is available; the form then ticks its defaults.
-    """
+    """What was ticked and these servers have as well, or of another's boxes the versions."""
     ticked = as_offered(data, servers).getlist("installations")
     if len(servers) > 1 or not ticked:
         return ticked
@@ -300,10 +297,7 @@ def still_ticked(data: QueryDict, servers: Sequence[Server]) -> list[str]:
 
 
 def of_versions(asked: str, servers: Sequence[Server]) -> list[str]:
-    """What these servers have of each of the major versions, built alike; `all`: of each.
-
-    `asked` are majors with commas between, as the line of versions has them in its addresses.
-    """
+    """What the servers have of the majors `asked` (with commas between; `all`), built alike."""
     majors = {text.strip() for text in asked.split(",")} - {""}
     present = installed(servers)[servers[0].pk] if majors else []
     asked_for = (each for each in present if majors == {"all"} or each.major in majors)

@@ -98,10 +98,7 @@ def _read(artifact: Artifact, name: str) -> dict[str, Any] | None:
 
 
 def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Figure | None:
-    """Bars of the first rows, which are the largest; None for a table that has no chart.
-
-    Raises ValueError for text in place of numbers.
-    """
+    """Bars of the first rows, if the table has a chart. Raises ValueError for text as number."""
     if name not in CHARTS or not rows or not set(sum(CHARTS[name], ())) <= set(columns):
         return None
     named, counted = ([columns.index(each) for each in part] for part in CHARTS[name])

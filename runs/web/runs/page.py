@@ -127,10 +127,7 @@ def _certificate(run: Run) -> dict[str, Any] | None:
 
 
 def phases(run: Run, events: Iterable[RunEvent], *, now: datetime) -> list[dict[str, Any]]:
-    """The way of the latest attempt: states passed, the one it is in, those ahead.
-
-    A run that failed shows where, and nothing after that.
-    """
+    """The way of the latest attempt: states passed, the one it is in, those ahead of it."""
     entered: dict[str, datetime] = {S.QUEUED: run.queued_at}
     for event in events:
         if event.to_state and event.attempt == run.attempt:

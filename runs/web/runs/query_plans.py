@@ -73,10 +73,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the comparison; a side is None if it has no such node.
-
-    `marks` are the differences, each in words and with its tone.
-    """
+    """A line of the comparison; a side is None without such a node, a mark is (words, tone)."""
 
     left: Line | None
     right: Line | None

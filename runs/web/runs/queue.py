@@ -47,10 +47,7 @@ class MaintenanceForm(forms.Form):
 
 @dataclass(frozen=True)
 class Button:
-    """What a button does to the object of its page, and says when it is done.
-
-    `form` is what is typed with it, and `wrong` is said of what it does not take.
-    """
+    """What a button does and then says; `form` is typed with it, `wrong` says that it is none."""
 
     act: Callable[..., object]
     done: Any
