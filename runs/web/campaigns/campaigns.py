@@ -195,7 +195,7 @@ def campaign_detail(request: HttpRequest, slug: str) -> HttpResponse:
         return HttpResponse(status=204)
     context = campaign_page.live(campaign, standing, request.GET, versions)
     # Verdicts that control makes change no version: without a stamp the next poll is answered.
-    context["stamp"] = "" if context["shown"].awaits_verdicts else stamp
+    context["stamp"] = "" if context["shown"]["awaits_verdicts"] else stamp
     if is_poll:
         return render(request, "campaigns/_live.html", context)
     context |= {

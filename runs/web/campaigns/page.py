@@ -118,28 +118,6 @@ def versions_of(campaign: Campaign) -> Versions:
     return caching.versions((campaign.pk, *others))
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What the live part shows to all readers alike, as HTML where it says nothing else.
-
-    `more_rounds` are offered by a button; None: none. Of a wide campaign verdicts are those of
-    `judged_at`, or there are none so far, while it `awaits_verdicts`.
-    """
-
-    findings: SafeString
-    # The sentence of the whole, for whoever shares the page.
-    lead: str
-    more_rounds: int | None
-    has_history: bool
-    figure: SafeString
-    results: SafeString
-    cells: SafeString
-    can_retry: bool
-    measured_again: int
-    awaits_verdicts: bool = False
-    judged_at: datetime | None = None
-
-
 def live(
     campaign: Campaign,
     standing: Standing,
@@ -162,19 +140,26 @@ def live(
     }
 
 
-def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool) -> Shown:
+def _shown(
+    campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide: bool
+) -> dict[str, Any]:
+    """What is the same for all readers, as HTML where it says nothing else.
+
+    `lead` is the sentence of the whole. Of a wide campaign verdicts are those of `judged_at`, or
+    there are none so far, while it `awaits_verdicts`.
+    """
     found = Found(campaign, given, versions)
     key = (campaign.pk, parts.query(given))
     table = _table_of(found) if is_wide else parts.of_ratios(given)
     latest = wide.latest(campaign.pk, parts.query(table)) if is_wide else None
     if latest is None:
         wide_key = wide.key(campaign.pk, parts.query(table))
-        answer = Verdicts(
-            *caching.answer(wide_key, versions.results, lambda: verdicts.judged(found, table)[0])
+        made: Any = caching.answer(
+            wide_key, versions.results, lambda: verdicts.judged(found, table)[0]
         )
     else:
-        answer = Verdicts(*latest.value or ())
-    findings, sentences, more, has_history, results = answer
+        made = latest.value or ()
+    findings, sentences, more, has_history, results = Verdicts(*made)
 
     def progress() -> tuple[str, bool, int]:
         return (
@@ -189,19 +174,21 @@ def _shown(campaign: Campaign, given: QueryDict, versions: Versions, *, is_wide:
         lambda: written("campaigns/_kept.html#figure", _figure_of(found)),
     )
     cells, can_retry, measured_again = caching.answer(("cells", key), versions.whole, progress)
-    return Shown(
-        findings=SafeString(findings),
-        lead=sentences[0] if sentences else "",
-        more_rounds=more,
-        has_history=has_history,
-        figure=figure,
-        results=SafeString(results),
-        cells=SafeString(cells),
-        can_retry=can_retry,
-        measured_again=measured_again,
-        awaits_verdicts=latest is not None and not latest.is_current,
-        judged_at=datetime.fromtimestamp(latest.made_at, UTC) if latest and latest.value else None,
-    )
+    return {
+        "findings": SafeString(findings),
+        "lead": sentences[0] if sentences else "",
+        "more_rounds": more,
+        "has_history": has_history,
+        "figure": figure,
+        "results": SafeString(results),
+        "cells": SafeString(cells),
+        "can_retry": can_retry,
+        "measured_again": measured_again,
+        "awaits_verdicts": latest is not None and not latest.is_current,
+        "judged_at": datetime.fromtimestamp(latest.made_at, UTC)
+        if latest and latest.value
+        else None,
+    }
 
 
 def _table_of(found: Found) -> QueryDict:

@@ -124,7 +124,7 @@ def judged(found: Found, *tables: QueryDict) -> list[Verdicts]:
 
 
 def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
-    """The verdicts of a wide campaign by their keys, in each language: for control, it takes seconds."""
+    """The verdicts of a wide campaign by their keys, in each language. It takes seconds."""
     campaign = campaign_selectors.listed().filter(pk=campaign_id).first()
     if campaign is None:
         return {}

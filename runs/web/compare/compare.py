@@ -1,6 +1,6 @@
 """The compare page: series of every origin side by side, two cells, and kept comparisons."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -148,16 +148,6 @@ FILTERS = ("version", "os", "topology", "hardware", "origin")
 NEWEST_SAVED = 5
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A comparison as the page shows it: empty without series. `state` has them written out."""
-
-    html: SafeString
-    state: CompareState
-    faults: tuple[str, ...]
-    lead: str
-
-
 @vary_on_headers("HX-Request")
 def compare(request: HttpRequest) -> HttpResponse:
     """The comparison that the address says; a file of it; or what can be added, when htmx asks."""
@@ -172,8 +162,8 @@ def compare(request: HttpRequest) -> HttpResponse:
             raise Http404(f"format={wanted}")
         return answer
     shown = _shown(state, request.user)
-    context = {"faults": [*faults, *shown.faults]}
-    return render(request, "compare/index.html", context | _context(request, shown))
+    context = _context(request, shown) | {"faults": [*faults, *shown["faults"]]}
+    return render(request, "compare/index.html", context)
 
 
 def compare_cells(request: HttpRequest) -> HttpResponse:
@@ -225,10 +215,10 @@ def compare_save(request: HttpRequest) -> HttpResponse:
     return redirect(f"{reverse('compare')}?{state.query}")
 
 
-def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
+def _shown(state: CompareState, reader: User | AnonymousUser) -> dict[str, Any]:
     """The comparison, kept for all who may see its campaigns and have the same right to queue."""
     if not state.series:
-        return Shown(SafeString(), state, (), "")
+        return {"shown": SafeString(), "state": state, "faults": (), "lead": ""}
     may_queue = permissions.may_act(reader, "bisection-new")
     slugs = frozenset(key.slug for key in state.series)
     campaigns: list[int] = []
@@ -248,22 +238,24 @@ def _shown(state: CompareState, reader: User | AnonymousUser) -> Shown:
     known = caching.versions(campaigns) if campaigns else caching.NEVER
     html, query, faults, lead = caching.answer((state, may_queue), known.results, make)
     written, _faults = compare_state.read(QueryDict(query))
-    return Shown(SafeString(html), written, tuple(faults), lead)
+    return {"shown": SafeString(html), "state": written, "faults": faults, "lead": lead}
 
 
-def _context(request: HttpRequest, shown: Shown) -> dict[str, Any]:
+def _context(request: HttpRequest, shown: dict[str, Any]) -> dict[str, Any]:
     """The comparison; before there is one, examples and what can be added."""
-    searched = "q" in request.GET or not shown.html
+    searched = "q" in request.GET or not shown["shown"]
     # By their keys, which is their order in the list, too: an index has it.
     saved = SavedComparison.objects.select_related("created_by").order_by("-pk")[:NEWEST_SAVED]
     return {
-        "state": shown.state,
-        "shown": shown.html,
-        "lead": shown.lead,
-        **(_search(request, shown.state) if searched else {"q": "", "filters": CandidateFilters()}),
+        **shown,
+        **(
+            _search(request, shown["state"])
+            if searched
+            else {"q": "", "filters": CandidateFilters()}
+        ),
         "is_picking": searched,
-        "examples": [] if shown.html else examples(request.user),
-        "saved": [] if shown.html else list(saved),
+        "examples": [] if shown["shown"] else examples(request.user),
+        "saved": [] if shown["shown"] else list(saved),
     }
 
 

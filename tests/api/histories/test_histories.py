@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from runs.api import histories as history_api
+from runs.api.examples import EXAMPLES
 from runs.models import Campaign, Change
 from runs.services.access import projects
 from runs.services.changes import changes
@@ -165,7 +165,7 @@ def test_a_private_history_is_for_its_project(client, get, make_token):
 
 
 def test_the_example_of_the_description_has_the_fields_of_an_answer(get, nightly):
-    body, example = get("history/", campaign="nightly"), history_api.EXAMPLE
+    body, example = get("history/", campaign="nightly"), EXAMPLES["history"]
 
     assert set(body) == set(example)
     assert set(body["series"][0]) == set(example["series"][0])
