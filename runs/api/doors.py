@@ -66,10 +66,7 @@ def stream(
 ) -> StreamingHttpResponse:
     """The rows as the serializer gives them, a header first; nested values are JSON in their field.
 
-    `prepare` makes some rows at a time for the serializer. No text is a formula for a
-    spreadsheet (`tables.csv_cell`).
-
-    Takes as little memory for ten million rows as for ten: none is kept.
+    `prepare` makes some rows at a time for the serializer; none is kept, however many there are.
     """
     response = StreamingHttpResponse(
         _lines(rows, serializer, prepare), content_type="text/csv; charset=utf-8"
@@ -185,14 +182,10 @@ class _Door(APIView):
 
 
 class ReadOnlyDoor(_Door, ReadOnlyModelViewSet[M]):
-    """A list with filters and one object.
+    """A list with filters, in keyset pages or as CSV, and one object.
 
-    A query parameter that is unknown, empty or given twice is refused: a script with a typo, or
-    with a variable that is not set, must not take all results for those that it asked for. What
-    belongs to a private project does not exist for anybody but members.
-
-    A list comes in keyset pages, or as CSV (`format=csv`): all that the filters leave, in one
-    answer.
+    A script with a typo or an empty variable must not take all results for those it asked for.
+    What belongs to a private project does not exist for anybody but members.
     """
 
     # The selector of what the door shows `to` its reader; without one all of `queryset`.

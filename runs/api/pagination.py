@@ -18,10 +18,9 @@ LONGEST = 19
 
 
 class KeysetPagination(BasePagination):
-    """Pages by descending id: `cursor` is the last id of the page before, `page_size` up to 1000.
+    """Pages by descending id, up to 1000 rows; `cursor` is the last id of the page before.
 
-    Rows that arrive or vanish while a client reads shift nothing. There is no total: counting
-    would cost more than the page.
+    What arrives or vanishes meanwhile shifts nothing. A total would cost more than the page.
     """
 
     page_size = 100

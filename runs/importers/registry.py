@@ -17,15 +17,10 @@ from runs.importers import (
 )
 from runs.importers.row import Imported
 
+_MODULES = (
+    *(asv, benchbase, benchmarksql, codespeed, conbench, github_action_benchmark, hammerdb),
+    *(pgbench_tools, phoronix, postgresbench),
+)
 IMPORTERS: dict[str, Callable[[Path], Imported]] = {
-    "asv": asv.read,
-    "benchbase": benchbase.read,
-    "benchmarksql": benchmarksql.read,
-    "codespeed": codespeed.read,
-    "conbench": conbench.read,
-    "github-action-benchmark": github_action_benchmark.read,
-    "hammerdb": hammerdb.read,
-    "pgbench-tools": pgbench_tools.read,
-    "phoronix": phoronix.read,
-    "postgresbench": postgresbench.read,
+    each.__name__.rpartition(".")[2].replace("_", "-"): each.read for each in _MODULES
 }

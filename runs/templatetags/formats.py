@@ -102,10 +102,7 @@ for _name, _kind in (
 
 @register.filter
 def quantity(value: float | None) -> str:
-    """A measured number with as many digits as say something: 12,345  987.6  12.35  0.1235.
-
-    A small one has three: 0.000371, 3.1e-07.
-    """
+    """A number with the digits that say something: 12,345  987.6  12.35  0.1235  0.000371."""
     if value is None or not isfinite(value):
         return "–"
     size = abs(value)

@@ -109,10 +109,9 @@ def _finished_things(to: projects.Reader) -> dict[str, str]:
 
 
 def _newest(to: projects.Reader) -> list[int]:
-    """The campaigns of up to MOST_CELLS that finished last. One query, which reads no older ones.
+    """The campaigns that finished last. One query, which reads no older ones.
 
-    One of hundreds of cells has its own page for what it says, and what the steps of a bisection
-    say is part of its answer.
+    Those of hundreds of cells and the steps of bisections say what they found elsewhere.
     """
     executed = Campaign.objects.filter(origin=Origin.EXECUTED, state=Campaign.State.FINISHED)
     # No anti-joins, for which all campaigns would be read: the last cell is found by an index.

@@ -167,10 +167,8 @@ class CampaignExtras(GenericViewSet[Campaign]):
     def known_parameters(self) -> list[str]:
         """With those of the actions here."""
         known: list[str] = super().known_parameters()  # type: ignore[misc]
-        own = {
-            "report": ["lang"],
-            "reproduction": ["server", "quick", "generators", "cluster_servers"],
-        }
+        servers = ["server", "quick", "generators", "cluster_servers"]
+        own = {"report": ["lang"], "reproduction": servers}
         return [*known, *own.get(self.action, ())]
 
     def _servers(self, parameter: str) -> list[Server]:

@@ -46,11 +46,7 @@ def below(at: str, name: str) -> str:
 
 
 class Reader:
-    """Reads the fields of an object at a JSON pointer (`at`).
-
-    What is wrong goes into `faults`, and the value is then as if it had not been given. A null is
-    not given.
-    """
+    """Reads an object's fields. What is wrong is in `faults`, and as if it was not given, as null."""
 
     def __init__(self, body: Object, at: str, faults: Faults) -> None:
         self.body, self.at, self.faults = body, at, faults

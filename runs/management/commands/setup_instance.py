@@ -78,10 +78,7 @@ class Command(BaseCommand):
         self.stdout.write(f"First login: user admin, password {password} (shown only now)")
 
     def _register_this_machine(self) -> Server:
-        """The embedded SSH target. Its host key comes from its own file: no trust on first use.
-
-        Once it is registered the site starts whatever becomes of it: it is mended on its page.
-        """
+        """The embedded SSH target. Its host key comes from its own file: no trust on first use."""
         server = Server.objects.select_related("ssh_key").filter(slug=FIRST_SERVER).first()
         # Let the keys of BenchLab in: its own, and the one that was chosen for the server.
         keys = [servers.public_key()]

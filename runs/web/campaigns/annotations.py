@@ -31,11 +31,7 @@ NO_WORDS = designs.Words({}, {})
 
 
 def context(request: HttpRequest, campaign: Campaign, versions: Versions = NEVER) -> dict[str, Any]:
-    """What the part of the page needs; the points to choose from are kept.
-
-    Two queries, one more where the server is a factor; one where the points are known and no
-    annotation is about any.
-    """
+    """What the part of the page needs, in up to three queries; the points to choose are kept."""
     user = cast(User, request.user)
     found = annotation_selectors.of_campaign(campaign)
     is_about_points = any(each.cell is not None for each in found)

@@ -74,10 +74,9 @@ def stamp(
     *,
     reader: Reader,
 ) -> str:
-    """Of what the live part shows a reader of a campaign in progress; if equal, nothing is new.
+    """Of what the live part shows a reader; if equal, nothing is new. Empty for what has ended.
 
-    Empty for what has ended, and without `versions`. The page has it from before what it shows was
-    read, so that a change meanwhile is new to the next poll.
+    Taken before what the page shows is read, so that a change meanwhile is new to the next poll.
     """
     if campaign.state not in LIVE or versions.whole is None:
         return ""

@@ -273,9 +273,7 @@ class ConfigurationsField(TickedField):
 def as_offered(data: QueryDict, servers: Sequence[Server]) -> QueryDict:
     """What was sent, with its installations as the form for these servers offers them.
 
-    These are versions where there are several servers, else installations of the one; without
-    JavaScript the form that is sent may be one for another choice of servers. The first server is
-    no further one of its own.
+    Without JavaScript it may be sent for another choice of servers: versions, or installations.
     """
     given = data.copy()
     others = [slug for slug in given.getlist("more_servers") if slug != servers[0].slug]

@@ -59,10 +59,7 @@ def _compared(a: Applied, b: Applied, *, shows_all: bool) -> dict[str, Any]:
 
 
 def _both(a: Applied, b: Applied) -> tuple[Values, Values]:
-    """The values of both sides.
-
-    A server has hundreds that no configuration sets: beside one, only what somebody has chosen.
-    """
+    """The values of both; beside a configuration, of a server only what somebody has chosen."""
     of_a, of_b = _values(a, beside=b), _values(b, beside=a)
     if (a.configuration is None) == (b.configuration is None):
         return of_a, of_b
@@ -93,10 +90,7 @@ def _majors(side: Applied, beside: Applied) -> str:
 
 
 def _major(side: Applied, beside: Applied) -> str:
-    """The version of a side: for a configuration that of the server on the other side.
-
-    Two configurations are compared as the newer of their versions gets them.
-    """
+    """The version of a side: of a configuration the other side's, of two the newer of theirs."""
     if side.configuration is None:
         return side.major or ""
     if beside.configuration is None and beside.major:
