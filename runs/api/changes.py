@@ -210,8 +210,9 @@ class WebhookDoor(ReadOnlyDoor[Webhook]):
         project = token.project if isinstance(token, Token) else projects.default()
         permissions.require(reader(request), Right.WEBHOOKS, project)
         made = webhooks.create(project=project, **given.validated_data)
-        made.webhook.secret = made.secret  # type: ignore[attr-defined]  # for this answer only
-        return Response(MadeWebhookSerializer(made.webhook).data, status.HTTP_201_CREATED)
+        # The secret is in this answer only.
+        answer = {**WebhookSerializer(made.webhook).data, "secret": made.secret}
+        return Response(answer, status.HTTP_201_CREATED)
 
     @extend_schema(request=ChangedWebhookSerializer)
     def partial_update(self, request: Request, pk: str) -> Response:

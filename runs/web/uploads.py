@@ -84,14 +84,12 @@ class UploadForm(forms.Form):
         is_of_peer = found.get("tool", "").startswith(PEER)
         if file := found.get("file"):
             found["name"] = file.name
-            if file.size > (MOST_BYTES_OF_PEER if is_of_peer else MOST_BYTES):
-                larger = _("More than 2 MB: send it with benchlab-upload.")
-                self.add_error(
-                    "file",
-                    _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
-                    if is_of_peer
-                    else larger,
-                )
+            most, larger = MOST_BYTES, _("More than 2 MB: send it with benchlab-upload.")
+            if is_of_peer:
+                most = MOST_BYTES_OF_PEER
+                larger = _("More than 1.9 MB, or 20 MB unpacked: use manage.py import_results.")
+            if file.size > most:
+                self.add_error("file", larger)
             elif is_of_peer:
                 found["text"] = b64encode(file.read()).decode()
             else:

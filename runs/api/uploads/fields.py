@@ -46,7 +46,7 @@ def below(at: str, name: str) -> str:
 
 
 class Reader:
-    """Reads an object's fields. What is wrong is in `faults`, and as if it was not given, as null."""
+    """Reads an object's fields. What is wrong is in `faults`, and as if not given, as null is."""
 
     def __init__(self, body: Object, at: str, faults: Faults) -> None:
         self.body, self.at, self.faults = body, at, faults

@@ -27,7 +27,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["before_start"]:
-            _refuse_start()
+            # One line for all that has failed.
+            faults = [each for each in doctor.before_start() if each.status == FAILED]
+            lines = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in faults)
+            if faults:
+                raise CommandError(" ".join(lines))
             return
         failed = 0
         for each in doctor.examine(with_targets=not options["without_targets"]):
@@ -36,10 +40,3 @@ class Command(BaseCommand):
             self.stdout.write(f"{line} {each.remedy}" if each.status != OK else line)
         if failed:
             raise CommandError(f"{failed} things are wrong; see the lines above.")
-
-
-def _refuse_start() -> None:
-    failed = [each for each in doctor.before_start() if each.status == FAILED]
-    if failed:
-        lines = (f"{each.check}: {each.reason} {each.remedy}".strip() for each in failed)
-        raise CommandError(" ".join(lines))

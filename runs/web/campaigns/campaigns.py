@@ -28,9 +28,10 @@ from runs.selectors.histories import causes, histories
 from runs.services.campaigns import campaigns, designs, estimates
 from runs.services.campaigns.designs import Design, DesignCell
 from runs.services.campaigns.drafts import Draft
+from runs.services.schedules import schedules
 from runs.web import pages
 from runs.web.archive import page as published_page
-from runs.web.campaigns import annotations, duplicates, treatment_fields
+from runs.web.campaigns import annotations, treatment_fields
 from runs.web.campaigns import page as campaign_page
 from runs.web.campaigns.forms import CampaignForm, project_of
 from runs.web.campaigns.heat import matrix
@@ -130,8 +131,8 @@ def campaign_list(request: HttpRequest) -> HttpResponse:
 def campaign_new(request: HttpRequest) -> HttpResponse:
     """The form; a choice of scenario or server brings the fields that follow from it."""
     given: QueryDict = request.POST if request.method == "POST" else request.GET
-    again = duplicates.asked(request) if request.method != "POST" else None
-    given = duplicates.with_place(given, again) if again else given
+    again = _again(request) if request.method != "POST" else None
+    given = _with_place(given, again) if again else given
     servers = chosen_servers(given)
     if not servers:
         return render(request, "campaigns/form.html")
@@ -142,7 +143,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
             scenario = reproduced.scenario
         # A published design is scaled again for another server; other fields stay as typed.
         initial = {
-            **(duplicates.initial(again) if again else {}),
+            **(_initial(again) if again else {}),
             **_kept(given, scenario, servers),
             **(reproduced.initial if reproduced else {}),
         }
@@ -342,3 +343,46 @@ def _kept(given: QueryDict, scenario: Scenario, servers: Sequence[Server]) -> di
     more = given.getlist("more_configurations")
     kept |= {"more_configurations": more} if more else {}
     return kept | {name: given.getlist(name) for name in chosen if name in kept}
+
+
+def _again(request: HttpRequest) -> Draft | None:
+    """The design of the campaign that the address names as `again`; a refusal is shown."""
+    shown = projects.visible(Campaign.objects.filter(origin=Origin.EXECUTED), to=request.user)
+    campaign = shown.filter(slug=request.GET.get("again", "")).first()
+    if campaign is None:
+        return None
+    with pages.refusals(request):
+        return schedules.draft_of(campaign)
+    return None
+
+
+def _with_place(given: QueryDict, draft: Draft) -> QueryDict:
+    """What the address gives, and the scenario and servers of the design where it gives none."""
+    found = given.copy()
+    found.setlistdefault("scenario", [draft.scenario])
+    found.setlistdefault("server", [draft.server.slug])
+    found.setlistdefault("more_servers", [each.slug for each in draft.more_servers])
+    return found
+
+
+def _initial(draft: Draft) -> dict[str, Any]:
+    """The fields of the form."""
+    several = len(draft.servers) > 1
+    half = draft.wanted_half_width
+    same = ("repeats", "most_repeats", "is_a_a", "priority", "most_attempts", "remeasures")
+    return {
+        **{name: getattr(draft, name) for name in (*same, "leaves_out_doubtful", "settings")},
+        **draft.parameters,
+        **vars(draft.treatment),
+        **{name: ", ".join(map(str, levels)) for name, levels in draft.levels.items()},
+        "title": _("%(title)s, again") % {"title": draft.title[:180]},
+        "installations": list(
+            dict.fromkeys(each.version if several else each.pk for each in draft.installations)
+        ),
+        "configuration": draft.configuration.pk if draft.configuration else None,
+        "more_configurations": [each.slug for each in draft.more_configurations],
+        "client": draft.client.pk if draft.client else None,
+        "generators": [each.slug for each in draft.generators],
+        "cluster_servers": [each.slug for each in draft.cluster_servers],
+        "wanted_percent": None if half is None else round(half * 100, 6),
+    }
