@@ -231,6 +231,7 @@ def _tried(
     if server is None:
         form.add_error("server", _("Choose a server."))
         return _editor(request, form, scripts, workload)
+    check = None
     try:
         workloads.check(content)
         check = server_checks.of_workload(server=server, content=content)
@@ -238,9 +239,7 @@ def _tried(
         show_faults(form, scripts, refused)
     except ServiceError as error:
         pages.refused(request, error)
-    else:
-        return _editor(request, form, scripts, workload, check)
-    return _editor(request, form, scripts, workload)
+    return _editor(request, form, scripts, workload, check)
 
 
 def _stored(

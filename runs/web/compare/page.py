@@ -257,10 +257,10 @@ def _heat(page: ComparedPage, words: Wording) -> list[tuple[str, tuple[dict[str,
     if page.heat is None:
         return []
     better = page.loaded.metric.direction if page.loaded.metric else "neutral"
-    found = []
-    for label, row in zip(page.labels, page.heat.rows, strict=True):
-        found.append((label, tuple(_heat_place(each, better, page, words) for each in row)))
-    return found
+    return [
+        (label, tuple(_heat_place(each, better, page, words) for each in row))
+        for label, row in zip(page.labels, page.heat.rows, strict=True)
+    ]
 
 
 def _heat_place(

@@ -1,7 +1,6 @@
 """Why two cells differ: the explanation, and the ablation that proves it."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -29,26 +28,18 @@ from runs.web import pages
 from runs.web.pages import or_404
 
 MUCH_UNNAMED = 0.1
+Row = tuple[str, Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Table:
-    """A row is its head, which is code, and its figures. `note` stands below, with a link."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[str]]]
-    note: str = ""
-    link: str = ""
-
-    @property
-    def labelled(self) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-        """The rows, each figure with the head of its column."""
-        for name, values in self.rows:
-            yield name, list(zip(self.columns[1:], values, strict=True))
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Row], note: str = "", link: str = ""
+) -> dict[str, Any]:
+    """Each row has its head, which is code, and its figures, each with the head of its column."""
+    labelled = [(name, list(zip(columns[1:], values, strict=True))) for name, values in rows]
+    return {"title": title, "columns": columns, "labelled": labelled, "note": note, "link": link}
 
 
-def tables(found: Explanation) -> Iterator[Table]:
+def tables(found: Explanation) -> Iterator[dict[str, Any]]:
     """Those for which there is something."""
     a, b = found.labels
     recorded = found.recorded
@@ -57,17 +48,17 @@ def tables(found: Explanation) -> Iterator[Table]:
         (_("Instructions per transaction that reads its pages"), recorded.reading),
     ):
         if counted is not None:
-            yield Table(
+            yield _table(
                 title,
                 (_("Function"), a, b, _("Difference")),
-                list(_instructions(counted)),
+                _instructions(counted),
                 _("Counted by callgrind in single-user mode: work, not time."),
             )
     if recorded.profile is not None:
         yield _functions(found, recorded.profile)
     if recorded.calls:
         figures = (_("share of the time"), _("per transaction"), _("failed"))
-        yield Table(
+        yield _table(
             _("System calls"),
             (_("Call"), *(f"{side}: {figure}" for figure in figures for side in found.labels)),
             [(each.name, list(_of_call(each))) for each in recorded.calls],
@@ -86,7 +77,7 @@ def tables(found: Explanation) -> Iterator[Table]:
         ),
     ):
         if stacks:
-            yield Table(
+            yield _table(
                 title,
                 (_("Functions, the innermost first"), _("Side"), _("Call"), _("Share")),
                 [
@@ -97,7 +88,7 @@ def tables(found: Explanation) -> Iterator[Table]:
             )
 
 
-def _instructions(counted: Instructions) -> Iterator[tuple[str, Sequence[str]]]:
+def _instructions(counted: Instructions) -> Iterator[Row]:
     rows = {_("all"): (counted.a, counted.b), **counted.functions}
     for name, (a, b) in rows.items():
         shown = _("functions without a name") if name == ADDRESS else name
@@ -109,13 +100,13 @@ def _of_call(each: Call) -> Iterator[str]:
         yield from (shown(side[place]) for side in (each.a, each.b))
 
 
-def _functions(found: Explanation, compared: Compared) -> Table:
+def _functions(found: Explanation, compared: Compared) -> dict[str, Any]:
     a, b = found.labels
     address = ""
     if found.recorded.profiles is not None:
         before, after = found.recorded.profiles
         address = f"{reverse('run-profile', args=[after])}?{urlencode({'against': before})}"
-    return Table(
+    return _table(
         _("Processor time per transaction, by function"),
         (_("Function"), a, b, _("Difference"), _("interval (95 %)")),
         [
