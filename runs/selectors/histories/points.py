@@ -18,6 +18,7 @@ from django.db.models import (
     Min,
     OuterRef,
     Q,
+    QuerySet,
 )
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import TruncDay
@@ -155,7 +156,17 @@ def of(
     A history with any revision leaves out uploads without one. Both start at `since`, and commits
     are those of a window.
     """
-    found = _revisions(campaign, metric, keys, ref, since, window)
+    chosen = [] if window is None else [among(window.cells, CellSummary)]
+    rows = CellSummary.objects.filter(
+        *chosen,
+        metric=metric,
+        cell__campaign=campaign,
+        cell__series_key__in=keys,
+        cell__revision__isnull=False,
+    )
+    if since:
+        rows = rows.alias(made_at=OF_CELL).filter(made_at__gte=since)
+    found = _revisions(rows, ref)
     days = _days(campaign, metric, [key for key in keys if key not in found], since)
     return {**days, **found}
 
@@ -166,27 +177,10 @@ def first_runs(cells: Collection[int]) -> dict[int, FirstRun]:
     return {cell: FirstRun(*first) for cell, *first in found}
 
 
-def _revisions(
-    campaign: Campaign,
-    metric: Metric,
-    keys: Collection[str],
-    ref: str,
-    since: datetime | None,
-    window: Window | None,
-) -> Points:
-    chosen = [] if window is None else [among(window.cells, CellSummary)]
-    rows = CellSummary.objects.filter(
-        *chosen,
-        metric=metric,
-        cell__campaign=campaign,
-        cell__series_key__in=keys,
-        cell__revision__isnull=False,
-    )
+def _revisions(rows: QuerySet[CellSummary], ref: str) -> Points:
     if ref:
         further = RevisionRef.objects.filter(revision=OuterRef("cell__revision"), ref=ref)
         rows = rows.filter(Q(cell__revision__ref=ref) | Q(Exists(further)))
-    if since:
-        rows = rows.alias(made_at=OF_CELL).filter(made_at__gte=since)
     of_cell = ("cell__series_key", "cell_id", "n", "median", "minimum", "maximum")
     of_revision = ("cell__revision__sha", "cell__revision__ref", "cell__revision__url")
     ordered = rows.order_by(OF_CELL, "cell__revision_id")

@@ -13,7 +13,6 @@ from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.series_cells import SeriesKey, level_text
 from runs.selectors.compare.describe.series_labels import Difference, Wording, differences, labels
 from runs.selectors.compare.judge import judging
-from runs.selectors.compare.judge.judging import Judge
 from runs.selectors.compare.load import series as series_selectors
 from runs.selectors.compare.load import stored_cells
 from runs.selectors.compare.load.series import Loaded, Series, SeriesCell
@@ -73,7 +72,13 @@ def compared_cells(
     found = stored_cells.of_cells(cells)
     summaries = _summaries(cells)
     judge = judging.of_cells(cells, runs=found)
-    rows = _rows(summaries[a], summaries[b], judge, (a, b), ignore, effect)
+    of_a, of_b = summaries[a], summaries[b]
+    common = by_use(metric for metric in of_a if metric in of_b)
+    answers = (judge.judge([(a, b)], each, effect=effect, ignore=ignore)[0] for each in common)
+    rows = tuple(
+        MetricRow(metric, of_a[metric], of_b[metric], answer)
+        for metric, answer in zip(common, answers, strict=True)
+    )
     loaded = _loaded([cells[a], cells[b]], found, rows)
     names = labels(loaded, wording)
     runs = _runs(cells)
@@ -92,26 +97,6 @@ def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
     for row in rows:
         found[row.cell_id][one_of[row.metric_id]] = summary_of(row)
     return found
-
-
-def _rows(
-    of_a: Mapping[Metric, Summary],
-    of_b: Mapping[Metric, Summary],
-    judge: Judge,
-    pair: tuple[int, int],
-    ignore: Collection[str],
-    effect: float,
-) -> tuple[MetricRow, ...]:
-    common = by_use(metric for metric in of_a if metric in of_b)
-    return tuple(
-        MetricRow(
-            metric,
-            of_a[metric],
-            of_b[metric],
-            judge.judge([pair], metric, effect=effect, ignore=ignore)[0],
-        )
-        for metric in common
-    )
 
 
 def _runs(cells: Collection[int]) -> dict[int, tuple[Run, ...]]:
