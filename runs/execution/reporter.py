@@ -7,20 +7,10 @@ from typing import Any, Literal, Protocol
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.target_facts import Facts
 from runs.execution.steps.steps import StepResult
+from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 
 Phase = Literal["preparing", "measuring", "collecting"]
-
-
-@dataclass(frozen=True)
-class SeriesData:
-    """Values at a fixed interval; `start` and `interval` in seconds; None where there is none."""
-
-    name: str
-    unit: str
-    values: tuple[float | None, ...]
-    start: float = 0.0
-    interval: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from runs.importers.row import Imported, NotTheirs, moment, of_reading
 from runs.tools import metrics, quantities
-from runs.tools.adapter import SeriesReading, UnreadableOutput
+from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
 from runs.wording import gettext_noop as _
@@ -102,7 +102,7 @@ def _together(users: list[Row]) -> Row:
     }
 
 
-def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesReading]:
+def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesData]:
     rows = _rows(
         database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ? ORDER BY timestamp", job
     )

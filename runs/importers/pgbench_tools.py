@@ -16,7 +16,7 @@ from psycopg.rows import dict_row
 
 from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
 from runs.tools import metrics, quantities
-from runs.tools.adapter import Level, MetricValue, SeriesReading
+from runs.tools.adapter import Level, MetricValue, SeriesData
 from runs.tools.host_reading import device_column
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
@@ -227,7 +227,7 @@ def _values(
             yield from Metric(name, name, "", "neutral").of(_number(each.get(name)))
 
 
-def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesReading]:
+def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
     points: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
     for row in rows:

@@ -9,7 +9,7 @@ from typing import Any
 
 from runs import foreign_json
 from runs.execution.reporter import Note
-from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesReading
+from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesData
 from runs.tools.metrics import Metric
 from runs.tools.output import number, slug
 from runs.wording import Marked, Wording, put, wording_of
@@ -35,7 +35,7 @@ class ImportedRun:
     finished_at: datetime | None = None
     levels: Mapping[str, Level] = field(default_factory=dict)
     measurements: tuple[MetricValue, ...] = ()
-    series: tuple[SeriesReading, ...] = ()
+    series: tuple[SeriesData, ...] = ()
     sha: str = ""
     branch: str = ""
     url: str = ""

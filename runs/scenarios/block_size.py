@@ -13,7 +13,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.reporter import ArtifactData, SeriesData
+from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
@@ -27,6 +27,7 @@ from runs.scenarios.definition import (
 from runs.scenarios.pgbench_design import comparable, room_for_wal
 from runs.scenarios.timed_sql import planned, timed
 from runs.tools import quantities
+from runs.tools.adapter import SeriesData
 from runs.wording import gettext_noop as _
 
 REPEATS = 5

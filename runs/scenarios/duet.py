@@ -19,7 +19,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData, SeriesData
+from runs.execution.reporter import ArtifactData
 from runs.execution.ssh.login_shell import shell_line
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.scenarios import pgbench_design as design
@@ -33,6 +33,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.tools import pgbench, quantities
+from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 from runs.wording import gettext_noop as _
 

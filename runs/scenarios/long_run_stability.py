@@ -17,7 +17,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
-from runs.execution.reporter import SeriesData
 from runs.execution.steps.background import Background
 from runs.scenarios import percentiles
 from runs.scenarios import pgbench_design as design
@@ -94,9 +93,9 @@ class Samples:
             for place, column in enumerate(self._columns, start=1)
         }
         for column in self._columns:
-            for each in regular(column, found[column.name], interval=float(self.interval_s)):
-                data = SeriesData(each.name, each.unit, each.values, each.start, each.interval)
-                self._bench.findings.series.append(data)
+            self._bench.findings.series += regular(
+                column, found[column.name], interval=float(self.interval_s)
+            )
         return found
 
     async def let_go(self) -> None:

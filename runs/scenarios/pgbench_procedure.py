@@ -14,11 +14,12 @@ from runs.execution.evidence import instructions
 from runs.execution.machine.cpus import pinned
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
-from runs.execution.reporter import ArtifactData, SeriesData
+from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, pgbench_design
 from runs.tools import pgbench, quantities
+from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
 from runs.wording import gettext_noop as _
 

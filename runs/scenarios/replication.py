@@ -24,7 +24,6 @@ from runs.execution.bench import Bench
 from runs.execution.clusters import standbys
 from runs.execution.clusters.standbys import LSN_SINCE
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import SeriesData
 from runs.execution.steps.background import Background
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
@@ -43,6 +42,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
+from runs.tools.adapter import SeriesData
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 

@@ -86,7 +86,7 @@ class MetricValue:
 
 
 @dataclass(frozen=True)
-class SeriesReading:
+class SeriesData:
     """Values at a fixed interval, None where there is none.
 
     `start` and `interval` are in seconds, `start` counted from the beginning of measuring.
@@ -94,9 +94,9 @@ class SeriesReading:
 
     name: str
     unit: str
-    start: float
-    interval: float
     values: tuple[float | None, ...]
+    start: float = 0.0
+    interval: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class Reading:
     reasons: tuple[Reason, ...] = ()
     notes: tuple[Reason, ...] = ()
     measurements: tuple[MetricValue, ...] = ()
-    series: tuple[SeriesReading, ...] = ()
+    series: tuple[SeriesData, ...] = ()
     levels: Mapping[str, Level] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     workload: Mapping[str, Level] = field(default_factory=dict)

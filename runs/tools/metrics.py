@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from runs.tools import units
-from runs.tools.adapter import Direction, MetricValue, SeriesReading
+from runs.tools.adapter import Direction, MetricValue, SeriesData
 from runs.tools.output import slug
 
 _LONGEST_NAME = 80
@@ -81,7 +81,7 @@ def interval_of(seconds: Sequence[float]) -> float | None:
 
 def regular(
     metric: Metric, points: Iterable[Point], *, interval: float | None
-) -> tuple[SeriesReading, ...]:
+) -> tuple[SeriesData, ...]:
     """Put points at their intervals; the first point's time is the start.
 
     An interval without a point has None; of two points in one the later counts. No series comes of
@@ -97,4 +97,4 @@ def regular(
     values: list[float | None] = [None] * count
     for seconds, value in ordered:
         values[round((seconds - start) / interval)] = value
-    return (SeriesReading(metric.name, metric.unit, start, interval, tuple(values)),)
+    return (SeriesData(metric.name, metric.unit, tuple(values), start, interval),)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from runs.tools.adapter import Files, Reason, SeriesReading, UnreadableOutput
+from runs.tools.adapter import Files, Reason, SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.iostat import reader as iostat
 from runs.tools.metrics import interval_of, regular
@@ -37,12 +37,12 @@ def without(files: Files) -> Files:
     return {name: content for name, content in files.items() if not tool_of(name)}
 
 
-def read(files: Files) -> tuple[tuple[SeriesReading, ...], tuple[Reason, ...]]:
+def read(files: Files) -> tuple[tuple[SeriesData, ...], tuple[Reason, ...]]:
     """The series of all monitors, each name once, and a note for each file that was not read.
 
     Samples are of one second where the file names no times; the first begins with the run.
     """
-    series: dict[str, SeriesReading] = {}
+    series: dict[str, SeriesData] = {}
     notes = []
     for name, content in files.items():
         tool = tool_of(name)
@@ -65,7 +65,7 @@ def _not_read(name: str, text: Marked, **values: object) -> Reason:
     return Reason("monitor_not_read", text, file=name, **values)
 
 
-def _series(found: HostReading) -> Iterator[SeriesReading]:
+def _series(found: HostReading) -> Iterator[SeriesData]:
     interval = interval_of(found.seconds) or 1.0
     for name, values in found.columns.items():
         if metric := metric_of(name):

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.target_facts import Facts
-from runs.execution.reporter import Findings, Phase, SeriesData
+from runs.execution.reporter import Findings, Phase
 from runs.execution.steps.steps import StepResult
+from runs.tools.adapter import SeriesData
 
 
 @dataclass

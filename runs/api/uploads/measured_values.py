@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 from runs.api.uploads.fields import LARGEST, Faults, Object, Reader, reader
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
-from runs.services.uploads import GivenMeasurement, GivenSeries, plausible_figures
+from runs.services.uploads import GivenMeasurement, plausible_figures
+from runs.tools.adapter import SeriesData
 
 MOST_MEASUREMENTS = 1000
 MOST_SERIES = 100
@@ -55,7 +56,7 @@ def samples(body: Object) -> tuple[ArtifactData, ...]:
     return (ArtifactData("samples.json", content, media_type="application/json"),)
 
 
-def series(run: Reader) -> tuple[GivenSeries, ...]:
+def series(run: Reader) -> tuple[SeriesData, ...]:
     """The values over time, each name once."""
     listed = run.items("series", most=MOST_SERIES)
     found = tuple(
@@ -137,7 +138,7 @@ def _values(given: Reader) -> list[float]:
     return good if len(good) == len(values) else []
 
 
-def _series(given: Reader | None) -> GivenSeries | None:
+def _series(given: Reader | None) -> SeriesData | None:
     if given is None:
         return None
     given.refuse_unknown(SERIES)
@@ -160,7 +161,7 @@ def _series(given: Reader | None) -> GivenSeries | None:
     points = _points(given, values)
     if not name or start is None or interval is None:
         return None
-    return GivenSeries(name, unit, start, interval, points)
+    return SeriesData(name, unit, tuple(points), start, interval)
 
 
 def _points(given: Reader, values: list[Any]) -> list[float | None]:

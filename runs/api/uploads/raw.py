@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from runs.api.uploads.fields import Reader
 from runs.execution.reporter import ArtifactData, Note
 from runs.services.errors import Fault
-from runs.services.uploads import GivenMeasurement, GivenSeries
+from runs.services.uploads import GivenMeasurement
 from runs.tools import reader, registry
 from runs.tools.adapter import Adapter, Reading, UnreadableOutput
 from runs.wording import gettext_noop, put, wording_of
@@ -90,16 +90,8 @@ def read(run: Reader, described: Mapping[str, Any], files: Files) -> dict[str, A
         "code": _code(reading),
         "message": put(failure) if failure else reason,
         "wording": failure,
-        "measurements": tuple(
-            GivenMeasurement(
-                each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
-            )
-            for each in reading.measurements
-        ),
-        "series": tuple(
-            GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
-            for each in reading.series
-        ),
+        "measurements": tuple(GivenMeasurement(**vars(each)) for each in reading.measurements),
+        "series": reading.series,
         "notes": _notes(reading),
         "tool_name": reading.tool_name,
         "tool_version": (reading.tool_version or described["tool_version"])[:40],

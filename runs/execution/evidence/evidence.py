@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.evidence.accounting import FLUSHED
-from runs.execution.reporter import ArtifactData, SeriesData
+from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD, StepResult
 from runs.tools import quantities
+from runs.tools.adapter import SeriesData
 from runs.wording import gettext_noop as _
 
 # Files outside of its own folder are read by a server's superuser from 11 on.

@@ -15,10 +15,10 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import cpus
 from runs.execution.nodes import DATABASE_NODE, Node
-from runs.execution.reporter import ArtifactData, SeriesData
+from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import SECONDS_FOR_ITS_END, Background
 from runs.execution.steps.steps import StepResult
-from runs.tools.adapter import UnreadableOutput
+from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
 from runs.tools.sar import reader as sar
@@ -109,7 +109,7 @@ def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> 
     """On the run's time axis, whose zero is the start of the load."""
     shift = each.started - (span[0] if span else each.started)
     interval = interval_of(each.reading.seconds) or 1.0
-    found = []
+    found: list[SeriesData] = []
     for column, values in each.reading.columns.items():
         points = [
             (second + shift, value)
@@ -119,9 +119,7 @@ def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> 
             continue
         # `cpu_idle` if the run has one machine, `load1-cpu_idle` if it has several.
         named = replace(metric, name=column if alone else f"{each.node}-{column}")
-        for made in regular(named, points, interval=interval):
-            data = SeriesData(made.name, made.unit, made.values, made.start, made.interval)
-            found.append(data)
+        found += regular(named, points, interval=interval)
     return found
 
 

@@ -15,13 +15,14 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from runs.control_characters import neutralised
 from runs.execution.errors import Detached, TargetProblem
 from runs.execution.machine.target_facts import Facts
-from runs.execution.reporter import Findings, Phase, SeriesData
+from runs.execution.reporter import Findings, Phase
 from runs.execution.steps.steps import StepResult
 from runs.models import Command, PreparedCluster, Run
 from runs.services import database
 from runs.services.runs import results as finding_service
 from runs.services.runs import transitions
 from runs.services.servers import machines
+from runs.tools.adapter import SeriesData
 
 T = TypeVar("T")
 

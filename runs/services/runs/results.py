@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 
 from django.db import transaction
 
-from runs.execution.reporter import Findings, SeriesData
+from runs.execution.reporter import Findings
 from runs.fingerprints import fingerprint
 from runs.models import Measurement, Metric, Run, Series, SettingsSnapshot
 from runs.postgresql_settings import secrets
 from runs.services.runs import artifacts, certificates, leases, transitions
+from runs.tools.adapter import SeriesData
 
 logger = logging.getLogger(__name__)
 

@@ -7,5 +7,4 @@ from runs.services.uploads.uploaded_run import (
     GivenProfile,
     GivenRevision,
     GivenRun,
-    GivenSeries,
 )

@@ -17,7 +17,6 @@ from runs.services.uploads.uploaded_run import (
     GivenProfile,
     GivenRevision,
     GivenRun,
-    GivenSeries,
 )
 
 _AT_ONCE = 200
@@ -121,15 +120,9 @@ def _given(run: ImportedRun, at: str, origin: str) -> GivenRun:
         wording={} if is_whole else run.wording,
         levels={**({"version": run.server_version} if run.server_version else {}), **run.levels},
         measurements=tuple(
-            GivenMeasurement(
-                each.metric, each.value, unit=each.unit, direction=each.direction, title=each.title
-            )
-            for each in (run.measurements if is_whole else ())
+            GivenMeasurement(**vars(each)) for each in (run.measurements if is_whole else ())
         ),
-        series=tuple(
-            GivenSeries(each.name, each.unit, each.start, each.interval, list(each.values))
-            for each in run.series
-        ),
+        series=run.series,
         revision=_revision(run),
         notes=run.notes,
         files=(ArtifactData("stdout", run.text.encode()),) if run.text else (),

@@ -30,7 +30,8 @@ from runs.services.uploads import (
 from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.uploaded_conditions import Conditions
-from runs.services.uploads.uploaded_run import GivenRun, GivenSeries
+from runs.services.uploads.uploaded_run import GivenRun
+from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 
 # Without this PostgreSQL takes a table of a thousand rows for one of five, and a list sorts them
@@ -150,7 +151,7 @@ def _run(
     )
 
 
-def _array(series: GivenSeries) -> str:
+def _array(series: SeriesData) -> str:
     return "{" + ",".join("NULL" if value is None else repr(value) for value in series.values) + "}"
 
 

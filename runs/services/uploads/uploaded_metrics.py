@@ -16,8 +16,9 @@ from runs.models import Metric, Project
 from runs.services.database import Rows, Statement, perform
 from runs.services.errors import Fault
 from runs.services.uploads import plausible_figures
-from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun, GivenSeries
+from runs.services.uploads.uploaded_run import GivenMeasurement, GivenRun
 from runs.tools import units
+from runs.tools.adapter import SeriesData
 
 Known = dict[str, tuple[int, str, str]]
 
@@ -60,7 +61,7 @@ def _converted(run: GivenRun, known: Known) -> GivenRun:
     )
 
 
-def _named(run: GivenRun) -> Iterator[tuple[str, GivenMeasurement | GivenSeries]]:
+def _named(run: GivenRun) -> Iterator[tuple[str, GivenMeasurement | SeriesData]]:
     yield from ((each.metric, each) for each in run.measurements)
     yield from ((each.name, each) for each in run.series)
 
@@ -71,13 +72,13 @@ def _in_its_unit(each: GivenMeasurement, known: Known) -> GivenMeasurement:
     return each._replace(value=units.times(each.value, by), unit=unit) if by else each
 
 
-def _series_in_its_unit(each: GivenSeries, known: Known) -> GivenSeries:
+def _series_in_its_unit(each: SeriesData, known: Known) -> SeriesData:
     unit = known[each.name][1] if each.name in known else ""
     by = units.factor(each.unit, unit) if each.unit and unit else None
     if not by:
         return each
-    values = [None if value is None else units.times(value, by) for value in each.values]
-    return replace(each, unit=unit, values=values)
+    values = (None if value is None else units.times(value, by) for value in each.values)
+    return replace(each, unit=unit, values=tuple(values))
 
 
 def _implausible(runs: Sequence[GivenRun], known: Known) -> Iterator[Fault]:

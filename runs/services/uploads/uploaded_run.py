@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from runs.execution.reporter import ArtifactData
 from runs.fingerprints import fingerprint, sorted_text
+from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 
 Status = Literal["finished", "failed", "partial"]
@@ -28,17 +29,6 @@ class GivenMeasurement(NamedTuple):
     direction: str | None = None
     title: str = ""
     bounds: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class GivenSeries:
-    """Values at a fixed interval, in seconds."""
-
-    name: str
-    unit: str
-    start: float
-    interval: float
-    values: list[float | None]
 
 
 @dataclass(frozen=True)
@@ -92,7 +82,7 @@ class GivenRun:
     tool_name: str = ""
     tool_version: str = ""
     measurements: tuple[GivenMeasurement, ...] = ()
-    series: tuple[GivenSeries, ...] = ()
+    series: tuple[SeriesData, ...] = ()
     revision: GivenRevision | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     external_id: str = ""

@@ -17,7 +17,7 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    SeriesReading,
+    SeriesData,
     TakenFile,
     UnreadableOutput,
     judged,
@@ -124,7 +124,7 @@ def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:
             yield from metric.of(microseconds / 1000)
 
 
-def _series(lines: tuple[str, ...]) -> Iterator[SeriesReading]:
+def _series(lines: tuple[str, ...]) -> Iterator[SeriesData]:
     """Yield throughput and latency of a CSV file; the first that has a column is taken."""
     header: list[str] = []
     table: list[list[float | None]] = []

@@ -14,7 +14,7 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    SeriesReading,
+    SeriesData,
     TakenFile,
     UnreadableOutput,
     judged,
@@ -273,7 +273,7 @@ def _of_operation(operation: Operation) -> Iterator[MetricValue]:
         yield from metric.part(operation.name).of(operation.values.get(column))
 
 
-def _series(report: Report) -> Iterator[SeriesReading]:
+def _series(report: Report) -> Iterator[SeriesData]:
     """Yield transactions a minute of each operation that was in every interval.
 
     The tool prints no time. An interval is as long as its longest operation took, and one in which

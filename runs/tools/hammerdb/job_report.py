@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from runs.tools import quantities
-from runs.tools.adapter import SeriesReading
+from runs.tools.adapter import SeriesData
 from runs.tools.hammerdb.text_log import Log, read_lines
 from runs.tools.metrics import Point, regular
 from runs.tools.output import number, part, rows, words
@@ -44,7 +44,7 @@ def read_document(document: Any, log: Log) -> bool:
     return _read_timing(document, log)
 
 
-def counter_series(document: Any) -> Iterator[SeriesReading]:
+def counter_series(document: Any) -> Iterator[SeriesData]:
     """Yield the transaction counter of a report, as transactions a minute."""
     for counter in rows(document, "transaction_count", "series"):
         points = [

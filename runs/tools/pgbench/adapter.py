@@ -13,7 +13,7 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    SeriesReading,
+    SeriesData,
     Status,
     TakenFile,
     UnreadableOutput,
@@ -149,7 +149,7 @@ def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricVal
         yield from replace(metric, name=f"{name}_{metric.name}", title=text).of(value)
 
 
-def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesReading, ...]:
+def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]:
     """Return the series of `-P`, each where the tool printed its column."""
     seconds = [point.seconds for point in points]
     interval = interval_of(sorted(seconds)) or (seconds[0] if seconds else None)
@@ -163,7 +163,7 @@ def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesReading, .
         (quantities.FAILED, [point.failed for point in points]),
         (quantities.SKIPPED, [point.skipped for point in points]),
     )
-    found: list[SeriesReading] = []
+    found: list[SeriesData] = []
     for metric, values in columns:
         placed = [(time - shift, value) for time, value in zip(seconds, values, strict=True)]
         found += regular(metric, placed, interval=interval)

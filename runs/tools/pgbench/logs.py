@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runs.tools import quantities
-from runs.tools.adapter import MetricValue, Reason, SeriesReading
+from runs.tools.adapter import MetricValue, Reason, SeriesData
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, text_of
 from runs.tools.pgbench.result import PgbenchResult
@@ -110,7 +110,7 @@ class LogReading:
 
     found: bool = False
     measurements: tuple[MetricValue, ...] = ()
-    series: tuple[SeriesReading, ...] = ()
+    series: tuple[SeriesData, ...] = ()
     notes: tuple[Reason, ...] = ()
     reasons: tuple[Reason, ...] = ()
     unknown_lines: tuple[str, ...] = ()
@@ -193,7 +193,7 @@ def _difference(log: TransactionLog, result: PgbenchResult) -> Reason | None:
     return Reason("log_differs", text, number=number, all=whole) if number != whole else None
 
 
-def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
+def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
     counts = log.per_second.transactions[: log.whole_seconds].tolist()
     sums = log.per_second.latency_sum[: log.whole_seconds].tolist()
     latencies = tuple(
@@ -203,14 +203,13 @@ def _per_second(log: TransactionLog) -> tuple[SeriesReading, ...]:
     if not counts:
         return ()
     return (
-        SeriesReading(
+        SeriesData(
             quantities.TPS.name,
             quantities.TPS.unit,
-            1.0,
-            1.0,
             tuple(float(count) for count in counts),
+            start=1.0,
         ),
-        SeriesReading(quantities.LATENCY.name, quantities.LATENCY.unit, 1.0, 1.0, latencies),
+        SeriesData(quantities.LATENCY.name, quantities.LATENCY.unit, latencies, start=1.0),
     )
 
 
@@ -232,7 +231,7 @@ def _of_intervals(log: AggregatedLog, result: PgbenchResult) -> LogReading:
     )
 
 
-def _intervals(log: AggregatedLog) -> tuple[SeriesReading, ...]:
+def _intervals(log: AggregatedLog) -> tuple[SeriesData, ...]:
     """Return the intervals but the first, which began before the run did."""
     starts = sorted(log.intervals)
     interval = interval_of([float(start) for start in starts])

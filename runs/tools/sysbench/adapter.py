@@ -16,7 +16,7 @@ from runs.tools.adapter import (
     MetricValue,
     Reading,
     Reason,
-    SeriesReading,
+    SeriesData,
     TakenFile,
     UnreadableOutput,
     judged,
@@ -315,7 +315,7 @@ def _percentile(summary: Summary, percent: str) -> float | None:
     return None
 
 
-def _series(summary: Summary) -> Iterator[SeriesReading]:
+def _series(summary: Summary) -> Iterator[SeriesData]:
     reports, interval = summary.reports, _number(summary.values.get("interval"))
     if not reports or summary.repeated:
         return

@@ -11,7 +11,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData, Findings, Note, SeriesData
+from runs.execution.reporter import ArtifactData, Findings, Note
 from runs.execution.steps.steps import StepResult
 from runs.management.commands.judge_runs import Command
 from runs.models import Artifact, Campaign, CellSummary, Installation, Lease, Run, RunEvent, Server
@@ -27,6 +27,7 @@ from runs.services.runs import (
 )
 from runs.services.runs import results as findings
 from runs.services.runs.reporting import DatabaseReporter
+from runs.tools.adapter import SeriesData
 from tests import factories
 
 pytestmark = pytest.mark.django_db
