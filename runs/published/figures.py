@@ -159,7 +159,26 @@ def _of_row(campaign: CampaignEntry, row: int) -> Iterator[Figure]:
             continue
         merged = {**levels, **column.levels}
         chosen = {name: level for name, level in merged.items() if level is not None}
-        yield _figure(campaign, (row, place), column, chosen, column.metric or metric, label)
+        if not (own_metric := column.metric or metric):
+            message = f"“{text}” has no metric: name one in “metric” of its column."
+            raise PublishedFileError(message, campaign=campaign.slug, row=row, words=("|", text))
+        statistic, n = _statistic(campaign, column, chosen)
+        yield Figure(
+            row=row,
+            column=place,
+            text=text,
+            number=_number(campaign, row, text, column),
+            metric=own_metric,
+            levels=chosen,
+            repeat=column.repeat,
+            statistic=statistic,
+            n=n,
+            is_measured=text not in campaign.not_measured,
+            is_exact=text not in campaign.inexact,
+            node=_node(campaign, column, chosen),
+            label=label,
+            same_as=(*column.same_as, *campaign.same_as),
+        )
 
 
 def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], str]:
@@ -172,37 +191,6 @@ def _levels_of_row(campaign: CampaignEntry, row: int) -> tuple[dict[str, Any], s
         metric = str(named.get(METRIC, metric))
         levels |= {name: level for name, level in named.items() if name != METRIC}
     return levels, metric
-
-
-def _figure(
-    campaign: CampaignEntry,
-    place: tuple[int, int],
-    column: Column,
-    levels: Mapping[str, Any],
-    metric: str,
-    label: str,
-) -> Figure:
-    row, text = place[0], campaign.grid[place[0]][place[1]]
-    if not metric:
-        message = f"“{text}” has no metric: name one in “metric” of its column."
-        raise PublishedFileError(message, campaign=campaign.slug, row=row, words=("|", text))
-    statistic, n = _statistic(campaign, column, levels)
-    return Figure(
-        row=row,
-        column=place[1],
-        text=text,
-        number=_number(campaign, row, text, column),
-        metric=metric,
-        levels=levels,
-        repeat=column.repeat,
-        statistic=statistic,
-        n=n,
-        is_measured=text not in campaign.not_measured,
-        is_exact=text not in campaign.inexact,
-        node=_node(campaign, column, levels),
-        label=label,
-        same_as=(*column.same_as, *campaign.same_as),
-    )
 
 
 def _number(campaign: CampaignEntry, row: int, text: str, column: Column) -> Number:

@@ -240,24 +240,13 @@ def judged(
         *(p_values, adjusted, contrasts.errors, contrasts.freedom),
     )
     return [
-        _answer(model, pair, rule, *row)
+        _answer(model, pair, rule, row)
         for pair, *row in zip(pairs, *(each.tolist() for each in figures), strict=True)
     ]
 
 
-def _answer(
-    model: Model,
-    pair: Pair,
-    rule: Rule,
-    difference: float,
-    base: float,
-    head: float,
-    width: float,
-    p_value: float,
-    adjusted: float,
-    error: float,
-    freedom: float,
-) -> Inference:
+def _answer(model: Model, pair: Pair, rule: Rule, figures: Sequence[float]) -> Inference:
+    difference, base, head, width, p_value, adjusted, error, freedom = figures
     ratio = _exp(difference)
     values = (_exp(base), _exp(head))
     if not model.is_tested(pair):
