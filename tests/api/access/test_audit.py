@@ -11,6 +11,7 @@ from django.test import Client
 
 from runs.execution.ssh import hosts
 from runs.models import AuditEntry, Run, Token
+from runs.selectors.access import macs
 from runs.services.access import audit, projects
 from runs.services.changes import webhooks
 from runs.services.configurations import configurations
@@ -98,6 +99,23 @@ def test_texts_are_capped_and_have_no_control_characters(acting):
     assert "\x1b" not in found.subject
     assert len(found.after["text"]) == 500
     assert len(found.after["list"]) == 50
+
+
+def test_each_column_has_as_much_as_it_holds_and_numbers_are_those_of_json(project):
+    given = {"long": {"n" * 200: 1}, "large": 1e16, "below": 9e15, "none": -0.0, "half": 0.5}
+    with audit.acting(audit.Actor("a" * 200, "w" * 300)):
+        audit.record("one", "s" * 400, after=given)
+        audit.record("two", project)
+        audit.record("three", factories.campaign("c"), project=None)
+        audit.record("four", factories.campaign("d"), project=project)
+    one, two, three, four = AuditEntry.objects.order_by("pk")
+    assert [len(text) for text in (one.actor, one.by_way_of, one.subject)] == [150, 200, 300]
+    assert list(one.after["long"]) == ["n" * 100]
+    numbers = [one.after[name] for name in ("large", "below", "none", "half")]
+    assert [repr(number) for number in numbers] == [str(10**16), "9000000000000000.0", "0.0", "0.5"]
+    assert (two.subject, two.project) == (f"project {project.slug}", None)
+    assert (three.project, four.project) == (projects.default(), project)
+    assert all(macs.is_marked(each.mark, macs.AUDIT, *each.marked) for each in (one, two, three))
 
 
 def test_an_entry_stays_as_it_is(acting):

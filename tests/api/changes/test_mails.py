@@ -97,6 +97,13 @@ def test_two_workers_send_nothing_twice_and_what_fails_is_sent_later(absent, swa
     assert len(mail.outbox) == 1
 
 
+def test_an_absence_that_another_worker_has_told_meanwhile_is_told_once(absent):
+    Campaign.objects.update(missing_told_at=None)
+    seen = watchdog._late()
+    assert watchdog.look() == [absent]
+    assert [watchdog._tell(campaign) for campaign in seen] == [False]
+
+
 def test_an_absence_that_is_told_while_another_is_mailed_is_mailed_as_well(absent, monkeypatch):
     again = timezone.now() + timedelta(seconds=5)
     monkeypatch.setattr(

@@ -4,13 +4,16 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from runs.execution.machine.machine_facts import Disk, Hardware, OperatingSystem
 from runs.execution.machine.target_facts import Facts
 from runs.execution.plan import RunPlan
-from runs.models import Run, Server, SSHKey
+from runs.models import Run, Server, SSHKey, Webhook
+from runs.services.access import encryption, projects
 from runs.services.campaigns import campaigns, estimates, scenarios
 from runs.services.errors import ServiceError
 from runs.services.servers import logins as ways
@@ -354,6 +357,36 @@ def test_what_no_key_opens_is_named_and_the_rest_is_rotated(settings):
         call_command("rotate_encryption_key")
     kept.refresh_from_db()
     assert bytes(kept.private_key_encrypted) != before
+
+
+def test_of_each_kind_all_are_rotated_but_those_that_no_key_opens(settings):
+    def filled(name):
+        settings.ENCRYPTION_KEY = Fernet.generate_key().decode()
+        user = User.objects.create_user(name)
+        data = {"secret": encryption.encrypt("totp").decode()}
+        return (
+            ssh_keys.generate(name=name),
+            Webhook.objects.create(
+                project=projects.default(),
+                url="https://a.example/",
+                encrypted_secret=encryption.encrypt("shared").decode(),
+            ),
+            Authenticator.objects.create(user=user, type="totp", data=data),
+        )
+
+    _key, webhook, factor = filled("lost")
+    recent = filled("recent")
+    assert encryption.unreadable() == (
+        lost := ["SSH key lost", f"webhook {webhook.pk}", f"second factor {factor.pk}"]
+    )
+
+    assert encryption.rotate() == (3, lost)
+
+    settings.ENCRYPTION_KEY, old = Fernet.generate_key().decode(), settings.ENCRYPTION_KEY
+    assert len(encryption.unreadable()) == 6
+    assert encryption.rotate(also=old) == (3, lost)
+    assert encryption.unreadable() == lost
+    assert ssh_keys.private_key(SSHKey.objects.get(pk=recent[0].pk)).startswith("-----BEGIN")
 
 
 def reached(slug, jump=None):
