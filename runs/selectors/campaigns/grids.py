@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.paginator import Page, Paginator
+from django.utils.translation import gettext as _
 
+from runs.analysis import summary
 from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
-from runs.models import Campaign, Cell, Metric, Run
+from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement
 from runs.selectors import validity
@@ -17,6 +19,7 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import series_cells
+from runs.templatetags.formats import change
 
 # More marks than this in one cell are unreadable; its summary counts all of its runs.
 MOST_MARKED = 100
@@ -26,13 +29,14 @@ MOST_ON_PAGE = 300
 
 @dataclass(frozen=True)
 class GridRun:
-    """A run as the grid shows it."""
+    """A run as the grid shows it; where it is an outlier, its ratio to the median of its cell."""
 
     id: int
     repeat: int
     state: str
     position: int
     validity: str = ""
+    outlier: float | None = None
 
     @property
     def tone(self) -> str:
@@ -42,7 +46,9 @@ class GridRun:
     @property
     def words(self) -> str:
         """Its state and its judgement."""
-        named = (Run.State(self.state).label, validity.LABELS[judgement(self.state, self.validity)])
+        named = [Run.State(self.state).label, validity.LABELS[judgement(self.state, self.validity)]]
+        if self.outlier is not None:
+            named.append(_("an outlier, %(change)s") % {"change": change(self.outlier)})
         return ", ".join(str(each) for each in named if each)
 
 
@@ -60,6 +66,11 @@ class GridCell:
     def mark(self) -> str:
         """What certificates say of its runs."""
         return validity.mark(self.judged)
+
+    @property
+    def outliers(self) -> int:
+        """How many repeats lie far from the others. They count all the same."""
+        return sum(run.outlier is not None for run in self.runs)
 
 
 @dataclass(frozen=True)
@@ -136,7 +147,7 @@ def grid(
     among: Measured | None = None,
     most_rows: int | None = None,
 ) -> Grid:
-    """The cells of a campaign with the states of their runs. Five queries, whatever the size, two
+    """The cells of a campaign with the states of their runs. Six queries, whatever the size, two
     of them for what it is made `among`; one more each if the server or the configuration is a
     factor.
 
@@ -159,7 +170,7 @@ def grid(
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
     listed = found[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in listed for cell in row.cells]
-    runs, judged = _runs(of_rows), validity.of_cells([cell.pk for cell in of_rows])
+    runs, judged = _runs(of_rows, metric), validity.of_cells([cell.pk for cell in of_rows])
     made = []
     for row in listed:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
@@ -232,12 +243,24 @@ def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _runs(cells: Sequence[Cell]) -> dict[int, list[GridRun]]:
-    """The runs of each cell by repeat; only the first MOST_MARKED if a cell has more."""
+def _runs(cells: Sequence[Cell], metric: Metric | None) -> dict[int, list[GridRun]]:
+    """The runs of each cell by repeat, with their outliers in the metric; only the first
+    MOST_MARKED if a cell has more.
+    """
     found: dict[int, list[GridRun]] = defaultdict(list)
     columns = ("cell_id", "id", "repeat", "state", "position", "validity")
     listed = Run.objects.filter(cell__in=cells).order_by("repeat")
     for cell_id, *run in listed.values_list(*columns):
         if len(found[cell_id]) < MOST_MARKED:
             found[cell_id].append(GridRun(*run))
+    finished = [
+        run.id for runs in found.values() for run in runs if run.state == Run.State.FINISHED
+    ]
+    measured = Measurement.objects.filter(metric=metric, run__in=finished).order_by()
+    values = dict(measured.values_list("run", "value"))
+    for runs in found.values():
+        repeats = [run for run in runs if run.id in values]
+        for outlier in summary.flag([values[run.id] for run in repeats]):
+            place = runs.index(repeats[outlier.index])
+            runs[place] = replace(runs[place], outlier=outlier.ratio)
     return found

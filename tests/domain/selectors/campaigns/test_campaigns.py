@@ -186,6 +186,18 @@ def test_a_cell_shows_its_runs_by_repeat_and_their_median():
     assert (cell.summary.median, cell.summary.n) == (200, 2)
 
 
+def test_a_repeat_far_from_the_others_is_an_outlier_and_counts():
+    campaign = factories.campaign(factors={"version": ["16.14"], "clients": [1]})
+    for run, tps in zip(campaign.runs.order_by("repeat"), (100, 60, 101), strict=True):
+        factories.finish(run, tps=tps)
+
+    (cell,) = grids.grid(campaign).rows[0].cells
+
+    assert [run.outlier for run in cell.runs] == [None, pytest.approx(0.6), None]
+    assert cell.runs[1].words == "finished, unknown, an outlier, -40.0 %"
+    assert (cell.outliers, cell.summary.minimum, cell.summary.n) == (1, 60, 3)
+
+
 def test_a_cell_without_finished_runs_has_no_summary():
     grid = grids.grid(factories.campaign())
 
@@ -236,11 +248,11 @@ def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_a_grid_takes_five_queries_however_many_cells(clients, django_assert_num_queries):
+def test_a_grid_takes_six_queries_however_many_cells(clients, django_assert_num_queries):
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
     factories.finish_all(campaign)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         grids.grid(campaign)
 
 
