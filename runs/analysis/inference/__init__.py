@@ -10,6 +10,7 @@ from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.model import Model
 from runs.analysis.inference.overall_effect import judge_together
 from runs.analysis.inference.verdicts import (
+    DEFAULT_EFFECT,
     MINIMUM_EFFECT,
     PROVEN,
     RULES,
@@ -19,6 +20,5 @@ from runs.analysis.inference.verdicts import (
     Inference,
     Rule,
     Verdict,
-    exit_code,
     overall,
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
-from runs.analysis.judgements import NOT_JUDGED, Judged
+from runs.analysis.validity import NOT_JUDGED, Judged
 
 RULES = 4
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm, 2 knew nothing
@@ -33,6 +33,8 @@ ErrorTable = Literal["rounds", "jobs", "turns", "unlike"]
 
 SIGNIFICANCE = 0.05
 MINIMUM_EFFECT = 0.03
+# The same in percent, as addresses and bodies have it.
+DEFAULT_EFFECT = 100 * MINIMUM_EFFECT
 MOST_ROUNDS = 1000
 
 
@@ -141,16 +143,3 @@ def overall(verdicts: Iterable[Verdict], further: Iterable[Verdict] = ()) -> Ver
         return "slower"
     found = set(verdicts)
     return next((verdict for verdict in PRECEDENCE if verdict in found), "not_comparable")
-
-
-# The exit status that a CI job ends with.
-NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
-
-
-def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
-    if verdict == "not_comparable":
-        return NOT_COMPARABLE
-    if verdict == "slower":
-        return REGRESSION
-    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION

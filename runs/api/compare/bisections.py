@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.analysis.inference import exit_code
+from runs.analysis.inference import DEFAULT_EFFECT
 from runs.api import doors
 from runs.api.authentication import asker, person, reader, require_own
 from runs.api.campaigns.drafts import DesignSerializer, LevelField, fault_of
@@ -24,7 +24,7 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.judge import bisections as found_by
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT
+from runs.selectors.compare.judge.gate import exit_code
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS

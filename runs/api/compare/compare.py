@@ -12,7 +12,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.analysis.inference import Inference
+from runs.analysis.inference import DEFAULT_EFFECT, Inference
 from runs.analysis.summary import Summary
 from runs.api import doors
 from runs.api.authentication import reader
@@ -29,7 +29,7 @@ from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Si
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, size
 from runs.selectors.compare.judge import baselines, bisections
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.selectors.compare.judge.gate_answers import EarlierAnswer
 from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.services import compare as answers

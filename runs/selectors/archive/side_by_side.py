@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.analysis.judgements import NOT_JUDGED, Judged
 from runs.analysis.noise import half_width
+from runs.analysis.validity import NOT_JUDGED, Judged
 from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Measurement, PrintedFigure, PublishedTable, Run
 from runs.published import recompute

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from runs.analysis.inference import MINIMUM_EFFECT
 from runs.analysis.summary import Summary
 from runs.charts.bars import bars, of_single_points
 from runs.charts.figure import Figure
@@ -25,7 +26,6 @@ from runs.selectors.compare.judge import ratios
 from runs.selectors.compare.judge.ratios import RatioRow
 from runs.templatetags.formats import estimate, factor, quantity, sized, verdict
 
-MINIMUM_EFFECT = 0.03
 # More metrics would repeat the same in other units.
 MOST_METRICS = 8
 # With more, a forest would fill a page.

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from runs.analysis.inference import DEFAULT_EFFECT
 from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.fingerprints import fingerprint
 from runs.models import Bisection, Configuration, Installation, Server
@@ -22,7 +23,7 @@ from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.judge import baselines
 from runs.selectors.compare.judge import bisections as found_by
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT, Criteria, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
 from runs.services.campaigns.drafts import Draft
 from runs.services.campaigns.estimates import estimate

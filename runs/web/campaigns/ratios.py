@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from runs.analysis.judgements import Judged
+from runs.analysis.validity import Judged
 from runs.selectors import validity
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.describe.summary import by_pair, of_pair

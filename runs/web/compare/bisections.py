@@ -9,12 +9,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext_lazy as _
 
+from runs.analysis.inference import DEFAULT_EFFECT
 from runs.models import Bisection, Server
 from runs.scenarios import registry
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.describe.verdict_words import HEADLINES
 from runs.selectors.compare.judge import bisections as found_by
-from runs.selectors.compare.judge.gate import DEFAULT_EFFECT
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS

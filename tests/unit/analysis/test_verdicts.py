@@ -9,11 +9,11 @@ from runs.analysis.inference.verdicts import (
     VERDICTS,
     Inference,
     Rule,
-    exit_code,
     of_table,
     rounds_missing,
 )
-from runs.analysis.judgements import Judged
+from runs.analysis.validity import Judged
+from runs.selectors.compare.judge.gate import exit_code
 
 EFFECT = 0.03
 BOUND = math.log1p(EFFECT)

@@ -8,6 +8,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext as _
 
 from runs.analysis.comparability_facts import KINDS
+from runs.analysis.inference import DEFAULT_EFFECT
 from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.series_cells import BadSeriesKey, SeriesKey
 
@@ -17,7 +18,6 @@ NO_AXIS = "none"
 FACETS = ("none", "configuration", "os", "arrangement", "topology", "hardware", "version")
 CONDITIONS: tuple[str, ...] = KINDS
 FITS = ("", "amdahl", "usl")
-DEFAULT_EFFECT = 3.0
 LARGEST_EFFECT = 1000.0
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from runs.analysis.inference import Inference
+from runs.analysis.inference import MINIMUM_EFFECT, Inference
 from runs.analysis.summary import Summary
 from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
@@ -57,7 +57,7 @@ def compared_cells(
     *,
     reader: Reader,
     ignore: Collection[str] = (),
-    effect: float = 0.03,
+    effect: float = MINIMUM_EFFECT,
     wording: Wording | None = None,
 ) -> ComparedCells:
     """Compare two cells by their keys. Raises Cell.DoesNotExist. At most sixteen queries.

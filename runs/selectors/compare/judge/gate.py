@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from runs.analysis.comparability_judgement import Differing
-from runs.analysis.inference import Inference, Verdict, exit_code, overall
-from runs.analysis.judgements import Judged
+from runs.analysis.inference import DEFAULT_EFFECT, Inference, Verdict, overall
 from runs.analysis.summary import Summary
+from runs.analysis.validity import Judged
 from runs.models import Metric, Run
 from runs.reports.tables import finite
 from runs.selectors import runs as run_selectors
@@ -24,9 +24,21 @@ from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.selectors.histories import points as history_points
 from runs.selectors.histories import revisions
 
-DEFAULT_EFFECT = 3.0
 # Levels of uploads with an unusual workload.
 WORKLOAD = ("script", "query_mode", "connection", "rate", "max_tries")
+
+
+# The exit status that a CI job ends with.
+NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
+
+
+def exit_code(verdict: Verdict) -> int:
+    """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+    if verdict == "not_comparable":
+        return NOT_COMPARABLE
+    if verdict == "slower":
+        return REGRESSION
+    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy as _lazy
 
-from runs.analysis.inference import RULES, Verdict, exit_code, overall
+from runs.analysis.inference import RULES, Verdict, overall
 from runs.fingerprints import fingerprint
 from runs.models import GateAnswer, Run
 from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all
 from runs.selectors.compare.judge import gate
 from runs.selectors.compare.judge.comparisons import ComparedPage
-from runs.selectors.compare.judge.gate import Criteria, SideVerdict
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict, exit_code
 
 # What was told longer ago is not shown next to an answer.
 MOST_SHOWN, MOST_READ = 3, 20
