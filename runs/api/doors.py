@@ -1,8 +1,6 @@
 """What every door of the API shares: strict query parameters, and problems in the schema."""
 
-import csv
 import difflib
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from http import HTTPStatus
@@ -32,7 +30,7 @@ from runs.api.pagination import KeysetPagination
 from runs.api.parsing import QueryFault
 from runs.api.rendering import known_format
 from runs.models import Token
-from runs.reports.tables import csv_cell
+from runs.reports.csv_lines import csv_lines
 from runs.selectors.access import projects
 from runs.selectors.histories import histories
 
@@ -43,13 +41,6 @@ Prepare = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 CSVRenderer = known_format("text/csv", "csv")
-
-
-class _Line:
-    """What csv.writer writes a line into; gives it back."""
-
-    def write(self, line: str) -> str:
-        return line
 
 
 def for_links(request: Request) -> HttpRequest:
@@ -68,33 +59,19 @@ def stream(
 
     `prepare` makes some rows at a time for the serializer; none is kept, however many there are.
     """
-    response = StreamingHttpResponse(
-        _lines(rows, serializer, prepare), content_type="text/csv; charset=utf-8"
-    )
+    lines = csv_lines(serializer.fields, _rows(rows, serializer, prepare))
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 
-def _lines(rows: QuerySet[Any], serializer: Serializer[Any], prepare: Prepare) -> Iterator[str]:
-    writer = csv.writer(_Line(), lineterminator="\n")
-    yield str(writer.writerow(serializer.fields))
-    for chunk in _chunks(rows.iterator(chunk_size=CHUNK)):
-        for row in prepare(chunk):
-            yield str(writer.writerow(map(_cell, serializer.to_representation(row).values())))
-
-
-def _chunks(rows: Iterable[Any]) -> Iterator[list[Any]]:
-    remaining = iter(rows)
+def _rows(
+    rows: QuerySet[Any], serializer: Serializer[Any], prepare: Prepare
+) -> Iterator[Iterable[Any]]:
+    remaining = rows.iterator(chunk_size=CHUNK)
     while chunk := list(islice(remaining, CHUNK)):
-        yield chunk
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return csv_cell(value)
-    if isinstance(value, dict | list | bool):
-        return json.dumps(value, ensure_ascii=False)
-    return value
+        for row in prepare(chunk):
+            yield serializer.to_representation(row).values()
 
 
 M = TypeVar("M", bound=Model)

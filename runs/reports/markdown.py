@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from runs.reports import archive
 from runs.reports.report import (
     Block,
     Bullets,
@@ -14,7 +13,9 @@ from runs.reports.report import (
     Remark,
     Report,
     Table,
+    as_zip,
     lines_of,
+    path_of,
     width,
 )
 
@@ -30,7 +31,7 @@ _NO_WIDTH = "\u200b"
 
 def zipped(report: Report) -> bytes:
     """The text and its figures."""
-    return archive.zipped(report, f"{report.name}.md", text(report))
+    return as_zip(report, f"{report.name}.md", text(report))
 
 
 def text(report: Report) -> str:
@@ -80,7 +81,7 @@ def _block(block: Block) -> str:
             return table(block)
         case Picture():
             caption = _one_line(block.caption)
-            return f"![{caption}]({archive.path_of(block)})\n\n*{caption}*"
+            return f"![{caption}]({path_of(block)})\n\n*{caption}*"
         case Bullets():
             return "\n".join(f"- {_one_line(item)}" for item in block.items)
         case Listing():

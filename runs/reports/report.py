@@ -4,11 +4,17 @@ It consists of plain blocks, already in one language; the writers in this folder
 report into HTML, Markdown and reStructuredText.
 """
 
+import io
 import unicodedata
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from runs.charts import svg
 from runs.charts.figure import Figure
+
+# The same report gives the same file, so that a copy can be compared with another.
+TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -110,3 +116,26 @@ def lines_of(text: str) -> list[str]:
 def width(text: str) -> int:
     """Columns: a Japanese character takes two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def as_zip(report: Report, name: str, text: str) -> bytes:
+    """`text` as the file `name`, and each figure as `figures/<its name>.svg` next to it."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as package:
+        _write(package, f"{report.name}/{name}", text)
+        for picture in report.pictures():
+            drawn = svg.render(picture.figure, title=picture.caption)
+            _write(package, f"{report.name}/{path_of(picture)}", drawn)
+    return made.getvalue()
+
+
+def path_of(picture: Picture) -> str:
+    """The path of the picture, seen from the text."""
+    return f"figures/{picture.name}.svg"
+
+
+def _write(package: zipfile.ZipFile, path: str, text: str) -> None:
+    entry = zipfile.ZipInfo(path, TIME)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    package.writestr(entry, text)

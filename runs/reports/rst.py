@@ -2,7 +2,6 @@
 
 import re
 
-from runs.reports import archive
 from runs.reports.report import (
     Block,
     Bullets,
@@ -13,7 +12,9 @@ from runs.reports.report import (
     Remark,
     Report,
     Table,
+    as_zip,
     lines_of,
+    path_of,
     width,
 )
 
@@ -30,7 +31,7 @@ INDENT = "   "
 
 def zipped(report: Report) -> bytes:
     """The text and its figures."""
-    return archive.zipped(report, f"{report.name}.rst", text(report))
+    return as_zip(report, f"{report.name}.rst", text(report))
 
 
 def text(report: Report) -> str:
@@ -79,7 +80,7 @@ def _block(block: Block) -> str:
             return table(block) if block.rows else ""
         case Picture():
             caption = escaped(block.caption)
-            path = archive.path_of(block)
+            path = path_of(block)
             return f".. figure:: {path}\n{INDENT}:alt: {caption}\n\n{INDENT}{caption}"
         case Bullets():
             return "\n".join(f"- {escaped(item)}" for item in block.items)

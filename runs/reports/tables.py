@@ -1,12 +1,12 @@
 """A table for other programs and for papers: CSV, Markdown, LaTeX, JSON."""
 
-import csv
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runs.reports.csv_lines import csv_lines
 from runs.reports.markdown import escaped
 
 Value = str | float | int | None
@@ -27,8 +27,6 @@ LATEX = str.maketrans(
         "·": r"\textperiodcentered{}",
     }
 )
-# A spreadsheet takes a cell that starts like this for a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -42,22 +40,7 @@ class Table:
 
 def as_csv(table: Table) -> str:
     """Comma-separated, numbers at full precision; unknown is an empty field."""
-    return "".join(csv_lines(table.heads, table.rows))
-
-
-def csv_lines(heads: Sequence[str], rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """The same line by line, for more rows than fit into memory."""
-    writer = csv.writer(_Line(), lineterminator="\r\n")
-    yield str(writer.writerow([csv_cell(head) for head in heads]))
-    for row in rows:
-        yield str(writer.writerow([csv_cell(value) for value in row]))
-
-
-class _Line:
-    """Takes a line from csv.writer and returns it."""
-
-    def write(self, line: str) -> str:
-        return line
+    return "".join(csv_lines(table.heads, table.rows, end="\r\n"))
 
 
 def as_markdown(table: Table, *, cell: Callable[[str], str] = escaped) -> str:
@@ -109,20 +92,6 @@ def _numeric(table: Table) -> list[bool]:
         and all(isinstance(row[place], int | float | None) for row in table.rows)
         for place in range(len(table.heads))
     ]
-
-
-def csv_cell(value: Value) -> str:
-    """A field of CSV: a text that a spreadsheet would take for a formula gets an apostrophe.
-
-    Numbers stay numbers, negative ones too. A carriage return becomes a line feed: `csv` quotes
-    that alone, and a spreadsheet would begin a line with what follows the other.
-    """
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        text = value.replace("\r\n", "\n").replace("\r", "\n")
-        return f"'{text}" if value.startswith(FORMULA) else text
-    return repr(value)
 
 
 def _one_line(text: str) -> str:

@@ -5,8 +5,6 @@
 https://specs.frictionlessdata.io/tabular-data-package/
 """
 
-import csv
-import io
 import json
 import re
 import zipfile
@@ -18,7 +16,7 @@ from typing import IO, Any, cast
 from django.utils import translation
 
 from runs.models import PrintedFigure, PublishedTable, Source
-from runs.reports.tables import csv_cell
+from runs.reports.csv_lines import csv_lines
 from runs.selectors.archive import archive, provenance
 
 # Characters with a meaning in BibTeX.
@@ -206,7 +204,8 @@ def write(*, address: str) -> IO[bytes]:
     file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
         for name, (columns, rows) in resources.items():
-            _add(package, f"{name}.csv", _csv(columns, rows))
+            lines = csv_lines((column for column, _kind in columns), rows)
+            _add(package, f"{name}.csv", "".join(lines))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
         cited = (of_source(each, f"{address}{each.slug}/") for each in sources)
@@ -297,25 +296,6 @@ def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
 
 def _english(text: str | Mapping[str, str]) -> str:
     return text if isinstance(text, str) else text.get("en", "")
-
-
-def _csv(columns: Columns, rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(name for name, _kind in columns)
-    for row in rows:
-        writer.writerow(_cell(value) for value in row)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, str):
-        return csv_cell(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict | list | tuple):
-        return json.dumps(value, ensure_ascii=False)
-    return value
 
 
 def _add(package: zipfile.ZipFile, name: str, text: str) -> None:

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from runs.models import Campaign, CellSummary, Measurement
 from runs.models.runs import judgement
 from runs.reports import tables
+from runs.reports.csv_lines import csv_lines
 
 CHUNK = 2000
 # After these comes one column per factor, then the figures.
@@ -51,7 +52,7 @@ def as_csv(campaign: Campaign) -> Iterator[str]:
     levels = campaign.cells.order_by("ordinal", "pk").values_list("levels", flat=True)
     names = dict.fromkeys(name for each in levels.iterator(CHUNK) for name in each)
     factors = tuple(name for name in names if name not in (*FIRST, *LAST))
-    return tables.csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors))
+    return csv_lines((*FIRST, *factors, *LAST), _lines(campaign, factors), end="\r\n")
 
 
 def as_json(campaign: Campaign) -> Iterator[str]:
