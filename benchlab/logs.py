@@ -77,7 +77,7 @@ def number_requests(
     Logged is the name of the address: its path may be a secret, as that of an invitation.
     """
 
-    from benchlab.answered import note  # noqa: PLC0415 -- only web counts requests
+    from benchlab.request_counts import note  # noqa: PLC0415 -- only web counts requests
 
     def answer(request: HttpRequest) -> HttpResponseBase:
         given = request.headers.get("X-Request-ID", "")

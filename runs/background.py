@@ -14,7 +14,7 @@ from django.db import connection
 
 from runs import dispatch
 from runs.services import seals
-from runs.services.campaigns import bisections, wide
+from runs.services.campaigns import bisections, kept_verdicts
 from runs.services.changes import changes, deliveries, mails
 from runs.services.changes import missing_uploads as watchdog
 from runs.services.observations import observations
@@ -101,7 +101,7 @@ def supervise() -> None:
 
 # What waits, and what is looked at in every fourth turn.
 DUTIES: tuple[Callable[[], object], ...] = (
-    wide.look,
+    kept_verdicts.look,
     bisections.go_on,
     builds.wake,
     changes.wake,

@@ -21,7 +21,7 @@ from runs import dispatch
 from runs.background import Background
 from runs.selectors.operations import sites
 from runs.services import seals
-from runs.services.campaigns import wide
+from runs.services.campaigns import kept_verdicts
 from runs.services.changes import changes, deliveries, mails
 from runs.services.operations import signs
 from runs.services.runs import execution, leases, supervision, sweeping
@@ -62,7 +62,7 @@ def find_changes(campaign_id: int) -> None:
 @shared_task(name=dispatch.JUDGE_CAMPAIGN)
 def judge_campaign(campaign_id: int, asked: str) -> None:
     """Make what the page of a wide campaign says of verdicts."""
-    wide.keep(campaign_id, asked, partial(in_child, _judged, campaign_id, asked))
+    kept_verdicts.keep(campaign_id, asked, partial(in_child, _judged, campaign_id, asked))
 
 
 def _judged(campaign_id: int, asked: str) -> Any:

@@ -28,6 +28,7 @@ from runs.models.measurements import Statistic
 from runs.selectors import runs
 from runs.selectors import seals as seal_selectors
 from runs.selectors.servers import builds
+from runs.selectors.validity import Sentence, certificate_sentences
 from runs.services.runs import attempts, withdrawals
 from runs.wording import of_stored
 
@@ -185,7 +186,7 @@ class VersionsSerializer(serializers.Serializer[Run]):
     tool_version = serializers.CharField()
 
 
-class CertificateFindingSerializer(serializers.Serializer[runs.Sentence]):
+class CertificateFindingSerializer(serializers.Serializer[Sentence]):
     """One reason to doubt a run, or one thing to know."""
 
     code = serializers.CharField()
@@ -210,7 +211,7 @@ class CertificateSerializer(serializers.Serializer[Run]):
     @extend_schema_field(CertificateFindingSerializer(many=True))
     def get_findings(self, run: Run) -> Any:
         """The gravest first."""
-        found: Any = runs.certificate_sentences(run)
+        found: Any = certificate_sentences(run)
         return CertificateFindingSerializer(found, many=True).data
 
 

@@ -1,9 +1,11 @@
-"""Valid, doubtful, invalid, unknown: what certificates say of the runs behind a figure, in words.
+"""Valid, doubtful, invalid, unknown: what certificates say of a run and of figures, in words.
 
 Every page, list, chart, export, report and API has its judgements from here.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -69,3 +71,74 @@ def mark(judged: Judged) -> str:
     """The mark beside a figure: ⚠ 1 doubtful, 2 invalid, left out. Empty where none is needed."""
     words = counted(judged)
     return f"\N{WARNING SIGN} {words}" if words else ""
+
+
+# Weights of findings as tones of messages.
+_FINDING_TONES = {"invalid": "error", "doubt": "warning", "remark": "info"}
+CERTIFICATE_SENTENCES = {
+    "foreign_load": _(
+        "%(machine)s: %(share)s %% of the processor time was used by neither PostgreSQL nor the"
+        " load generator."
+    ),
+    "steal": _("%(machine)s: its host gave %(share)s %% of the processors to other machines."),
+    "usage_unknown": _("What used the processors during the load was not recorded."),
+    "generator_on_same_machine": _(
+        "The load generator ran on the database's machine and could use its processors."
+    ),
+    "run_queue": _(
+        "%(queue)s processes waited for a processor on average, more than %(clients)s clients"
+        " explain."
+    ),
+    "drift": _("The throughput changed by %(change)s %% from the beginning to the end of the run."),
+    "warm_up": _("The first %(seconds)s s were not yet steady."),
+    "dips": _("The throughput dropped %(number)s times, by up to %(depth)s %%."),
+    "too_short": _("The load lasted only %(seconds)s s: too short for a conclusion."),
+    "short": _("The load lasted only %(seconds)s s; reports measure for 300 s."),
+    "generator_saturated": _("The load generator was saturated: it measured itself."),
+    "load_stalled": _("The load stalled for some time."),
+    "checkpoint_during_run": _("A checkpoint started during the load."),
+    "clocks_differ": _("The clocks of the machines differ."),
+    "second_threads": _("Some of the processors were second threads of the same core."),
+    "profiled": _("perf sampled the machine during the load, which itself takes processor time."),
+    "short_statement": _(
+        "A statement took less than a second and was executed once: its time may scatter widely."
+    ),
+    "settings_changed": _("Settings changed during the load."),
+    "foreign_settings": _(
+        "Set by an account, a database or the environment, and not by the configuration: %(names)s."
+    ),
+    "login": _("The account's login gives more than steps see, or less than there is: %(found)s."),
+    "assertions": _("PostgreSQL was built with assertions, which cost time in every run."),
+    "not_optimised": _("PostgreSQL was built with %(flag)s, without optimisation."),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding, as it is shown and sent."""
+
+    code: str
+    weight: str
+    figures: Mapping[str, Any]
+    message: str
+
+    @property
+    def tone(self) -> str:
+        """The tone of a message with its weight."""
+        return _FINDING_TONES.get(self.weight, "info")
+
+
+def certificate_sentences(run: Run) -> list[Sentence]:
+    """The findings of a run's certificate, the most serious first."""
+    found = [_sentence(each) for each in run.certificate.get("findings", [])]
+    order = list(_FINDING_TONES)
+    return sorted(found, key=lambda each: order.index(each.weight) if each.weight in order else 9)
+
+
+def _sentence(finding: Mapping[str, Any]) -> Sentence:
+    code, figures = str(finding.get("code", "")), finding.get("figures") or {}
+    try:
+        message = str(CERTIFICATE_SENTENCES[code]) % figures
+    except (KeyError, TypeError, ValueError):
+        message = code  # as stored by a later BenchLab
+    return Sentence(code, str(finding.get("weight", "")), figures, message)

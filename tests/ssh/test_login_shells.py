@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runs.models import Run, Server
-from runs.selectors import runs
+from runs.selectors import validity
 from runs.services.campaigns import campaigns, scenarios
 from runs.services.runs import execution, leases
 from runs.services.servers import host_keys, servers
@@ -108,7 +108,7 @@ def test_two_logins_with_other_files_measure_the_same(server_with):
     assert found[0].settings.settings == found[1].settings.settings
     assert found[1].settings.settings["synchronous_commit"]["setting"] == "on"
     told = [
-        [each.message for each in runs.certificate_sentences(run) if each.code == "login"]
+        [each.message for each in validity.certificate_sentences(run) if each.code == "login"]
         for run in found
     ]
     assert "PGOPTIONS" not in " ".join(told[0])

@@ -26,9 +26,9 @@ from runs.selectors.campaigns import campaigns, sentences
 from runs.selectors.campaigns.campaigns import CampaignRow
 from runs.selectors.compare.address.series_cells import CONFIGURATION
 from runs.services.campaigns import campaigns as campaign_service
-from runs.services.campaigns import repeats, wide
+from runs.services.campaigns import kept_verdicts, repeats
 from runs.services.campaigns.drafts import HIGHEST_PRIORITY
-from runs.services.campaigns.wide import Verdicts
+from runs.services.campaigns.kept_verdicts import Verdicts
 
 
 class CampaignSerializer(serializers.Serializer[CampaignRow]):
@@ -102,7 +102,9 @@ class CampaignDetailSerializer(CampaignSerializer):
 
         Null while control makes those of a campaign of more than 10,000 runs.
         """
-        if wide.is_wide(row.run_counts) and (latest := wide.latest(row.campaign.pk)):
+        if kept_verdicts.is_wide(row.run_counts) and (
+            latest := kept_verdicts.latest(row.campaign.pk)
+        ):
             return list(Verdicts(*latest.value).sentences) if latest.is_current else None
         return sentences.of_campaign(row.campaign)
 

@@ -21,7 +21,7 @@ from runs.selectors.observations import anchors, editions
 from runs.selectors.observations.editions import Again, Part
 from runs.selectors.reports import conditions, reports, results
 from runs.selectors.reports.explanations import explanations
-from runs.selectors.runs import certificate_sentences
+from runs.selectors.validity import certificate_sentences
 from runs.templatetags.formats import factor
 
 # Draws the line of a part; charts of pages and reports are the same.

@@ -3,7 +3,7 @@
 The amount read does not grow with the database: queues are counted by partial indexes and up to a
 limit, totals are the last values of sequences, and recent events are read from the newest rows
 only. So every process of the site gives the same answer, and counters survive restarts; those of
-requests (benchlab.answered) do not.
+requests (benchlab.request_counts) do not.
 """
 
 import math
@@ -19,7 +19,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from benchlab import answered
+from benchlab import request_counts
 from runs import queries
 from runs.models import Run, WebhookDelivery
 from runs.selectors.operations import health_checks, readiness, signs
@@ -91,7 +91,7 @@ def exposition() -> bytes:
     """All metrics in the text format of Prometheus."""
     registry = CollectorRegistry()
     registry.register(_Benchlab())
-    return generate_latest(registry) + generate_latest(answered.REGISTRY)
+    return generate_latest(registry) + generate_latest(request_counts.REGISTRY)
 
 
 class _Benchlab(Collector):

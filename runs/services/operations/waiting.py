@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from runs.models import Bisection, Build, RunCount, SealRequest, StaleCell, WebhookDelivery
 from runs.services import audit_chain, database
-from runs.services.campaigns import wide
+from runs.services.campaigns import kept_verdicts
 
 
 def is_any() -> bool:
@@ -21,4 +21,4 @@ def is_any() -> bool:
         SealRequest.objects.filter(refused=""),
         audit_chain.waiting(),
     )
-    return settings.SENDS_MAIL or wide.waits() or database.has_any(*rows)
+    return settings.SENDS_MAIL or kept_verdicts.waits() or database.has_any(*rows)

@@ -29,8 +29,8 @@ from runs.selectors.compare.address.series_cells import SERVER
 from runs.selectors.operations.health_checks import Outcome
 from runs.selectors.operations.readiness import silences
 from runs.selectors.servers import builds
-from runs.services.campaigns import wide
-from runs.services.campaigns.wide import Verdicts
+from runs.services.campaigns import kept_verdicts
+from runs.services.campaigns.kept_verdicts import Verdicts
 from runs.templatetags.access import may_here
 from runs.web.archive import page as published_page
 from runs.web.campaigns import annotations, parts, verdicts
@@ -135,7 +135,7 @@ def live(
         if is_live
         else campaign_selectors.finished(standing.counts),
         "counts": standing.counts,
-        "shown": _shown(campaign, given, versions, is_wide=wide.is_wide(standing.counts)),
+        "shown": _shown(campaign, given, versions, is_wide=kept_verdicts.is_wide(standing.counts)),
     }
 
 
@@ -150,9 +150,9 @@ def _shown(
     found = Found(campaign, given, versions)
     key = (campaign.pk, parts.query(given))
     table = _table_of(found) if is_wide else parts.of_ratios(given)
-    latest = wide.latest(campaign.pk, parts.query(table)) if is_wide else None
+    latest = kept_verdicts.latest(campaign.pk, parts.query(table)) if is_wide else None
     if latest is None:
-        wide_key = wide.key(campaign.pk, parts.query(table))
+        wide_key = kept_verdicts.key(campaign.pk, parts.query(table))
         made: Any = caching.answer(
             wide_key, versions.results, lambda: verdicts.judged(found, table)[0]
         )

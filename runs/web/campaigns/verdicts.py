@@ -26,8 +26,8 @@ from runs.selectors.campaigns.grids import Grid, Measured
 from runs.selectors.compare.address.series_cells import SERVER, VERSION
 from runs.selectors.compare.judge.ratio_pairs import STEPS
 from runs.selectors.compare.judge.ratios import RatioRow, Tables
-from runs.services.campaigns import wide
-from runs.services.campaigns.wide import Verdicts
+from runs.services.campaigns import kept_verdicts
+from runs.services.campaigns.kept_verdicts import Verdicts
 from runs.templatetags.components import without_indents
 from runs.web.campaigns import parts, ratios
 from runs.web.campaigns.heat import MOST_CONDITIONS, heat_table
@@ -140,7 +140,7 @@ def judge(campaign_id: int, asked: str) -> dict[object, Verdicts]:
         tables = [parts.of_ratios(found.given, number) for number in numbers]
         addresses = [asked, *map(parts.query, tables[1:])]
         for address, each in zip(addresses, judged(found, *tables), strict=True):
-            yield wide.key(campaign_id, address), each
+            yield kept_verdicts.key(campaign_id, address), each
 
     made: dict[object, Verdicts] = {}
     for language, _name in settings.LANGUAGES:

@@ -122,7 +122,7 @@ def _certificate(run: Run) -> dict[str, Any] | None:
     return {
         "label": validity.LABELS[run.judgement],
         "tone": validity.TONES[run.judgement],
-        "findings": runs.certificate_sentences(run),
+        "findings": validity.certificate_sentences(run),
     }
 
 

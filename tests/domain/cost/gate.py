@@ -72,7 +72,7 @@ MOST: Mapping[str, int] = {
     "runs.selectors.operations.prometheus.MOST_ROWS": 100,
     "runs.selectors.servers.hardware.MOST_COUNTED": 20,
     # Between a campaign of 40 cells and one of 400.
-    "runs.services.campaigns.wide.MOST_RUNS": 500,
+    "runs.services.campaigns.kept_verdicts.MOST_RUNS": 500,
     "runs.web.campaigns.campaigns.PAGE_SIZE": 10,
     "runs.web.changes.ROWS": 10,
     "runs.web.pages.PAGE_SIZE": 10,

@@ -35,7 +35,7 @@ from runs.published import reading
 from runs.selectors import caching
 from runs.services import archive
 from runs.services.access import projects
-from runs.services.campaigns import wide
+from runs.services.campaigns import kept_verdicts
 from runs.web.campaigns import page as campaign_page
 from tests import factories
 from tests.each import some
@@ -320,7 +320,7 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     of_control = {language: ask(headers) for language, headers in languages.items()}
     sentences = summary()
     cache.clear()
-    monkeypatch.setattr(wide, "MOST_RUNS", 10)
+    monkeypatch.setattr(kept_verdicts, "MOST_RUNS", 10)
     monkeypatch.setattr(caching, "SELDOM", 0)
     page = ask({})
     assert being_made in page
@@ -334,10 +334,10 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     monkeypatch.setattr(tasks, "in_child", lambda judge, *asked: judge(*asked))
     of(RunCount, campaign=lab.pk).update(is_sum=False)
     cache.clear()
-    wide.look()
+    kept_verdicts.look()
     assert sent == [(dispatch.JUDGE_CAMPAIGN, lab.pk, "")]
     tasks.judge_campaign(*sent.pop()[1:])
-    wide.look()
+    kept_verdicts.look()
     assert not sent
     for language, headers in languages.items():
         assert STAMP.sub("", ask(headers)) == STAMP.sub("", of_control[language]), language
@@ -351,7 +351,7 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     tasks.judge_campaign(lab.pk, "")
     page = ask({})
     assert older not in page
-    monkeypatch.setattr(wide, "MOST_RUNS", 10_000)
+    monkeypatch.setattr(kept_verdicts, "MOST_RUNS", 10_000)
     cache.clear()
     assert STAMP.sub("", page) == STAMP.sub("", ask({}))
 
@@ -359,7 +359,7 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
 def test_control_makes_only_tables_that_there_are(client, lab, monkeypatch):
     sent = []
     monkeypatch.setattr(dispatch, "_send", lambda *told: sent.append(told[2]))
-    monkeypatch.setattr(wide, "MOST_RUNS", 10)
+    monkeypatch.setattr(kept_verdicts, "MOST_RUNS", 10)
     for asked in (
         "",
         "by=steps",
