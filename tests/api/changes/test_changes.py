@@ -12,7 +12,7 @@ from django.utils import timezone
 from runs import dispatch
 from runs.analysis import monitoring
 from runs.analysis.change_points import ChangePoint
-from runs.models import Campaign, Change, Run, StaleCell, WebhookDelivery
+from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
 from runs.selectors import watched_histories
 from runs.selectors.histories.suites import SuiteJobs
 from runs.services.access import projects
@@ -536,10 +536,49 @@ def test_an_alarm_is_mailed_as_one(mailing):
     assert re.search(r"is off by -29\.\d % in two jobs", mail.outbox[0].body)
 
 
-def test_old_changes_are_no_news(mailing, stepped):
-    Change.objects.update(found_at=timezone.now() - timedelta(days=2))
+@pytest.mark.parametrize(("hours", "sent"), [(23, 1), (25, 0)])
+def test_changes_are_news_for_a_day(mailing, stepped, hours, sent):
+    Change.objects.update(found_at=timezone.now() - timedelta(hours=hours))
+
+    assert mails.send() == sent
+
+
+@pytest.mark.parametrize(("seconds", "sent"), [(290, 0), (310, 1)])
+def test_what_somebody_mails_is_left_to_them_for_five_minutes(mailing, stepped, seconds, sent):
+    Change.objects.update(mailing_since=timezone.now() - timedelta(seconds=seconds))
+
+    assert mails.send() == sent
+
+
+def test_what_nobody_was_there_to_receive_is_no_news_later(mailing, project, stepped):
+    members = list(project.members.all())
+    project.members.clear()
+    assert mails.send() == 0
+    project.members.set(members)
 
     assert mails.send() == 0
+
+
+def test_a_mail_about_several_changes_counts_them_and_names_three_campaigns(mailing, stepped):
+    for name in "abc":
+        store(history([1000] * 40 + [900] * 20, campaign=name))
+        changes.find(campaign_id=Campaign.objects.get(slug=name).pk)
+    long = "b" * 200
+    Metric.objects.filter(name="tps").update(title=long)
+
+    assert mails.send() == 1
+    assert mail.outbox[0].subject == "BenchLab: 4 changes in a, b, c"
+    assert len(mail.outbox[0].body.split("\n\n")) == 4
+    assert mail.outbox[0].body.count(long) == 4
+
+    change = Change.objects.first()
+    Change.objects.exclude(pk=change.pk).delete()
+    Change.objects.update(mailed_at=None)
+    mails.send()
+    assert len(mail.outbox[1].subject) == 160
+    Change.objects.update(mailed_at=None, decision="refuted", reason="later_runs")
+    mails.send()
+    assert mail.outbox[2].subject == f"BenchLab: 1 change in {change.cell.campaign.slug}"
 
 
 def test_a_mail_that_is_refused_is_sent_later(mailing, stepped, settings):
