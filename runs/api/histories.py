@@ -22,7 +22,6 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide
 from runs.selectors.histories import histories, revisions
-from runs.selectors.histories.points import HistoryPoint
 from runs.services.changes import missing_uploads as watchdog
 
 LONGEST = 366 * 24 * 3600
@@ -71,17 +70,25 @@ def expect(request: Request, campaign: Campaign) -> None:
 Shape = serializers.Serializer[Any]
 
 
+class FigureField(serializers.FloatField):
+    """More digits than any benchmark has would only be weight."""
+
+    def to_representation(self, value: float) -> Any:
+        """With seven."""
+        return float(f"{value:.7g}")
+
+
 class HistoryPointSerializer(Shape):
     """What was measured of a revision, or on a day (`revision` and `ref` are empty then)."""
 
     at = serializers.DateTimeField()
-    revision = serializers.CharField()
+    revision = serializers.CharField(source="sha")
     ref = serializers.CharField()
     run = serializers.IntegerField(allow_null=True, help_text="The first run.")
     n = serializers.IntegerField()
-    median = serializers.FloatField()
-    minimum = serializers.FloatField()
-    maximum = serializers.FloatField()
+    median = FigureField()
+    minimum = FigureField()
+    maximum = FigureField()
 
 
 class HistorySeriesSerializer(Shape):
@@ -99,10 +106,12 @@ class HistorySerializer(Shape):
     Of long ones a page has the newest commits; `older` is the `skip` of the next page, or null.
     """
 
-    campaign = serializers.CharField()
-    metric = serializers.CharField(allow_null=True)
-    unit = serializers.CharField()
-    direction = serializers.CharField()
+    campaign = serializers.CharField(source="campaign.slug")
+    metric = serializers.CharField(
+        source="metric.name", read_only=True, allow_null=True, default=None
+    )
+    unit = serializers.CharField(source="metric.unit", default="", read_only=True)
+    direction = serializers.CharField(source="metric.direction", default="", read_only=True)
     ref = serializers.CharField()
     more = serializers.IntegerField()
     older = serializers.IntegerField(allow_null=True)
@@ -147,27 +156,7 @@ class HistoryDoor(QueryDoor):
             ref=given.get("ref", ""),
             skip=doors.skipped(request, "older"),
         )
-        kind = found.metric
-        return Response(
-            {
-                "campaign": campaign.slug,
-                "metric": kind.name if kind else None,
-                "unit": kind.unit if kind else "",
-                "direction": kind.direction if kind else "",
-                "ref": found.ref,
-                "more": found.more,
-                "older": found.older,
-                "series": [
-                    {
-                        "levels": each.levels,
-                        "total": each.total,
-                        "points": [_point(point) for point in each.points],
-                        "changes": [ChangeSerializer(change).data for change in each.changes],
-                    }
-                    for each in found.series
-                ],
-            }
-        )
+        return Response(HistorySerializer(found).data)
 
 
 def _metric(name: str, campaign: Campaign) -> Metric:
@@ -176,12 +165,3 @@ def _metric(name: str, campaign: Campaign) -> Metric:
         message = _("There is no metric %(name)s.") % {"name": name}
         raise doors.refuse("metric", "unknown_metric", message)
     return found
-
-
-def _point(point: HistoryPoint) -> dict[str, Any]:
-    # More digits than any benchmark has would only be weight.
-    figures = {
-        name: float(f"{getattr(point, name):.7g}") for name in ("median", "minimum", "maximum")
-    }
-    place = {"at": point.at, "revision": point.sha, "ref": point.ref, "run": point.run}
-    return {**place, "n": point.n, **figures}

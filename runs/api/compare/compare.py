@@ -1,19 +1,16 @@
 """The verdict for a CI job: head against base, as JSON or as Markdown for a pull request."""
 
 from collections.abc import Hashable
-from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.analysis.inference import DEFAULT_EFFECT, Inference
-from runs.analysis.summary import Summary
+from runs.analysis.inference import DEFAULT_EFFECT
 from runs.api import doors
 from runs.api.authentication import reader
 from runs.api.compare import schema as compare_schema
@@ -27,11 +24,10 @@ from runs.selectors.access.projects import Reader
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address.head_and_base import BadSide, NoBaseline, Side
 from runs.selectors.compare.address.state import CONDITIONS
-from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, size
+from runs.selectors.compare.describe.verdict_words import HEADLINES
 from runs.selectors.compare.judge import baselines, bisections
-from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 from runs.selectors.compare.judge.gate_answers import EarlierAnswer
-from runs.selectors.compare.load.stored_cells import CellRuns
 from runs.services import compare as answers
 
 MarkdownRenderer = known_format("text/markdown", "md")
@@ -121,7 +117,7 @@ def _baseline_made(head: Side, request: Request) -> HttpResponseBase:
             "message": message,
             "effect": doors.percent(request.query_params.get("effect"), DEFAULT_EFFECT),
             "base": None,
-            "head": _side(head, request),
+            "head": compare_schema.SideSerializer(head, context={"request": request}).data,
             "together": [],
             "rows": [],
             "error_row": None,
@@ -158,88 +154,5 @@ def _earlier_answers(
 
 def _body(base: Side, head: Side, criteria: Criteria, request: Request) -> dict[str, Any]:
     found = baselines.compared(base, head, criteria)
-    return {
-        "overall": found.overall,
-        "exit_code": found.exit_code,
-        "message": str(HEADLINES[found.overall]),
-        "effect": found.effect,
-        "base": _side(found.base, request),
-        "head": _side(found.head, request),
-        "together": [_average(metric, each) for metric, each in found.together.items()],
-        "rows": [_row(row) for row in found.rows],
-        "error_row": found.error_row and asdict(found.error_row),
-        "told_before": [
-            {
-                "given_at": each.given_at,
-                "overall": each.overall,
-                "exit_code": each.exit_code,
-                "rules": each.rules,
-                "because": each.because,
-                "message": each.text,
-            }
-            for each in _earlier_answers(found, criteria, request)
-        ],
-    }
-
-
-def _side(side: Side, request: Request) -> dict[str, Any]:
-    page = reverse("campaign-detail", args=[side.campaign.slug])
-    revision = side.revision
-    return {
-        "selection": side.text,
-        "label": side.label,
-        "campaign": side.campaign.slug,
-        "url": request.build_absolute_uri(page),
-        "revision": revision
-        and {
-            "sha": revision.sha,
-            "ref": revision.ref,
-            "url": revision.url,
-            "committed_at": revision.committed_at,
-        },
-    }
-
-
-FIGURES = (
-    *("base_value", "head_value", "ratio", "low", "high", "p_value", "adjusted_p_value"),
-    *("verdict", "more_rounds", "rules"),
-)
-
-
-def _row(row: VerdictRow) -> dict[str, Any]:
-    found = row.comparison
-    return {
-        "levels": row.levels,
-        "metric": row.metric.name,
-        "unit": row.metric.unit,
-        "direction": row.metric.direction,
-        "base": row.base and _summary(row.base, row.base_runs),
-        "head": row.head and _summary(row.head, row.head_runs),
-        **{name: getattr(found, name) for name in FIGURES},
-        "size": size(found),
-        "reasons": _codes(found.reasons),
-        "despite": _codes(found.despite),
-        "counts": row.counts,
-    }
-
-
-def _average(metric: Metric, found: Inference) -> dict[str, Any]:
-    figures = {name: getattr(found, name) for name in ("ratio", "low", "high", "verdict", "rules")}
-    return {"metric": metric.name, **figures, "size": size(found)}
-
-
-def _summary(summary: Summary, runs: CellRuns) -> dict[str, Any]:
-    return {
-        "n": summary.n,
-        "median": summary.median,
-        "minimum": summary.minimum,
-        "maximum": summary.maximum,
-        "mean": summary.mean,
-        "run": runs.first,
-        "doubtful": runs.judged.doubtful + runs.judged.invalid,
-        "judged": runs.judged.counts,
-    }
-
-
-def _codes(codes: tuple[str, ...]) -> list[dict[str, str]]:
-    return [{"code": code, "message": str(REASONS.get(code, code))} for code in codes]
+    context = {"request": request, "told_before": _earlier_answers(found, criteria, request)}
+    return compare_schema.ComparisonSerializer(found, context=context).data

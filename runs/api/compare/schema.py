@@ -1,20 +1,27 @@
-"""The comparison in OpenAPI: parameters, the shape of the answer, and an example."""
+"""The comparison in the API: parameters, the answer as its serializers dump it, and an example."""
 
 from typing import Any
 
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema_field
 from rest_framework import serializers
 
 from runs.analysis.inference import VERDICTS
+from runs.analysis.summary import Summary
 from runs.api.changes import ChangeRevisionSerializer
 from runs.api.examples import EXAMPLES
-from runs.api.shapes import JudgedSerializer
+from runs.api.shapes import JudgedSerializer, computed, shape
 from runs.models import Metric
-from runs.selectors.compare.describe.verdict_words import TABLES
+from runs.selectors.compare.address.head_and_base import Side
+from runs.selectors.compare.describe.verdict_words import HEADLINES, REASONS, TABLES, ErrorRow, size
+from runs.selectors.compare.judge.gate import SideVerdict, VerdictRow
 from runs.selectors.compare.judge.gate_answers import BECAUSE
+from runs.selectors.compare.load.stored_cells import CellRuns
 
 Shape = serializers.Serializer[Any]
+FIGURES = ("n", "median", "minimum", "maximum", "mean")
+SIZE = "How large the difference is, as an interval in words."
 
 
 class SideRevisionSerializer(ChangeRevisionSerializer):
@@ -26,11 +33,16 @@ class SideRevisionSerializer(ChangeRevisionSerializer):
 class SideSerializer(Shape):
     """One side as it was named, and what it is."""
 
-    selection = serializers.CharField()
+    selection = serializers.CharField(source="text")
     label = serializers.CharField()  # type: ignore[assignment]  # a field, not the base's own
-    campaign = serializers.CharField()
-    url = serializers.CharField()
+    campaign = serializers.CharField(source="campaign.slug")
+    url = serializers.SerializerMethodField()
     revision = SideRevisionSerializer(allow_null=True)
+
+    def get_url(self, side: Side) -> str:
+        """The page of its campaign."""
+        page = reverse("campaign-detail", args=[side.campaign.slug])
+        return str(self.context["request"].build_absolute_uri(page))
 
 
 class SideSummarySerializer(Shape):
@@ -46,11 +58,20 @@ class SideSummarySerializer(Shape):
     judged = JudgedSerializer()
 
 
+def _summary(found: Summary | None, runs: CellRuns) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    judged = runs.judged
+    figures = {name: getattr(found, name) for name in FIGURES}
+    own = {"run": runs.first, "doubtful": judged.doubtful + judged.invalid}
+    return {**figures, **own, "judged": judged.counts}
+
+
 class ReasonSerializer(Shape):
     """A stable code, and the same in words."""
 
-    code = serializers.CharField()
-    message = serializers.CharField()
+    code = serializers.CharField(source="*")
+    message = computed(serializers.CharField, lambda code: str(REASONS.get(code, code)))
 
 
 class VerdictRowSerializer(Shape):
@@ -64,25 +85,37 @@ class VerdictRowSerializer(Shape):
     """
 
     levels = serializers.DictField()
-    metric = serializers.CharField()
-    unit = serializers.CharField()
-    direction = serializers.ChoiceField(choices=Metric.Direction.choices)
-    base = SideSummarySerializer(allow_null=True)
-    head = SideSummarySerializer(allow_null=True)
-    base_value = serializers.FloatField(allow_null=True)
-    head_value = serializers.FloatField(allow_null=True)
-    ratio = serializers.FloatField(allow_null=True)
-    low = serializers.FloatField(allow_null=True)
-    high = serializers.FloatField(allow_null=True)
-    p_value = serializers.FloatField(allow_null=True)
-    adjusted_p_value = serializers.FloatField(allow_null=True)
-    verdict = serializers.ChoiceField(choices=VERDICTS)
-    size = serializers.CharField(help_text="How large the difference is, as an interval in words.")
-    more_rounds = serializers.IntegerField(allow_null=True)
-    rules = serializers.IntegerField(help_text="The version of the rules of judging.")
-    reasons = ReasonSerializer(many=True)
-    despite = ReasonSerializer(many=True)
+    metric = serializers.CharField(source="metric.name")
+    unit = serializers.CharField(source="metric.unit")
+    direction = serializers.ChoiceField(source="metric.direction", choices=Metric.Direction.choices)
+    base = serializers.SerializerMethodField()
+    head = serializers.SerializerMethodField()
+    base_value = serializers.FloatField(source="comparison.base_value", allow_null=True)
+    head_value = serializers.FloatField(source="comparison.head_value", allow_null=True)
+    ratio = serializers.FloatField(source="comparison.ratio", allow_null=True)
+    low = serializers.FloatField(source="comparison.low", allow_null=True)
+    high = serializers.FloatField(source="comparison.high", allow_null=True)
+    p_value = serializers.FloatField(source="comparison.p_value", allow_null=True)
+    adjusted_p_value = serializers.FloatField(source="comparison.adjusted_p_value", allow_null=True)
+    verdict = serializers.ChoiceField(source="comparison.verdict", choices=VERDICTS)
+    size = computed(serializers.CharField, lambda row: size(row.comparison), SIZE)
+    more_rounds = serializers.IntegerField(source="comparison.more_rounds", allow_null=True)
+    rules = serializers.IntegerField(
+        source="comparison.rules", help_text="The version of the rules of judging."
+    )
+    reasons = ReasonSerializer(source="comparison.reasons", many=True)
+    despite = ReasonSerializer(source="comparison.despite", many=True)
     counts = serializers.BooleanField()
+
+    @extend_schema_field(SideSummarySerializer(allow_null=True))
+    def get_base(self, row: VerdictRow) -> Any:
+        """Null where the base has none."""
+        return _summary(row.base, row.base_runs)
+
+    @extend_schema_field(SideSummarySerializer(allow_null=True))
+    def get_head(self, row: VerdictRow) -> Any:
+        """Null where the head has none."""
+        return _summary(row.head, row.head_runs)
 
 
 class AverageSerializer(Shape):
@@ -96,20 +129,8 @@ class AverageSerializer(Shape):
     low = serializers.FloatField()
     high = serializers.FloatField()
     verdict = serializers.ChoiceField(choices=VERDICTS)
-    size = serializers.CharField(help_text="How large the difference is, as an interval in words.")
+    size = serializers.CharField(help_text=SIZE)
     rules = serializers.IntegerField(help_text="The version of the rules of judging.")
-
-
-class ErrorRowSerializer(Shape):
-    """The place of the error table of the documentation that applies.
-
-    `rate` is the greatest share of simulated comparisons of what is the same with any wrong word.
-    """
-
-    table = serializers.ChoiceField(choices=[*TABLES])
-    rows = serializers.IntegerField()
-    n = serializers.IntegerField()
-    rate = serializers.FloatField()
 
 
 class ToldSerializer(Shape):
@@ -124,7 +145,7 @@ class ToldSerializer(Shape):
     exit_code = serializers.IntegerField()
     rules = serializers.IntegerField()
     because = serializers.ChoiceField(choices=[*BECAUSE])
-    message = serializers.CharField()
+    message = serializers.CharField(source="text")
 
 
 class ComparisonSerializer(Shape):
@@ -136,16 +157,30 @@ class ComparisonSerializer(Shape):
         min_value=0,
         max_value=3,
     )
-    message = serializers.CharField()
+    message = computed(serializers.CharField, lambda found: str(HEADLINES[found.overall]))
     effect = serializers.FloatField(help_text="The minimum effect in percent.")
     base = SideSerializer(
         allow_null=True, help_text="null where the head is the first: overall is baseline_made."
     )
     head = SideSerializer()
-    together = AverageSerializer(many=True)
+    together = serializers.SerializerMethodField()
     rows = VerdictRowSerializer(many=True)
-    error_row = ErrorRowSerializer(allow_null=True)
-    told_before = ToldSerializer(many=True)
+    error_row = shape(ErrorRow, table=serializers.ChoiceField(choices=[*TABLES]))(allow_null=True)
+    told_before = serializers.SerializerMethodField()
+
+    @extend_schema_field(AverageSerializer(many=True))
+    def get_together(self, found: SideVerdict) -> Any:
+        """By metric."""
+        averages = [
+            {**vars(average), "metric": metric.name, "size": size(average)}
+            for metric, average in found.together.items()
+        ]
+        return AverageSerializer(averages, many=True).data
+
+    @extend_schema_field(ToldSerializer(many=True))
+    def get_told_before(self, _found: SideVerdict) -> Any:
+        """As the door knows it."""
+        return ToldSerializer(self.context["told_before"], many=True).data
 
 
 SIDE = (
