@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from runs.execution import failure_causes
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.clusters import listening
@@ -24,7 +25,7 @@ from runs.execution.clusters.postgres import (
 )
 from runs.execution.clusters.preparing import Preparing
 from runs.execution.errors import OUT_OF_REACH, Detached, TargetProblem
-from runs.execution.evidence import accounting, explaining, instructions
+from runs.execution.evidence import accounting, instructions
 from runs.execution.evidence.accounting import Accounting
 from runs.execution.evidence.evidence import Evidence
 from runs.execution.evidence.profiling import Profile
@@ -128,7 +129,9 @@ class Director:
         except (*OUT_OF_REACH, Detached):
             raise
         except TargetProblem as problem:
-            explained = await explaining.explained(problem, self.bench, taken_over=self.taken_over)
+            explained = await failure_causes.explained(
+                problem, self.bench, taken_over=self.taken_over
+            )
             if explained.code in NODE_LOST:
                 await self.cleaning.leave_out_the_lost()
             await self._keep_log()
@@ -158,7 +161,7 @@ class Director:
         for node in self.bench.nodes:
             needed = [node.steps_directory]
             needed += [f"{node.directory}/s"] if node in self.bench.database_nodes else []
-            await explaining.make_folders_noting_boot(node, needed)
+            await failure_causes.make_folders_noting_boot(node, needed)
 
     async def _warm_and_compare_clocks(self) -> None:
         """One machine's clock shifts nothing, so the run does not wait until it was read."""

@@ -1,7 +1,7 @@
 """Carries settings from one version to another, and says what changed, what is lost, and what
 the other version does differently without being asked.
 
-It goes version by version, so that each release's changes are written once, in `changed_settings`.
+It goes version by version, so that each release's changes are written once, in `translation_rules`.
 """
 
 import itertools
@@ -19,9 +19,9 @@ from runs.postgresql_settings.catalogue import (
     position,
     setting,
 )
-from runs.postgresql_settings.changed_settings import RULES, Context, Rule
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.comparability_warnings import felt_newcomers
+from runs.postgresql_settings.translation_rules import RULES, Context, Rule
 from runs.postgresql_settings.values import BadValue
 from runs.wording import gettext_noop as _
 

@@ -1,4 +1,4 @@
-"""What is noted with a result: checkpoints, stalls, and the CPU time of the load generator."""
+"""What is noted with a result: checkpoints and stalls."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from runs.execution.bench import Bench
-from runs.execution.steps.steps import StepResult
-from runs.tools import quantities
 from runs.tools.pgbench import ProgressPoint
 from runs.wording import gettext_noop as _
 
@@ -87,34 +85,3 @@ def note_stalls(bench: Bench, points: Sequence[ProgressPoint]) -> None:
             seconds=f"{stall.seconds:.0f}",
             begun=f"{stall.begun:.0f}",
         )
-
-
-# A thread of pgbench that is busy for more than this share of its time cannot send more.
-SATURATED_THREADS = 0.9
-
-
-def note_generator_cpu(
-    bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
-) -> None:
-    """Add pgbench's processor time, and whether its threads were the bottleneck."""
-    # One that fails at once takes less than the hundredth of a second that is counted.
-    known = [
-        each.cpu_seconds / each.seconds
-        for each in steps
-        if each.cpu_seconds is not None and each.seconds > 0
-    ]
-    if len(known) < len(steps):
-        return
-    bench.findings.measurements[quantities.GENERATOR_CPU.name] = round(sum(known), 3)
-    for used, own, step in zip(known, threads, steps, strict=True):
-        if own and used > SATURATED_THREADS * own:
-            bench.note(
-                "generator_saturated",
-                _(
-                    "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
-                    "generator is what was measured. Use more threads or further machines for it."
-                ),
-                name=step.name,
-                used=f"{used:.1f}",
-                threads=own,
-            )

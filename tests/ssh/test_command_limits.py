@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from runs.execution import failure_causes
 from runs.execution.errors import CommandTimeout, ConnectionLost, TargetProblem
-from runs.execution.evidence import explaining
 from runs.execution.ssh import ssh
 from runs.execution.steps import base_dir as base_dirs
 from runs.execution.steps import fence, steps
@@ -130,7 +130,7 @@ def test_a_fault_is_told_as_it_is_where_nothing_deeper_can_be_asked(monkeypatch,
 
     async def act():
         try:
-            return await explaining.explained(problem, bench, taken_over=False)
+            return await failure_causes.explained(problem, bench, taken_over=False)
         finally:
             await bench.close()
 

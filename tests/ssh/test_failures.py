@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchlab.embedded.account import Account
+from runs.execution import failure_causes
 from runs.execution.clusters.postgres import Cluster
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem, TargetRestarted
-from runs.execution.evidence import explaining
 from runs.execution.steps import steps
 from runs.execution.watch import Order
 from tests.ssh.directing import (
@@ -153,7 +153,7 @@ def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
 
     def kill() -> None:
         [noted] = base_dir.glob("runs/*/boot")
-        assert noted.read_text() == Path(explaining.BOOT_ID).read_text()
+        assert noted.read_text() == Path(failure_causes.BOOT_ID).read_text()
         if in_another_boot:
             noted.write_text("another\n")
         subprocess.run(["pkill", "-KILL", "-f", f"postgres.*{base_dir}"], check=False)
@@ -171,7 +171,9 @@ def killed_while_loaded(director, base_dir, *, in_another_boot: bool):
     return told.value
 
 
-@pytest.mark.skipif(not Path(explaining.BOOT_ID).exists(), reason="only Linux numbers its boots")
+@pytest.mark.skipif(
+    not Path(failure_causes.BOOT_ID).exists(), reason="only Linux numbers its boots"
+)
 @pytest.mark.openssh
 @pytest.mark.parametrize("in_another_boot", [True, False])
 @prepared

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from runs.execution import failure_causes
 from runs.execution.errors import TargetProblem
-from runs.execution.evidence import explaining
 from tests.ssh.directing import execute, left_running, names, watched, when_measuring
 from tests.ssh.openssh import OpenSSH
 
@@ -101,7 +101,7 @@ def test_what_a_full_disk_cuts_off_is_not_told_as_missing(on_bench, base_on_smal
     async def look_for_a_port(bench):
         fill(base_on_small_disk)
         problem = TargetProblem("No free port was found.", code="no_free_port")
-        found = await explaining.explained(problem, bench, taken_over=False)
+        found = await failure_causes.explained(problem, bench, taken_over=False)
         assert found.server_id == bench.database.server_id
         return found
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from runs.execution import failure_causes
 from runs.execution.director import Director
 from runs.execution.errors import TargetProblem
-from runs.execution.evidence import explaining
 from runs.execution.machine import clock_skew, machine_facts, probing, target_facts, treating
 from runs.execution.ssh.ssh import SSHHost
 from tests.ssh.directing import execute, left_running
@@ -33,7 +33,7 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_fac
         try:
             for node in bench.nodes:
                 await node.claim()
-                await explaining.make_folders_noting_boot(node, [node.steps_directory])
+                await failure_causes.make_folders_noting_boot(node, [node.steps_directory])
             looking.begin()
             await looking.finish()
         finally:

@@ -18,6 +18,7 @@ from runs.execution.nodes import DATABASE_NODE, Node
 from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import SECONDS_FOR_ITS_END, Background
 from runs.execution.steps.steps import StepResult
+from runs.tools import quantities
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
@@ -54,6 +55,8 @@ CPU_STEAL = "cpu_steal"
 # Of the processors, in %.
 SATURATED_IDLE = 10.0
 IDLING_DATABASE = 20.0
+# A thread of pgbench that is busy for more than this share of its time cannot send more.
+SATURATED_THREADS = 0.9
 STOLEN = 2.0
 
 
@@ -152,6 +155,33 @@ def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
                 name=name,
                 own=f"{mean:.0f}",
                 idle=f"{database:.0f}",
+            )
+
+
+def note_generator_cpu(
+    bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
+) -> None:
+    """Add pgbench's processor time, and whether its threads were the bottleneck."""
+    # One that fails at once takes less than the hundredth of a second that is counted.
+    known = [
+        each.cpu_seconds / each.seconds
+        for each in steps
+        if each.cpu_seconds is not None and each.seconds > 0
+    ]
+    if len(known) < len(steps):
+        return
+    bench.findings.measurements[quantities.GENERATOR_CPU.name] = round(sum(known), 3)
+    for used, own, step in zip(known, threads, steps, strict=True):
+        if own and used > SATURATED_THREADS * own:
+            bench.note(
+                "generator_saturated",
+                _(
+                    "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
+                    "generator is what was measured. Use more threads or further machines for it."
+                ),
+                name=step.name,
+                used=f"{used:.1f}",
+                threads=own,
             )
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from runs.postgresql_settings import changed_settings, conf_file, fitting, values, version_notes
+from runs.postgresql_settings import conf_file, fitting, translation_rules, values, version_notes
 from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, majors, names, setting
-from runs.postgresql_settings.changed_settings import RULES
 from runs.postgresql_settings.fitting import Fitted, fit, home
 from runs.postgresql_settings.translation import translate
+from runs.postgresql_settings.translation_rules import RULES
 from runs.postgresql_settings.unlisted import BACKPORTED
 from runs.postgresql_settings.validation import check, errors
 from runs.services.configurations.contents import FIXED_POINT
@@ -258,7 +258,7 @@ def test_the_way_back_is_noted_too():
 
 @pytest.mark.parametrize("disks", [0, 1, 2, 4, 10, 64, 200])
 def test_prefetching_by_disks_is_found_again(disks):
-    assert changed_settings.disks(changed_settings.prefetch_distance(disks)) == disks
+    assert translation_rules.disks(translation_rules.prefetch_distance(disks)) == disks
 
 
 def test_steps_are_in_the_order_of_time():

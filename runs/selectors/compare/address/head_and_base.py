@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import BigIntegerField, QuerySet
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference.jobs import LEAST_POINTS
+from runs.analysis.inference.jobs import BASELINE, LEAST_POINTS
 from runs.models import Campaign, Cell, Revision, Run, Token
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
@@ -18,8 +18,6 @@ from runs.selectors.histories import revisions
 from runs.selectors.histories.revisions import UnknownRevision
 
 MOST_CELLS = 500
-# The points of a branch that are one baseline.
-POINTS = 10
 
 
 class BadSide(ValueError):
@@ -132,14 +130,14 @@ def _history(text: str, within: Campaign | None, head: Side) -> Side:
         message = _("history:<branch> takes a campaign and a commit as head.")
         raise BadSide("base", "not_a_side", message)
     arrived = revisions.arrived(within, [head.revision])
-    before = revisions.last(within, head.revision, name, POINTS, arrived=arrived)
+    before = revisions.last(within, head.revision, name, BASELINE, arrived=arrived)
     if len(before) < LEAST_POINTS:
         return _baseline(f"revision:{name}", within, head, head.revision)
     place = {revision.pk: number for number, revision in enumerate(before)}
     # Of the head's conditions only: those of ten commits together may be many.
     keys = {cell.series_key for cell in head.cells}
     cells = Cell.objects.filter(campaign=within, revision__in=place, series_key__in=keys)
-    found = sorted(_loaded("base", cells, POINTS), key=lambda cell: place[cell.revision_id or 0])
+    found = sorted(_loaded("base", cells, BASELINE), key=lambda cell: place[cell.revision_id or 0])
     return Side(text, within, lambda: tuple(found), points=len(before))
 
 
