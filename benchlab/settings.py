@@ -286,7 +286,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 
 # Accounts. Logins that fail are limited to 5 in five minutes a name and 10 a minute an address.
-ACCOUNT_ADAPTER = "runs.web.access.people.AccountAdapter"
+ACCOUNT_ADAPTER = "runs.web.access.logins.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_FORMS = {"signup": "runs.web.access.logins.SignupForm"}
@@ -297,7 +297,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("BENCHLAB_PROXIES", default=1 if TLS else 0)
 # Without mails no address is ever confirmed, and nobody could add a second factor.
 MFA_ALLOW_UNVERIFIED_EMAIL = not SENDS_MAIL
-MFA_ADAPTER = "runs.web.access.people.MFAAdapter"
+MFA_ADAPTER = "runs.web.access.logins.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "BenchLab"
@@ -306,7 +306,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not TLS
 OPENID_ISSUER = env.str("BENCHLAB_OIDC_ISSUER", default="")
 # Whoever the provider lets in gets an account, without a role anywhere.
 OPENID_SIGN_UP = env.bool("BENCHLAB_OIDC_SIGN_UP", default=False)
-SOCIALACCOUNT_ADAPTER = "runs.web.access.people.SocialAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "runs.web.access.logins.SocialAccountAdapter"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,

@@ -26,6 +26,8 @@ from runs.wording import gettext_noop as _
 FOLDER = "scratch"
 NEEDED_BYTES = 512 * 1024 * 1024
 STATEMENT_SECONDS, SCRIPT_SECONDS, LOAD_SECONDS = 10, 20, 60
+# A few seconds for the cluster, and the limits of the scripts.
+TRIAL_SECONDS = 120.0
 # To stop and remove the cluster. What is left after that is cleaned up by a sweep.
 CLEANING_SECONDS = 60.0
 SETTINGS = {

@@ -28,10 +28,8 @@ from runs.services.servers import logins, tools
 from runs.tools.pgbench import UnsupportedByToolError
 from runs.wording import gettext_noop
 
-# A few seconds for the cluster, and the limits of the scripts.
-MOST_SECONDS = 120.0
 # With what happens after that: the cluster is removed, the connection closed.
-WHOLE_SECONDS = MOST_SECONDS + scratch.CLEANING_SECONDS + CLOSING_SECONDS
+WHOLE_SECONDS = scratch.TRIAL_SECONDS + scratch.CLEANING_SECONDS + CLOSING_SECONDS
 SERVER_BUSY = "server_busy"
 _SENTENCES = {
     "sql_error": gettext_lazy("PostgreSQL %(version)s says: %(said)s"),
@@ -118,7 +116,7 @@ async def _on(
     way: logins.Way, base: BaseDir, programs: Programs, content: WorkloadContent, name: str
 ) -> list[Failure]:
     try:
-        async with asyncio.timeout(MOST_SECONDS), await logins.connect_along(way) as host:
+        async with asyncio.timeout(scratch.TRIAL_SECONDS), await logins.connect_along(way) as host:
             return await scratch.tried(host, base, programs, content)
     except TimeoutError as error:
         # A machine that is silent is noticed before that: these are long scripts, or many.
@@ -126,7 +124,7 @@ async def _on(
             _("The scripts did not end within %(seconds)s s on %(name)s."),
             code="trial_too_long",
             remedy=gettext_noop("Try fewer scripts at once, or shorter ones."),
-            seconds=f"{MOST_SECONDS:.0f}",
+            seconds=f"{scratch.TRIAL_SECONDS:.0f}",
             name=name,
         ) from error
 

@@ -1,18 +1,10 @@
 """Projects and their people: members with their roles, and invitations by link."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
-from allauth.account.adapter import DefaultAccountAdapter
-from allauth.core.internal import ratelimit
-from allauth.mfa.adapter import DefaultMFAAdapter
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django import forms
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.sites.requests import RequestSite
-from django.db import transaction
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -22,102 +14,10 @@ from django.views.decorators.cache import never_cache
 
 from runs.models import Invitation, Membership, Project
 from runs.selectors.access import projects
-from runs.services.access import encryption
 from runs.services.access import projects as project_service
 from runs.services.errors import ServiceError
 from runs.web import pages
-
-# Of the session: the secret of the invitation that somebody follows.
-INVITATION = "invitation"
-
-
-def is_invited(request: HttpRequest) -> bool:
-    """Whether somebody has come by an invitation that is good."""
-    try:
-        project_service.opened_invitation(secret=request.session.get(INVITATION, ""))
-    except ServiceError:
-        return False
-    return True
-
-
-# Failed logins of a name from everywhere, and then those from each address.
-GUESSES = {"login_of_name": "100/h/key", "login_when_guessed": "1/5m/key"}
-
-
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Only invited people can create an account, which makes them members.
-
-    Failed logins lock their address, not the person: whoever knows the password gets in from
-    another one. Where a name is guessed from many addresses, each has few attempts.
-    """
-
-    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Of the name at this address."""
-        return f"{self._name(request, credentials)} {ratelimit.get_ip(request)}"
-
-    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Refuse what exceeds the limits; a login that succeeds takes its attempt back."""
-        super().pre_authenticate(request, **credentials)
-        name = self._name(request, credentials)
-        for action, key in (
-            ("login_of_name", name),
-            ("login_when_guessed", f"{name} {ratelimit.get_ip(request)}"),
-        ):
-            usage = ratelimit.consume(
-                request, app="benchlab", action=action, config=GUESSES, key=key
-            )
-            if usage is not None:
-                self._login_failed_rl_usage.usage += usage.usage
-                return
-        raise self.validation_error("too_many_login_attempts")
-
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """In the name of BenchLab, not of its host."""
-        site = RequestSite(self.request)
-        site.name = "BenchLab"
-        super().send_mail(template_prefix, email, {"current_site": site, **context})
-
-    def _name(self, request: HttpRequest, credentials: Mapping[str, Any]) -> str:
-        return str(super()._get_login_attempts_cache_key(request, **credentials))
-
-    def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """No open sign-up."""
-        return is_invited(request)
-
-    @transaction.atomic
-    def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
-        """Create account and membership together: an invitation already used creates neither."""
-        saved: User = super().save_user(request, user, form, commit)
-        project_service.accept(secret=request.session.pop(INVITATION, ""), user=saved)
-        return saved
-
-
-class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """OpenID Connect: invited people, or everybody whom the provider lets in."""
-
-    def is_open_for_signup(self, request: HttpRequest, _sociallogin: Any) -> bool:
-        """As BENCHLAB_OIDC_SIGN_UP says; without a role in any project nobody may do much."""
-        return settings.OPENID_SIGN_UP or is_invited(request)
-
-    @transaction.atomic
-    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
-        """Create the account, and the membership of an invited person."""
-        saved: User = super().save_user(request, sociallogin, form)
-        if secret := request.session.pop(INVITATION, ""):
-            project_service.accept(secret=secret, user=saved)
-        return saved
-
-
-class MFAAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """Secrets of second factors are encrypted at rest, as SSH keys are."""
-
-    def encrypt(self, text: str) -> str:
-        """Under BENCHLAB_ENCRYPTION_KEY."""
-        return encryption.encrypt(text).decode()
-
-    def decrypt(self, encrypted_text: str) -> str:
-        """Raises InvalidToken where the key is another."""
-        return encryption.decrypt(encrypted_text.encode())
+from runs.web.access.logins import INVITATION
 
 
 class InvitationForm(forms.Form):

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from runs.models import AuditEntry, Invitation, Token
 from runs.services.access import audit, projects, tokens
-from runs.web.access import logins, people
+from runs.web.access import logins
 
 pytestmark = pytest.mark.django_db
 
@@ -144,7 +144,7 @@ def test_wrong_passwords_lock_the_address_and_not_the_person(django_user_model):
 def test_guesses_from_many_addresses_become_slow_and_the_person_gets_in(
     django_user_model, monkeypatch
 ):
-    monkeypatch.setitem(people.GUESSES, "login_of_name", "4/h/key")
+    monkeypatch.setitem(logins.GUESSES, "login_of_name", "4/h/key")
     django_user_model.objects.create_user("shiro", password=PASSWORD)
     for each in range(4):
         assert not tried("wrong", f"198.51.100.{each}")
