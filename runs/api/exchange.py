@@ -1,14 +1,12 @@
 """Whole projects: export and import as lines of JSON."""
 
-from typing import Any
-
 from django.db.models import Q
 from django.http import StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,21 +14,15 @@ from rest_framework.views import APIView
 
 from runs.api.authentication import reader
 from runs.api.doors import Schema
+from runs.api.shapes import shape
 from runs.models import Token
 from runs.selectors.access import projects
 from runs.services import exchange
 from runs.services.exchange.reading import LONGEST_LINE
+from runs.services.exchange.results import Imported
 
 MEDIA_TYPE = "application/x-ndjson"
-
-
-class ImportedSerializer(serializers.Serializer[Any]):
-    """What an import has added; `there` are the runs that were there before."""
-
-    project = serializers.CharField()
-    campaigns = serializers.IntegerField()
-    runs = serializers.IntegerField()
-    there = serializers.IntegerField()
+ImportedSerializer = shape(Imported)
 
 
 class ImportSchema(Schema):

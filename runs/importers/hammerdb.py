@@ -6,12 +6,12 @@ and its time profile go through the adapter of uploads, so that both doors read 
 
 import json
 import sqlite3
-from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from runs.grouping import by_key
 from runs.importers.row import Imported, NotTheirs, moment, of_reading
 from runs.tools import metrics, quantities
 from runs.tools.adapter import SeriesData, UnreadableOutput
@@ -79,10 +79,7 @@ def _profile(database: sqlite3.Connection, job: str) -> str:
     from the users' own rows, and there are no percentiles.
     """
     rows = _rows(database, "SELECT * FROM JOBTIMING WHERE jobid = ?", job)
-    users: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        if not row["summary"]:
-            users[row["procname"]].append(row)
+    users = by_key((row["procname"], row) for row in rows if not row["summary"])
     found = {}
     for row in rows:
         own = users[row["procname"]]

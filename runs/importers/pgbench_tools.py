@@ -5,7 +5,6 @@ test_metrics_data give settings, counters and monitors where they are. Times are
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from runs.grouping import by_key
 from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
 from runs.tools import metrics, quantities
 from runs.tools.adapter import Level, MetricValue, SeriesData
@@ -141,10 +141,7 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def _by_test(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
-        found[_key(row)].append(row)
-    return found
+    return by_key((_key(row), row) for row in rows)
 
 
 def _take(
@@ -229,12 +226,11 @@ def _values(
 
 def _monitors(rows: list[Row], begin: float) -> Iterator[SeriesData]:
     """vmstat, iostat and memory, each column a series over the time of the run; ours first."""
-    points: dict[str, list[tuple[float, float | None]]] = defaultdict(list)
-    for row in rows:
-        if at := moment(row.get("collected")):
-            points[str(row.get("metric"))].append(
-                (at.timestamp() - begin, _number(row.get("value")))
-            )
+    points = by_key(
+        (str(row.get("metric")), (at.timestamp() - begin, _number(row.get("value"))))
+        for row in rows
+        if (at := moment(row.get("collected")))
+    )
     ordered = sorted(
         points, key=lambda name: (_measured(name)[0].name.startswith("monitor_"), name)
     )

@@ -18,6 +18,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import dispatch, queries
+from runs.grouping import by_key
 from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
 from runs.models.campaigns import Origin
 from runs.selectors import seals
@@ -258,13 +259,10 @@ def _by_project(
     """Requests of runs that still exist, by project; other requests are obsolete."""
     runs = Run.objects.filter(pk__in=[each.run for each in waiting]).order_by()
     owners = dict(runs.values_list("pk", "campaign__project"))
-    found: dict[int | None, list[SealRequest]] = defaultdict(list)
-    for each in waiting:
-        if each.run in owners:
-            found[owners[each.run]].append(each)
-    by_key = Project.objects.in_bulk([key for key in found if key])
+    found = by_key((owners[each.run], each) for each in waiting if each.run in owners)
+    known = Project.objects.in_bulk([key for key in found if key])
     return [
-        (by_key[key] if key else projects.default(), requests)
+        (known[key] if key else projects.default(), requests)
         for key, requests in sorted(found.items(), key=lambda item: item[0] or 0)
     ]
 

@@ -65,12 +65,6 @@ def rows(found: Sequence[Topology], *, to: Reader) -> list[TopologyRow]:
     ]
 
 
-def detail(slug: str, *, to: Reader) -> TopologyRow:
-    """One topology. Raises Topology.DoesNotExist."""
-    (row,) = rows([listed(to=to).get(slug=slug)], to=to)
-    return row
-
-
 def used_by(topology: Topology, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns that used it, of those that the reader may see."""
     using = campaigns.listed().filter(topology=topology)

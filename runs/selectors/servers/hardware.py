@@ -181,12 +181,6 @@ def rows(found: Sequence[HardwareProfile], *, to: Reader) -> list[HardwareRow]:
     ]
 
 
-def detail(key: int, *, to: Reader) -> HardwareRow:
-    """One profile. Raises HardwareProfile.DoesNotExist."""
-    (row,) = rows([listed(to=to).get(pk=key)], to=to)
-    return row
-
-
 def used_by(hardware: HardwareProfile, *, to: Reader, limit: int) -> list[CampaignRow]:
     """The newest campaigns of its newest runs that the reader may see, and published ones on it."""
     own = Run.objects.filter(hardware=hardware).order_by("-pk")

@@ -1,9 +1,9 @@
 """Builds: what distinguishes installations of one version, as levels of a campaign's cells."""
 
 import shlex
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from runs.grouping import by_key
 from runs.models import Installation
 from runs.scenarios.definition import Level
 
@@ -27,7 +27,7 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
     """
     installations = list(installations)
     found: dict[int, dict[str, Level]] = {each.pk: {} for each in installations}
-    groups = _groups(installations)
+    groups = by_key(((each.server_id, each.version), each) for each in installations).values()
     if any(len({each.block_size for each in group}) > 1 for group in groups):
         for each in installations:
             if each.block_size:
@@ -38,13 +38,6 @@ def levels(installations: Iterable[Installation]) -> dict[int, dict[str, Level]]
             for pk, level in _told_apart(alike).items():
                 found[pk] |= level
     return found
-
-
-def _groups(installations: Sequence[Installation]) -> list[list[Installation]]:
-    found: dict[tuple[int, str], list[Installation]] = defaultdict(list)
-    for each in installations:
-        found[each.server_id, each.version].append(each)
-    return list(found.values())
 
 
 def _told_apart(alike: Sequence[Installation]) -> dict[int, dict[str, Level]]:

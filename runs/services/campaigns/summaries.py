@@ -6,11 +6,11 @@ repeats control makes it anew, of the newest MEDIAN_OF at most (`renew_medians`)
 """
 
 import statistics
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 
 from runs.analysis.summary import Summary, summarise
+from runs.grouping import by_key
 from runs.models import CellSummary, Measurement, Run
 from runs.services.database import Statement, perform
 
@@ -96,10 +96,9 @@ UPDATE runs_cellsummary summary SET median = found.median
 
 def refresh(*, cell_id: int) -> None:
     """Recompute the summary of a cell's finished runs, one row per metric. In a transaction."""
-    values: dict[int, list[tuple[int, float]]] = defaultdict(list)
     rows = Measurement.objects.filter(run__cell_id=cell_id, run__state=Run.State.FINISHED)
-    for metric_id, repeat, value in rows.values_list("metric_id", "run__repeat", "value"):
-        values[metric_id].append((repeat, value))
+    listed = rows.values_list("metric_id", "run__repeat", "value")
+    values = by_key((metric_id, (repeat, value)) for metric_id, repeat, value in listed)
     newest = max((repeat for each in values.values() for repeat, _value in each), default=0)
     CellSummary.objects.filter(cell_id=cell_id).exclude(metric_id__in=values).delete()
     CellSummary.objects.bulk_create(

@@ -79,8 +79,7 @@ def wrong(kind: str, name: str, value: Any) -> str:
     model = MODELS.get(kind)
     if model is None or name not in _columns(model):
         # What a line names is text, a revision number, or nothing; lists are checked elsewhere.
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        is_fine = value is None or is_number or isinstance(value, list) or _is_line(value)
+        is_fine = value is None or _is_whole(value) or isinstance(value, list) or _is_line(value)
         return "" if is_fine else _("a name")
     field = _columns(model)[name]
     if value is None:
@@ -115,10 +114,6 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _fits_text(_field: Any, value: Any) -> bool:
-    return is_text(value)
-
-
 def _fits_line(field: Any, value: Any) -> bool:
     if not _is_line(value) or len(value) > (field.max_length or len(value)):
         return False
@@ -133,10 +128,8 @@ def _fits_line(field: Any, value: Any) -> bool:
 
 
 def _fits_whole(field: Any, value: Any) -> bool:
-    if not isinstance(value, int) or isinstance(value, bool):
-        return False
     least, most = connection.ops.integer_field_range(field.get_internal_type())
-    return (least or 0) <= value <= (most or 0)
+    return _is_whole(value) and (least or 0) <= value <= (most or 0)
 
 
 def _fits_array(_field: Any, value: Any) -> bool:
@@ -165,7 +158,7 @@ def _is_storable(value: Any) -> bool:
     return True
 
 
-def _fits_json(_field: Any, value: Any) -> bool:
+def _is_json(value: Any) -> bool:
     return isinstance(value, dict | list) and _is_storable(value)
 
 
@@ -205,11 +198,7 @@ def _has_setting(row: Mapping[str, Any]) -> bool:
 
 
 def _is_factors(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and _is_storable(value)
-        and all(isinstance(each, list) for each in value.values())
-    )
+    return _is_object(value) and all(isinstance(each, list) for each in value.values())
 
 
 def _is_notes(value: Any) -> bool:
@@ -243,15 +232,11 @@ def _is_media_type(value: Any) -> bool:
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62
+    return _is_whole(value) and 0 <= value < 2**62
 
 
 def _is_period(value: Any) -> bool:
     return value is None or (_is_number(value) and 0 < value <= LONGEST_EXPECTED)
-
-
-def _is_interval(value: Any) -> bool:
-    return _is_number(value) and value > 0
 
 
 def _is_project(value: Any) -> bool:
@@ -302,12 +287,12 @@ TRANSLATED_TEXTS = frozenset({"name_from", "value_from", "name_to", "value_to", 
 
 TYPES: tuple[tuple[type, str, Callable[[Any, Any], bool]], ...] = (
     (models.CharField, _("one line that is not too long"), _fits_line),
-    (models.TextField, _("text"), _fits_text),
+    (models.TextField, _("text"), lambda _field, value: is_text(value)),
     (models.BooleanField, _("true or false"), lambda _field, value: isinstance(value, bool)),
     (models.IntegerField, _("a whole number within its bounds"), _fits_whole),
     (models.FloatField, _("a finite number"), lambda _field, value: _is_number(value)),
     (ArrayField, _("a list of finite numbers"), _fits_array),
-    (models.JSONField, _("an object or a list"), _fits_json),
+    (models.JSONField, _("an object or a list"), lambda _field, value: _is_json(value)),
 )
 # By line and field, where the column alone does not say it.
 SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
@@ -339,6 +324,6 @@ SHAPES: Mapping[tuple[str, str], tuple[str, Callable[[Any], bool]]] = {
     ("run", "wording"): (_("an object"), _is_wording),
     ("event", "wording"): (_("an object"), _is_wording),
     ("run", "plan"): (_("the plan of a run"), _is_plan),
-    ("series", "interval"): (_("a number of seconds"), _is_interval),
+    ("series", "interval"): (_("a number of seconds"), lambda it: _is_number(it) and it > 0),
     ("command", "argv"): (_("a list of texts"), _is_strings),
 }

@@ -166,7 +166,7 @@ def _end(run: Run, claim: Claim, director: Director, state: Run.State, why: Targ
     def say() -> None:
         with transaction.atomic():
             found = director.bench.findings
-            if findings.keep_partial(run_id=run.pk, token=claim.token, findings=found):
+            if findings.store(run_id=run.pk, token=claim.token, findings=found, has_failed=True):
                 _enter(state, run, claim, **_event_of(why))
 
     reporting.retrying(say)

@@ -16,40 +16,29 @@ logger = logging.getLogger(__name__)
 
 
 @transaction.atomic
-def store(*, run_id: int, token: int, findings: Findings) -> bool:
+def store(*, run_id: int, token: int, findings: Findings, has_failed: bool = False) -> bool:
     """Store all results of a run in one transaction; return whether the run was still ours.
 
     Whatever an earlier, interrupted attempt left is replaced: a run has each measurement exactly
-    once, and no series or artifact that its last attempt does not have.
-    """
-    if not transitions.holds(run_id, token):
-        return False
-    run = Run.objects.select_related("cell").get(pk=run_id)
-    run.series.all().delete()
-    _store(run, findings)
-    certificates.issue(run=run, usage=findings.usage)
-    shared = Metric.objects.filter(name__in=findings.measurements, project=None)
-    metrics = {each.name: each for each in shared}
-    run.measurements.all().delete()
-    Measurement.objects.bulk_create(
-        Measurement(run=run, metric=metrics[name], value=value)
-        for name, value in findings.measurements.items()
-    )
-    leases.show_life(run_id=run_id, token=token)
-    return True
-
-
-@transaction.atomic
-def keep_partial(*, run_id: int, token: int, findings: Findings) -> bool:
-    """Store the outputs of a failed run: no measurements, but everything that explains the failure.
-
-    Series that were shown up to then belong to this attempt, and stay.
+    once, and no series or artifact that its last attempt does not have. One that has failed keeps
+    no measurements, but everything that explains the failure; series that were shown up to then
+    belong to this attempt, and stay.
     """
     if not transitions.holds(run_id, token):
         return False
     run = Run.objects.select_related("cell").get(pk=run_id)
     run.measurements.all().delete()
+    if not has_failed:
+        run.series.all().delete()
     _store(run, findings)
+    if not has_failed:
+        certificates.issue(run=run, usage=findings.usage)
+        shared = Metric.objects.filter(name__in=findings.measurements, project=None)
+        metrics = {each.name: each for each in shared}
+        Measurement.objects.bulk_create(
+            Measurement(run=run, metric=metrics[name], value=value)
+            for name, value in findings.measurements.items()
+        )
     leases.show_life(run_id=run_id, token=token)
     return True
 

@@ -174,11 +174,8 @@ def of_server(server: Server) -> Preflight:
 
 def of_servers(servers: Sequence[Server]) -> Preflight:
     """Check servers and all their installations, at the same time."""
-    found = Installation.objects.filter(server__in=servers, removed_at=None)
-    by_server: dict[int, list[Installation]] = {}
-    for each in found:
-        by_server.setdefault(each.server_id, []).append(each)
-    return _fly([_Asked(each, by_server.get(each.pk, [])) for each in servers], None)
+    present = tools.installed(servers)
+    return _fly([_Asked(each, present[each.pk]) for each in servers], None)
 
 
 def of_design(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from django.utils.translation import gettext as _
 
 from runs.execution.clusters.postgres import about_checksums, options_for
+from runs.grouping import by_key
 from runs.models import Installation, Server
 from runs.scenarios.definition import Requirement, Scenario
 from runs.services.campaigns.designs import Design, Part
@@ -60,7 +61,7 @@ def notes(design: Design) -> Iterator[str]:
             "The servers' newest pgbench are of different versions. Choose one, so that only the "
             "servers differ."
         )
-    for address, names in _by_address(servers).items():
+    for address, names in by_key((each.address, each.name) for each in servers).items():
         if len(names) > 1:
             yield _(
                 "%(servers)s have the same address, %(address)s. If they are one machine, they "
@@ -136,13 +137,6 @@ def _release_notes(design: Design) -> Iterator[str]:
                 "Different releases of one version: %(told)s. Servers are compared only where both "
                 "have the same release."
             ) % {"told": text}
-
-
-def _by_address(servers: Sequence[Server]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
-    for each in servers:
-        found[each.address].append(each.name)
-    return found
 
 
 def _server_problems(part: Part, draft: Draft) -> Iterator[Problem]:

@@ -4,10 +4,10 @@ A tool has a version of its own. One pgbench serves every PostgreSQL of a campai
 servers are compared and not the tools; each run stores both versions.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from runs.grouping import by_key
 from runs.models import Installation, Server
 from runs.tools.pgbench import version_text
 
@@ -22,10 +22,8 @@ class Tools:
 
 def installed(servers: Iterable[Server]) -> Mapping[int, list[Installation]]:
     """What is now installed on each of the servers, by their keys. One query."""
-    found: dict[int, list[Installation]] = defaultdict(list)
-    for each in Installation.objects.filter(server__in=servers, removed_at=None):
-        found[each.server_id].append(each)
-    return found
+    found = Installation.objects.filter(server__in=servers, removed_at=None)
+    return by_key((each.server_id, each) for each in found)
 
 
 def having_pgbench(present: Iterable[Installation]) -> list[Installation]:

@@ -1,7 +1,6 @@
 """What the ratios of a campaign say: a row with its drawing, and where each verdict holds."""
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from django.utils.translation import ngettext
 
 from runs.analysis.validity import Judged
+from runs.grouping import by_key
 from runs.selectors import validity
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.describe.summary import by_pair, of_pair
@@ -90,9 +90,7 @@ def _weight(rows: Sequence[RatioRow]) -> int:
 
 
 def _verdicts(rows: Sequence[RatioRow], words: Words) -> list[tuple[str, str, str]]:
-    alike: dict[tuple[str, bool], list[RatioRow]] = defaultdict(list)
-    for row in rows:
-        alike[row.comparison.verdict, TAKEN in row.comparison.reasons].append(row)
+    alike = by_key(((row.comparison.verdict, TAKEN in row.comparison.reasons), row) for row in rows)
     return [
         (verdict, size_of_all([row.comparison for row in found]), _remark(found, words))
         for (verdict, _is_taken), found in alike.items()

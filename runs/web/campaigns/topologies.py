@@ -1,13 +1,11 @@
 """Topologies: which servers play which roles, and the campaigns that used them."""
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 
 from runs.filters import TopologyFilters
-from runs.models import Topology
 from runs.selectors.campaigns import topologies as selectors
 from runs.web import pages
-from runs.web.pages import or_404
 
 MOST_CAMPAIGNS = 20
 
@@ -26,11 +24,11 @@ def topology_list(request: HttpRequest) -> HttpResponse:
 
 def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """One topology: its nodes, and the newest campaigns with it."""
-    with or_404(Topology.DoesNotExist):
-        row = selectors.detail(slug, to=request.user)
+    topology = get_object_or_404(selectors.listed(to=request.user), slug=slug)
+    (row,) = selectors.rows([topology], to=request.user)
     context = {
         "row": row,
-        "topology": row.topology,
-        "campaigns": selectors.used_by(row.topology, to=request.user, limit=MOST_CAMPAIGNS),
+        "topology": topology,
+        "campaigns": selectors.used_by(topology, to=request.user, limit=MOST_CAMPAIGNS),
     }
     return render(request, "topologies/detail.html", context)

@@ -106,14 +106,8 @@ def _figure(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -
     parts = {
         str(COLUMNS[columns[place]]): [float(row[place][0]) for row in rows] for place in counted
     }
-    only = (
-        next(iter(parts))
-        if len(parts) == 1
-        else _("Samples")
-        if name == "waits"
-        else _("Operations")
-    )
-    return ranking(labels, parts, x_title=only)
+    several = _("Samples") if name == "waits" else _("Operations")
+    return ranking(labels, parts, x_title=next(iter(parts)) if len(parts) == 1 else several)
 
 
 def _cell(text: str) -> Cell:

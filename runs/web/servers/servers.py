@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.execution.machine import privileged
 from runs.filters import HardwareFilters, ServerFilters
-from runs.models import HardwareProfile, Server, ServerCheck, SSHKey
+from runs.models import Server, ServerCheck, SSHKey
 from runs.scenarios import registry
 from runs.selectors import runs as run_selectors
 from runs.selectors.access import projects
@@ -207,18 +207,17 @@ def hardware_list(request: HttpRequest) -> HttpResponse:
 
 def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
     """One profile: its facts, its servers, how repeats scatter on it, and its campaigns."""
-    with or_404(HardwareProfile.DoesNotExist):
-        row = hardware_selectors.detail(hardware_id, to=request.user)
+    listed = hardware_selectors.listed(to=request.user)
+    hardware = get_object_or_404(listed, pk=hardware_id)
+    (row,) = hardware_selectors.rows([hardware], to=request.user)
     context = {
         "row": row,
-        "hardware": row.hardware,
+        "hardware": hardware,
         "facts": row.facts,
-        "noise": (floor := noise.of_hardware(row.hardware, quantities.TPS.name, to=request.user)),
+        "noise": (floor := noise.of_hardware(hardware, quantities.TPS.name, to=request.user)),
         "is_noise_doubted": floor is None
-        and noise.is_doubted_of(row.hardware, quantities.TPS.name, to=request.user),
-        "campaigns": hardware_selectors.used_by(
-            row.hardware, to=request.user, limit=MOST_CAMPAIGNS
-        ),
+        and noise.is_doubted_of(hardware, quantities.TPS.name, to=request.user),
+        "campaigns": hardware_selectors.used_by(hardware, to=request.user, limit=MOST_CAMPAIGNS),
     }
     return render(request, "hardware/detail.html", context)
 

@@ -222,7 +222,9 @@ def test_the_profile_of_a_run_is_drawn_and_kept(permitting, settings, tmp_path):
     run = campaigns.create(draft=draft_on(permitting, EVERYTHING)).runs.get()
     Lease.objects.update_or_create(server=permitting, defaults={"run": run, "token": 7})
     folded = ArtifactData("perf-folded.txt", b"postgres;main;ExecScan 60\n")
-    kept = findings.keep_partial(run_id=run.pk, token=7, findings=Findings(artifacts=[folded]))
+    kept = findings.store(
+        run_id=run.pk, token=7, findings=Findings(artifacts=[folded]), has_failed=True
+    )
     assert kept
     picture = Artifact.objects.get(run=run, name="flame-graph.svg")
     assert picture.media_type == "image/svg+xml"

@@ -116,7 +116,9 @@ def test_equal_settings_are_stored_once(claim):
 def test_a_worker_that_lost_the_run_stores_nothing(claim):
     transitions.transition(run_id=claim.run_id, to="lost", code="no_heartbeat", token=claim.token)
     assert not findings.store(run_id=claim.run_id, token=claim.token, findings=found())
-    assert not findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=found())
+    assert not findings.store(
+        run_id=claim.run_id, token=claim.token, findings=found(), has_failed=True
+    )
     run = Run.objects.get(pk=claim.run_id)
     assert run.state == "lost"
     assert run.measurements.count() == run.artifacts.count() == 0
@@ -131,7 +133,7 @@ def test_an_artifact_that_cannot_be_kept_does_not_cost_the_figures(claim, settin
 
 
 def test_a_failed_run_keeps_its_output_and_no_measurement(claim):
-    findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=found())
+    findings.store(run_id=claim.run_id, token=claim.token, findings=found(), has_failed=True)
     run = Run.objects.get(pk=claim.run_id)
     assert run.artifacts.get().name == "pgbench.out"
     assert run.measurements.count() == 0
@@ -151,7 +153,7 @@ def again(claim) -> leases.Claim:
         series=[SeriesData("disk_util_vda", "%", (90.0,))],
         artifacts=[ArtifactData("flame-graph.svg", b"<svg/>"), ArtifactData("pgbench.out", b"?")],
     )
-    assert findings.keep_partial(run_id=claim.run_id, token=claim.token, findings=partial)
+    assert findings.store(run_id=claim.run_id, token=claim.token, findings=partial, has_failed=True)
     failed = {"run_id": claim.run_id, "to": "failed", "code": "x", "token": claim.token}
     assert transitions.transition(**failed)
     Run.objects.filter(pk=claim.run_id).update(plan={})
@@ -171,7 +173,7 @@ def test_what_an_attempt_before_left_does_not_pass_for_the_finished_ones(again):
 def test_an_attempt_that_fails_as_well_keeps_what_it_had_shown_and_nothing_older(again):
     findings.store_series(run_id=again.run_id, series=[SeriesData("tps", "tps", (1.0,))])
     log = Findings(artifacts=[ArtifactData("server.log", b"out of memory")])
-    assert findings.keep_partial(run_id=again.run_id, token=again.token, findings=log)
+    assert findings.store(run_id=again.run_id, token=again.token, findings=log, has_failed=True)
     run = Run.objects.get(pk=again.run_id)
     assert [each.name for each in run.series.all()] == ["tps"]
     assert [each.name for each in run.artifacts.all()] == ["server.log"]

@@ -144,7 +144,7 @@ def test_a_worker_that_stores_for_long_is_not_given_up(settings, monkeypatch):
     monkeypatch.setattr(results, "_store", slowly)
 
     def store():
-        results.keep_partial(run_id=claim.run_id, token=claim.token, findings=Findings())
+        results.store(run_id=claim.run_id, token=claim.token, findings=Findings(), has_failed=True)
         connection.close()
 
     thread = threading.Thread(target=store)
