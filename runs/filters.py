@@ -36,7 +36,6 @@ from runs.selectors.campaigns import metrics
 IS_VERSION = RegexValidator(
     r"^\d+(\.\d+){0,2}((devel|alpha|beta|rc)\d*)?$", _("Not a version, such as 16 or 16.14.")
 )
-LONGEST_SEARCH = 200
 # The newest are searched for the nearest.
 MOST_NAMES = 1000
 
@@ -82,7 +81,7 @@ class WordsFilter(django_filters.CharFilter):  # type: ignore[misc]
             method=lambda rows, _name, words: select(rows, words),
             help_text=help_text,
             widget=widget,
-            max_length=LONGEST_SEARCH,
+            max_length=search.LONGEST,
         )
 
 

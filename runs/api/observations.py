@@ -18,7 +18,7 @@ from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.selectors.access.permission_table import Right
 from runs.selectors.observations import editions
-from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.campaigns.drafts import MOST_REPEATS, REPEATS
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
 
@@ -83,7 +83,7 @@ class DesignSerializer(StrictSerializer):
     scenario = serializers.CharField(max_length=120)
     levels = serializers.DictField(child=serializers.ListField(child=LevelField()))
     parameters = serializers.DictField(child=serializers.IntegerField(min_value=0))
-    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
+    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=REPEATS)
 
     def validate_scenario(self, slug: str) -> str:
         """One that BenchLab can run."""

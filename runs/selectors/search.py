@@ -15,6 +15,8 @@ from runs.selectors.compare.address import candidates
 from runs.selectors.servers import hardware
 
 MOST, MOST_WORDS = 8, 8
+# Characters that are searched for, here and in every list.
+LONGEST = 200
 
 
 @dataclass(frozen=True)

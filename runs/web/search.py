@@ -11,7 +11,6 @@ from django.utils.translation import gettext_lazy as _
 from runs.selectors import search
 from runs.templatetags.formats import in_language, named, translated
 
-LONGEST = 200
 # The heading of each kind, and the name of its pages' address.
 KINDS: dict[str, tuple[str | Promise, str]] = {
     "run": (_("Runs"), "run-detail"),
@@ -28,7 +27,7 @@ KINDS: dict[str, tuple[str | Promise, str]] = {
 
 def everywhere(request: HttpRequest) -> HttpResponse:
     """What the words of `?q=` find; without words the form alone."""
-    words = " ".join(request.GET.get("q", "").split())[:LONGEST]
+    words = " ".join(request.GET.get("q", "").split())[: search.LONGEST]
     groups = [
         (KINDS[each.kind][0], [_row(each.kind, row) for row in each.rows], each.has_more)
         for each in search.everywhere(words, to=request.user)

@@ -23,7 +23,13 @@ from runs.selectors.archive import versions
 from runs.selectors.campaigns import workloads
 from runs.services.campaigns import estimates
 from runs.services.campaigns.designs import Design, resolve
-from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.campaigns.drafts import (
+    HIGHEST_PRIORITY,
+    MOST_ATTEMPTS,
+    MOST_REPEATS,
+    REPEATS,
+    Draft,
+)
 from runs.services.campaigns.repeats import MOST_REMEASURES
 from runs.services.campaigns.workloads import SCRIPT_FACTOR
 from runs.services.errors import Fault, Problem, Refused
@@ -211,7 +217,7 @@ class CampaignDraftSerializer(DesignSerializer):
     levels = serializers.DictField(
         child=serializers.ListField(child=LevelField(), max_length=MOST_LEVELS), required=False
     )
-    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=3)
+    repeats = serializers.IntegerField(min_value=1, max_value=MOST_REPEATS, default=REPEATS)
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False)
     configurations = serializers.ListField(
         child=serializers.CharField(max_length=100),

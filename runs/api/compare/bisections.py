@@ -81,8 +81,12 @@ class NewBisectionSerializer(DesignSerializer):
         help_text="Left out: those of the row with the greatest loss, as far as the scenario has "
         "such factors.",
     )
-    repeats = serializers.IntegerField(min_value=2, max_value=MOST_REPEATS - 1, default=3)
-    most_repeats = serializers.IntegerField(min_value=3, max_value=MOST_REPEATS, default=20)
+    repeats = serializers.IntegerField(
+        min_value=2, max_value=MOST_REPEATS - 1, default=Wish.repeats
+    )
+    most_repeats = serializers.IntegerField(
+        min_value=3, max_value=MOST_REPEATS, default=Wish.most_repeats
+    )
     wait_seconds = serializers.IntegerField(
         min_value=30,
         max_value=7 * 24 * 3600,

@@ -25,7 +25,7 @@ from runs.selectors.compare.judge import baselines
 from runs.selectors.compare.judge import bisections as found_by
 from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow
 from runs.services.campaigns.designs import resolve
-from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.drafts import REPEATS, Draft
 from runs.services.campaigns.estimates import estimate
 from runs.services.campaigns.repeats import NARROWEST
 from runs.services.errors import Fault, Problem, Refused, ServiceError
@@ -61,7 +61,7 @@ class Wish:
     generators: Sequence[Server] = ()
     cluster_servers: Sequence[Server] = ()
     treatment: Treatment = UNTREATED
-    repeats: int = 3
+    repeats: int = REPEATS
     most_repeats: int = 20
     wait_seconds: int | None = None
 

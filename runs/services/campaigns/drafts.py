@@ -10,7 +10,8 @@ from runs.execution.machine.treatment import UNTREATED, Treatment
 from runs.models import Configuration, Installation, Server
 from runs.scenarios.definition import Level
 
-MOST_REPEATS = 100
+# How often each cell is measured: if nobody says it, and at most.
+REPEATS, MOST_REPEATS = 3, 100
 MOST_ATTEMPTS = 20
 # The factor of an A/A campaign, and its two labels for the same thing.
 SIDE = "side"

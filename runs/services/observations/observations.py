@@ -20,7 +20,7 @@ from runs.selectors.servers import builds
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import campaigns
-from runs.services.campaigns.drafts import MOST_REPEATS, Draft
+from runs.services.campaigns.drafts import MOST_REPEATS, REPEATS, Draft
 from runs.services.campaigns.estimates import Estimate, estimate
 from runs.services.errors import ServiceError
 from runs.services.servers.tools import installed
@@ -61,7 +61,6 @@ def _by_day(observation: Observation, campaign: Campaign) -> bool:
 
 
 NOT_SLUGS = ("new",)
-REPEATS = 3
 LEAST_ROUNDS = 2
 SECONDS_AN_HOUR = 3600
 

@@ -18,7 +18,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.grouping import by_key
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
-from runs.selectors import caching
+from runs.selectors import caching, search
 from runs.selectors.archive import archive, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
@@ -33,7 +33,6 @@ FILTERS = {
     "topology": _("Topology"),
     "hardware": _("Hardware"),
 }
-LONGEST_SEARCH = 200
 
 
 @vary_on_headers("HX-Request")
@@ -146,7 +145,7 @@ def archive_data(request: HttpRequest) -> FileResponse:
 def _wanted(request: HttpRequest) -> Wanted:
     given = request.GET
     return Wanted(
-        words=given.get("q", "")[:LONGEST_SEARCH],
+        words=given.get("q", "")[: search.LONGEST],
         source=given.get("source", ""),
         **{name: given.get(name, "") for name in FILTERS},
     )

@@ -16,12 +16,17 @@ from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenar
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads
-from runs.services.campaigns.drafts import HIGHEST_PRIORITY, MOST_ATTEMPTS, MOST_REPEATS, Draft
+from runs.services.campaigns.drafts import (
+    HIGHEST_PRIORITY,
+    MOST_ATTEMPTS,
+    MOST_REPEATS,
+    REPEATS,
+    Draft,
+)
 from runs.services.campaigns.repeats import MOST_REMEASURES, NARROWEST, WIDEST
 from runs.services.configurations import configurations
 from runs.web.campaigns import treatment_fields
 
-REPEATS = 3
 DIGITS = 10  # a key has fewer
 # Fields that are those of a draft.
 SAME = (

@@ -66,10 +66,10 @@ class BisectionForm(forms.Form):
         ),
     )
     repeats = forms.IntegerField(
-        label=_("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=3
+        label=_("Repeats"), min_value=2, max_value=MOST_REPEATS - 1, initial=Wish.repeats
     )
     most_repeats = forms.IntegerField(
-        label=_("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=20
+        label=_("Most repeats"), min_value=3, max_value=MOST_REPEATS, initial=Wish.most_repeats
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

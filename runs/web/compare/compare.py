@@ -15,7 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from runs.models import Campaign, Cell, SavedComparison
 from runs.models.campaigns import Origin
-from runs.selectors import caching
+from runs.selectors import caching, search
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import provenance
@@ -143,7 +143,6 @@ def _line(row: MetricRow) -> dict[str, Any]:
     }
 
 
-LONGEST_SEARCH = 200
 FILTERS = ("version", "os", "topology", "hardware", "origin")
 NEWEST_SAVED = 5
 
@@ -274,7 +273,7 @@ def _search(request: HttpRequest, state: CompareState) -> dict[str, Any]:
 
 def _text(request: HttpRequest, name: str) -> str:
     """What was asked for; PostgreSQL has no null character in its texts."""
-    return request.GET.get(name, "")[:LONGEST_SEARCH].replace("\0", "")
+    return request.GET.get(name, "")[: search.LONGEST].replace("\0", "")
 
 
 def _offer(each: Candidate, state: CompareState, words: Factors) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from runs.selectors.observations import anchors, editions, publication
 from runs.selectors.observations import report as reports
 from runs.selectors.observations.editions import Part
 from runs.selectors.servers import builds
+from runs.services.campaigns.drafts import REPEATS
 from runs.services.errors import ServiceError
 from runs.services.observations import observations
 from runs.services.observations.observations import Design, Plan
@@ -171,7 +172,7 @@ def _elsewhere(observation: Observation) -> list[tuple[Server, str]]:
         "releases": observation.releases,
         "anchor": observation.anchor,
         "clients": ", ".join(map(str, clients)),
-        "repeats": first.get("repeats", observations.REPEATS),
+        "repeats": first.get("repeats", REPEATS),
         "configuration": observation.configuration.slug if observation.configuration else "",
         **first.get("parameters", {}),
     }
