@@ -69,7 +69,7 @@ async def placed(
 
 def copy_placed(bench: Bench, table: str, options: str) -> str:
     """The statement that copies a placed file into its table."""
-    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH (FORMAT csv);"
+    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH ({options});"
 
 
 async def send(bench: Bench, local: Path, path: str) -> None:
