@@ -91,6 +91,8 @@ class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]  # not gen
 
 LONGEST = 18
 PAGE_SIZE = 50
+# The newest that used a configuration, a machine, scripts: their page is not a list of campaigns.
+MOST_CAMPAIGNS = 20
 
 
 @dataclass(frozen=True)

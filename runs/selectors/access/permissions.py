@@ -34,7 +34,6 @@ from runs.selectors.access import projects
 from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
 
 Actor = Token | User | AnonymousUser
-DEFAULT = "default"
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 # The object that an address names by its first word, and its project. Others have none.
@@ -151,7 +150,7 @@ def project_of(row: Model) -> int | None:
 
 def default_project() -> int | None:
     """The key of the public project for everything that names none."""
-    return Project.objects.filter(slug=DEFAULT).values_list("pk", flat=True).first()
+    return Project.objects.filter(slug=projects.DEFAULT).values_list("pk", flat=True).first()
 
 
 def role_in(user: User | AnonymousUser, project: int | None) -> Role:

@@ -12,7 +12,13 @@ from runs.models import Campaign, CampaignConfiguration, TopologyNode
 from runs.scenarios import common_factors, registry
 from runs.scenarios.definition import Parameter
 from runs.scenarios.operating_systems import AS_CONFIGURED
-from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, current, fitness
+from runs.selectors.compare.address.series_cells import (
+    CONFIGURATION,
+    SERVER,
+    SIDE,
+    current,
+    fitness,
+)
 from runs.templatetags.formats import as_read, quantity, term
 
 # The levels that say which PostgreSQL was measured; all others are conditions.
@@ -170,7 +176,7 @@ def factor_titles(campaign: Campaign) -> dict[str, str]:
         factors = registry.get(campaign.scenario.slug, campaign.factors).factors
     except KeyError:
         return titles
-    return titles | {"side": _("A/A side")} | {each.name: _(each.title) for each in factors}
+    return titles | {SIDE: _("A/A side")} | {each.name: _(each.title) for each in factors}
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:

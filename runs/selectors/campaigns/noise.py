@@ -14,12 +14,12 @@ from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.campaigns.metrics import summary_of
+from runs.selectors.compare.address.series_cells import SIDE
 
 # What a server was like long ago says little about it now.
 NEWEST_CELLS = 500
 NEWEST_RUNS = 3 * NEWEST_CELLS
 SHOWN_REPEATS = (2, 3, 5, 10)
-SIDE = "side"
 
 
 @dataclass(frozen=True)

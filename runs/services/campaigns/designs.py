@@ -17,9 +17,9 @@ from runs.models import Configuration, Installation, Server
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios import arrangements, registry
 from runs.scenarios.definition import ClusterOptions, Level, Requirement, Scenario
-from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, SIDE, VERSION
 from runs.services.campaigns import builds
-from runs.services.campaigns.drafts import SIDE, SIDES, Draft
+from runs.services.campaigns.drafts import SIDES, Draft
 from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import Content, content
 from runs.services.configurations.fitted_configurations import InstallationFit

@@ -13,8 +13,7 @@ from runs.scenarios.definition import Level
 # How often each cell is measured: if nobody says it, and at most.
 REPEATS, MOST_REPEATS = 3, 100
 MOST_ATTEMPTS = 20
-# The factor of an A/A campaign, and its two labels for the same thing.
-SIDE = "side"
+# The two labels of an A/A campaign for the same thing.
 SIDES: tuple[Level, ...] = ("A", "B")
 HIGHEST_PRIORITY = 100
 

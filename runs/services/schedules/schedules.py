@@ -16,10 +16,10 @@ from django.utils.translation import gettext as _
 from runs.execution.machine.treatment import Treatment
 from runs.models import Campaign, Configuration, Project, Schedule, ScheduleEvent, Server
 from runs.scenarios import registry
-from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, VERSION
+from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, SIDE, VERSION
 from runs.services.access import audit
 from runs.services.campaigns import builds, campaigns
-from runs.services.campaigns.drafts import SIDE, Draft
+from runs.services.campaigns.drafts import Draft
 from runs.services.errors import ServiceError
 from runs.services.schedules import servers as schedule_servers
 

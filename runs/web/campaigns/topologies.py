@@ -7,8 +7,6 @@ from runs.filters import TopologyFilters
 from runs.selectors.campaigns import topologies as selectors
 from runs.web import pages
 
-MOST_CAMPAIGNS = 20
-
 
 def topology_list(request: HttpRequest) -> HttpResponse:
     """All topologies, or those of one kind."""
@@ -29,6 +27,6 @@ def topology_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "row": row,
         "topology": topology,
-        "campaigns": selectors.used_by(topology, to=request.user, limit=MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(topology, to=request.user, limit=pages.MOST_CAMPAIGNS),
     }
     return render(request, "topologies/detail.html", context)

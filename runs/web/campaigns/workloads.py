@@ -158,9 +158,6 @@ def show_faults(form: WorkloadForm, scripts: AnyScriptForms, refused: Refused) -
             form.add_error(place if place in form.fields else None, fault.message)
 
 
-MOST_CAMPAIGNS = 20
-
-
 def workload_list(request: HttpRequest) -> HttpResponse:
     """All workloads."""
     page = pages.page(selectors.listed(to=request.user), request.GET, by="name")
@@ -177,7 +174,7 @@ def workload_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "workload": workload,
         "shown": shown,
         "past": past,
-        "campaigns": selectors.used_by(workload, to=request.user, limit=MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(workload, to=request.user, limit=pages.MOST_CAMPAIGNS),
     }
     return render(request, "workloads/detail.html", context)
 

@@ -20,8 +20,6 @@ from runs.web import pages
 from runs.web.configurations import page as configuration_page
 from runs.web.configurations.forms import ConfigurationForm, initial_of
 
-MOST_CAMPAIGNS = 20
-
 
 def configuration_list(request: HttpRequest) -> HttpResponse:
     """All configurations, or those that the filters leave."""
@@ -51,7 +49,7 @@ def configuration_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "own_major": own,
         "majors": OFFERED_MAJORS,
         "meanings": configuration_page.meanings(configuration),
-        "campaigns": selectors.used_by(configuration, to=request.user, limit=MOST_CAMPAIGNS),
+        "campaigns": selectors.used_by(configuration, to=request.user, limit=pages.MOST_CAMPAIGNS),
         "past": configuration_page.past(list(selectors.history(configuration))),
         "is_own": configuration.origin == Configuration.Origin.OWN,
         **configuration_page.translated(configuration, major),

@@ -189,9 +189,6 @@ def _fingerprint(host_key: str) -> str:
     return servers.fingerprint(host_key) if host_key else ""
 
 
-MOST_CAMPAIGNS = 20
-
-
 def hardware_list(request: HttpRequest) -> HttpResponse:
     """All profiles, or those that the filters leave."""
     listed = hardware_selectors.listed(to=request.user)
@@ -217,7 +214,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "noise": (floor := noise.of_hardware(hardware, quantities.TPS.name, to=request.user)),
         "is_noise_doubted": floor is None
         and noise.is_doubted_of(hardware, quantities.TPS.name, to=request.user),
-        "campaigns": hardware_selectors.used_by(hardware, to=request.user, limit=MOST_CAMPAIGNS),
+        "campaigns": hardware_selectors.used_by(
+            hardware, to=request.user, limit=pages.MOST_CAMPAIGNS
+        ),
     }
     return render(request, "hardware/detail.html", context)
 

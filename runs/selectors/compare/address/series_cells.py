@@ -108,6 +108,8 @@ VERSION, REVISION = "version", "revision"
 SERVER = "server"
 # The factor of a campaign with several configurations; its levels are their slugs.
 CONFIGURATION = "configuration"
+# The factor of an A/A campaign.
+SIDE = "side"
 # What is measured, as opposed to its conditions.
 SUBJECTS = (VERSION, "build", "bindir", REVISION)
 MADE_AT = revisions.made_at("revision")
