@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.core.exceptions import RequestDataTooBig
 from django.http import Http404
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
@@ -139,7 +139,10 @@ def problem_json(exc: Exception, context: dict[str, Any]) -> Response | None:
     response = exception_handler(exc, context)
     if response is None:
         return None
-    exc = _as_api_exception(exc)
+    # The framework's handler has answered, which knows two of Django's own.
+    if not isinstance(exc, exceptions.APIException):
+        is_missing = isinstance(exc, Http404)
+        exc = exceptions.NotFound() if is_missing else exceptions.PermissionDenied()
     if isinstance(exc, exceptions.ValidationError):
         place = "?" if isinstance(exc, QueryFault) else _prefix(context.get("request"))
         faults = list(_faults(exc.detail, place))
@@ -246,17 +249,6 @@ def _of_body(exc: exceptions.APIException) -> list[Fault]:
 
 def _sendable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _as_api_exception(exc: Exception) -> exceptions.APIException:
-    """Django's own exceptions as the framework's, as its handler understands them."""
-    if isinstance(exc, exceptions.APIException):
-        return exc
-    if isinstance(exc, Http404):
-        return exceptions.NotFound()
-    if isinstance(exc, PermissionDenied):
-        return exceptions.PermissionDenied()
-    raise TypeError(f"{type(exc).__name__} has no answer.")
 
 
 def _code(exc: exceptions.APIException) -> str:

@@ -105,18 +105,8 @@ def entries(source: Source | None = None) -> list[Entry]:
     nodes = PublishedNode.objects.select_related("hardware", "environment").defer(
         "hardware__facts", "environment__facts"
     )
-    tables = (
-        PublishedTable.objects.select_related("source", "campaign__scenario", "campaign__topology")
-        .prefetch_related(Prefetch("nodes", nodes))
-        .annotate(
-            figure_count=_number_of(PrintedFigure, "table"),
-            discrepancy_count=_number_of(Discrepancy, "table"),
-        )
-        .defer("grid", "columns", "method", "reproduce", "chart", "search")
-        .order_by("source__year", "source__slug", "ordinal")
-    )
-    if source is not None:
-        tables = tables.filter(source=source)
+    listed = tables(source) if source else _listed(PublishedTable.objects.all())
+    related = listed.select_related("source", "campaign__scenario", "campaign__topology")
     return [
         Entry(
             table=table,
@@ -131,7 +121,7 @@ def entries(source: Source | None = None) -> list[Entry]:
                 if node.hardware
             },
         )
-        for table in tables
+        for table in related.prefetch_related(Prefetch("nodes", nodes))
     ]
 
 
@@ -229,15 +219,16 @@ def _number_of(rows: type[Model], path: str) -> Coalesce:
 
 def tables(source: Source) -> QuerySet[PublishedTable]:
     """The tables of a source in printed order, with their figures and discrepancies counted."""
-    return (
-        source.tables.select_related("campaign__scenario")
-        .annotate(
-            figure_count=_number_of(PrintedFigure, "table"),
-            discrepancy_count=_number_of(Discrepancy, "table"),
-        )
-        .defer("grid", "columns", "method", "reproduce", "chart", "search")
-        .order_by("ordinal")
+    return _listed(source.tables.select_related("campaign__scenario"))
+
+
+def _listed(found: QuerySet[PublishedTable]) -> QuerySet[PublishedTable]:
+    counted = found.annotate(
+        figure_count=_number_of(PrintedFigure, "table"),
+        discrepancy_count=_number_of(Discrepancy, "table"),
     )
+    without = counted.defer("grid", "columns", "method", "reproduce", "chart", "search")
+    return without.order_by("source__year", "source__slug", "ordinal")
 
 
 def discrepancies() -> QuerySet[Discrepancy]:

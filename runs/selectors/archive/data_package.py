@@ -8,7 +8,7 @@ https://specs.frictionlessdata.io/tabular-data-package/
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
@@ -126,68 +126,39 @@ IN_MEMORY_BYTES = 2**23
 # A fixed date for all entries, so that the same archive gives the same bytes.
 STAMP = (2000, 1, 1, 0, 0, 0)
 
-Columns = Sequence[tuple[str, str]]
-SOURCES: Columns = (
-    ("slug", "string"),
-    ("title", "string"),
-    ("title_ja", "string"),
-    ("publisher", "string"),
-    ("year", "integer"),
-    ("published", "string"),
-    ("url", "string"),
-    ("traces", "array"),
-    ("licence", "string"),
-    ("licence_url", "string"),
-    ("transcribed_on", "date"),
-    ("data_version", "string"),
+Columns = Mapping[str, str]
+
+
+def _columns(*names: str, **kinds: str) -> Columns:
+    """The columns in their order with their types, which are strings but for those of `kinds`."""
+    return {name: kinds.get(name, "string") for name in names}
+
+
+SOURCES = _columns(
+    *("slug", "title", "title_ja", "publisher", "year", "published", "url", "traces"),
+    *("licence", "licence_url", "transcribed_on", "data_version"),
+    year="integer",
+    traces="array",
+    transcribed_on="date",
 )
-FIGURES: Columns = (
-    ("source", "string"),
-    ("table", "string"),
-    ("section", "string"),
-    ("page", "string"),
-    ("row", "integer"),
-    ("column", "integer"),
-    ("head", "string"),
-    ("words", "string"),
-    ("levels", "object"),
-    ("conditions", "object"),
-    ("metric", "string"),
-    ("value", "number"),
-    ("unit", "string"),
-    ("printed", "string"),
-    ("said_by", "string"),
-    ("exact", "boolean"),
-    ("n", "integer"),
-    ("statistic", "string"),
-    ("recomputed", "number"),
-    ("disputed", "array"),
+FIGURES = _columns(
+    *("source", "table", "section", "page", "row", "column", "head", "words", "levels"),
+    *("conditions", "metric", "value", "unit", "printed", "said_by", "exact", "n"),
+    *("statistic", "recomputed", "disputed"),
+    **dict.fromkeys(("row", "column", "n"), "integer"),
+    **dict.fromkeys(("levels", "conditions"), "object"),
+    **dict.fromkeys(("value", "recomputed"), "number"),
+    exact="boolean",
+    disputed="array",
 )
-DISCREPANCIES: Columns = (
-    ("source", "string"),
-    ("table", "string"),
-    ("weight", "string"),
-    ("kind", "string"),
-    ("printed", "string"),
-    ("recomputed", "string"),
-    ("explanation", "string"),
+DISCREPANCIES = _columns(
+    *("source", "table", "weight", "kind", "printed", "recomputed", "explanation")
 )
-CONCLUSIONS: Columns = (
-    ("source", "string"),
-    ("table", "string"),
-    ("by", "string"),
-    ("text", "string"),
-    ("section", "string"),
-    ("quote", "string"),
-)
-CORRECTIONS: Columns = (
-    ("source", "string"),
-    ("date", "date"),
-    ("table", "string"),
-    ("figures", "array"),
-    ("was", "string"),
-    ("now", "string"),
-    ("reason", "string"),
+CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote")
+CORRECTIONS = _columns(
+    *("source", "date", "table", "figures", "was", "now", "reason"),
+    date="date",
+    figures="array",
 )
 
 
@@ -195,7 +166,7 @@ def write(*, address: str) -> IO[bytes]:
     """The package as an open file at its start, in a fixed number of queries."""
     sources = list(archive.sources())
     resources = {
-        "sources": (SOURCES, _sources(sources)),
+        "sources": (SOURCES, map(vars, sources)),
         "figures": (FIGURES, _figures()),
         "discrepancies": (DISCREPANCIES, _discrepancies()),
         "conclusions": (CONCLUSIONS, _conclusions()),
@@ -204,7 +175,7 @@ def write(*, address: str) -> IO[bytes]:
     file = cast("IO[bytes]", SpooledTemporaryFile(max_size=IN_MEMORY_BYTES))  # noqa: SIM115
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as package:
         for name, (columns, rows) in resources.items():
-            lines = csv_lines((column for column, _kind in columns), rows)
+            lines = csv_lines(columns, ([row[column] for column in columns] for row in rows))
             _add(package, f"{name}.csv", "".join(lines))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
@@ -238,7 +209,7 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
                 "profile": "tabular-data-resource",
                 "encoding": "utf-8",
                 "schema": {
-                    "fields": [{"name": field, "type": kind} for field, kind in columns],
+                    "fields": [{"name": field, "type": kind} for field, kind in columns.items()],
                     "missingValues": [""],
                 },
             }
@@ -248,11 +219,7 @@ def _describe(resources: dict[str, Columns], sources: Sequence[Source], address:
     return json.dumps(package, ensure_ascii=False, indent=2)
 
 
-def _sources(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
-    return [[getattr(source, name) for name, _kind in SOURCES] for source in sources]
-
-
-def _figures() -> Iterable[Sequence[Any]]:
+def _figures() -> Iterator[dict[str, Any]]:
     figures = PrintedFigure.objects.select_related(
         "measurement__metric", "measurement__run__cell"
     ).prefetch_related(*provenance.loaded())
@@ -260,7 +227,7 @@ def _figures() -> Iterable[Sequence[Any]]:
     for figure in ordered.iterator(2000):
         measurement = figure.measurement
         record = provenance.of(figure)
-        known = {
+        yield {
             **asdict(record.place),
             **asdict(record),
             "levels": measurement.run.cell.levels if measurement else {},
@@ -268,30 +235,26 @@ def _figures() -> Iterable[Sequence[Any]]:
             "value": measurement.value if measurement else None,
             "unit": measurement.metric.unit if measurement else "",
         }
-        yield [known[name] for name, _kind in FIGURES]
 
 
-def _discrepancies() -> Iterable[Sequence[Any]]:
+def _discrepancies() -> Iterator[dict[str, Any]]:
     for each in archive.discrepancies():
-        row = asdict(provenance.dispute(each))
-        row |= {"source": each.table.source.slug, "table": each.table.number}
-        yield [row[name] for name, _kind in DISCREPANCIES]
+        place = {"source": each.table.source.slug, "table": each.table.number}
+        yield asdict(provenance.dispute(each)) | place
 
 
-def _conclusions() -> Iterable[Sequence[Any]]:
+def _conclusions() -> Iterator[dict[str, Any]]:
     tables = PublishedTable.objects.order_by("source__slug", "ordinal")
     for source, number, found in tables.values_list("source__slug", "number", "findings"):
         for each in found:
-            row = {**each, "source": source, "table": number, "text": each["en"]}
-            yield [row[name] for name, _kind in CONCLUSIONS]
+            yield {**each, "source": source, "table": number, "text": each["en"]}
 
 
-def _corrections(sources: Iterable[Source]) -> Iterable[Sequence[Any]]:
+def _corrections(sources: Iterable[Source]) -> Iterator[dict[str, Any]]:
     for source in sources:
         for each in source.corrections:
             texts = {name: _english(each[name]) for name in ("was", "now", "reason")}
-            row = {**each, "source": source.slug, **texts}
-            yield [row[name] for name, _kind in CORRECTIONS]
+            yield {**each, "source": source.slug, **texts}
 
 
 def _english(text: str | Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ from runs.services import slugs
 from runs.services.access import audit
 from runs.services.campaigns import drafts, random_order, topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part, resolve
-from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.drafts import RULES, Draft
 from runs.services.campaigns.estimates import estimate
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
@@ -187,13 +187,9 @@ def _campaign(design: Design, by: User | None, project: Project | None) -> Campa
         parameters=dict(draft.parameters),
         treatment=draft.treatment.chosen(),
         reproduces=draft.reproduces,
-        repeats=draft.repeats,
-        wanted_half_width=draft.wanted_half_width,
+        **{name: getattr(draft, name) for name in RULES},
         most_repeats=draft.most_repeats if draft.wanted_half_width is not None else None,
-        priority=draft.priority,
         most_attempts=draft.most_attempts or settings.MAXIMUM_ATTEMPTS,
-        remeasures=draft.remeasures,
-        leaves_out_doubtful=draft.leaves_out_doubtful,
         seed=draft.seed if draft.seed is not None else secrets.randbelow(2**31),
         project=project,
         created_by=by,

@@ -16,6 +16,8 @@ MOST_ATTEMPTS = 20
 # The two labels of an A/A campaign for the same thing.
 SIDES: tuple[Level, ...] = ("A", "B")
 HIGHEST_PRIORITY = 100
+# What a campaign and its draft have under the same names.
+RULES = ("repeats", "priority", "remeasures", "leaves_out_doubtful", "wanted_half_width")
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,8 @@ class Draft:
 
 
 _PLAIN = (
-    *("title", "scenario", "repeats", "seed", "priority", "most_attempts", "remeasures"),
-    *("leaves_out_doubtful", "wanted_half_width", "most_repeats", "is_a_a", "reproduces"),
+    *("title", "scenario", "seed", "most_attempts", "most_repeats", "is_a_a", "reproduces"),
+    *RULES,
 )
 
 

@@ -19,7 +19,7 @@ from runs.scenarios import registry
 from runs.selectors.compare.address.series_cells import CONFIGURATION, SERVER, SIDE, VERSION
 from runs.services.access import audit
 from runs.services.campaigns import builds, campaigns
-from runs.services.campaigns.drafts import Draft
+from runs.services.campaigns.drafts import RULES, Draft
 from runs.services.errors import ServiceError
 from runs.services.schedules import servers as schedule_servers
 
@@ -248,15 +248,9 @@ def design_of(campaign: Campaign) -> dict[str, Any]:
         },
         "parameters": campaign.parameters,
         "treatment": campaign.treatment,
-        "repeats": campaign.repeats,
+        **{name: getattr(campaign, name) for name in (*RULES, "most_attempts", "most_repeats")},
         "configuration": campaign.configuration.slug if campaign.configuration else None,
         "configurations": factors.get(CONFIGURATION, []),
-        "priority": campaign.priority,
-        "most_attempts": campaign.most_attempts,
-        "remeasures": campaign.remeasures,
-        "leaves_out_doubtful": campaign.leaves_out_doubtful,
-        "wanted_half_width": campaign.wanted_half_width,
-        "most_repeats": campaign.most_repeats,
         "is_a_a": SIDE in factors,
         # If several servers each used their own newest pgbench, they do so again.
         "client": plan.get("client_bindir") if len(tools) < 2 else None,
