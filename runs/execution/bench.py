@@ -255,7 +255,7 @@ class Bench:
     async def run(self, *argv: str, on: Node | None = None) -> Answer:
         """A short, idempotent command that is not a step: it leaves no record.
 
-        Raises CommandTimeout if it takes longer than `ssh.COMMAND_SECONDS`.
+        Raises CommandTimeout if it takes longer than `hosts.COMMAND_SECONDS`.
         """
         words: Sequence[str] = argv
 

@@ -79,7 +79,7 @@ SUPERUSER = "benchlab"
 DATABASE = "benchlab"
 PORT = 5432
 # A fast shutdown writes a checkpoint, and a start may have to recover: with large shared_buffers
-# that takes time. It ends before the step's own limit (`guard.MINUTES`), and reports the reason.
+# that takes time. It ends before the step's limit (`step_limits.MINUTES`), and reports the reason.
 WAIT_SECONDS = 29 * 60
 # The oldest versions return 1; 4 means: there is no data directory.
 NOT_RUNNING = frozenset((1, 3, 4))
