@@ -14,6 +14,7 @@ from runs.analysis.inference import Inference
 from runs.analysis.inference.version_indices import Reading
 from runs.analysis.summary import Summary
 from runs.analysis.trend import Link
+from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric
 from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
@@ -84,9 +85,8 @@ class Material:
 def together(found: Material) -> Iterator[Material]:
     """The campaigns in groups of at most MOST_VALUES values; a larger one is by itself."""
     values: dict[int, int] = defaultdict(int)
-    cells: dict[int, list[Any]] = defaultdict(list)
+    cells = by_key((cell.campaign_id, cell) for cell in found.cells)
     for cell in found.cells:
-        cells[cell.campaign_id].append(cell)
         values[cell.campaign_id] += 0 if cell.median is None else cell.n or 1
     group: dict[Campaign, Sequence[Measured]] = {}
     for campaign, measured in found.measured.items():

@@ -4,12 +4,14 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, TypeVar
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from runs.analysis.summary import summarise
 from runs.execution.reporter import ArtifactData
+from runs.grouping import by_key
 from runs.models import (
     Artifact,
     Campaign,
@@ -88,23 +90,25 @@ M = TypeVar("M", bound=Model)
 
 
 def keep_in_step(
-    model: type[M], found: Mapping[K, M], wanted: Mapping[K, Mapping[str, Any]]
+    rows: QuerySet[M], identity: Sequence[str], wanted: Mapping[K, Mapping[str, Any]]
 ) -> dict[K, M]:
-    """Delete, update and insert until exactly the wanted rows are there, matched by identity.
+    """Delete, update and insert until the rows are those wanted; `identity` are columns of a row.
 
     A constant number of queries for any number of rows. Call it in a transaction.
     """
-    manager = model._default_manager
-    gone = [row.pk for key, row in found.items() if key not in wanted]
+    model, manager, same = rows.model, rows.model._default_manager, itemgetter(*identity)
+    fields = {same(each): each for each in wanted.values()}
+    found = {same(vars(row)): row for row in rows}
+    gone = [row.pk for key, row in found.items() if key not in fields]
     if gone:
         manager.filter(pk__in=gone).delete()
-    new = {key: model(**fields) for key, fields in wanted.items() if key not in found}
+    new = {key: model(**each) for key, each in fields.items() if key not in found}
     manager.bulk_create(new.values(), batch_size=2000)
-    kept = {key: row for key, row in found.items() if key in wanted}
-    changed = [row for key, row in kept.items() if _apply(row, wanted[key])]
+    changed = [row for key, row in found.items() if key in fields and _apply(row, fields[key])]
     if changed:
-        manager.bulk_update(changed, list(next(iter(wanted.values()))), batch_size=500)
-    return {key: kept.get(key) or new[key] for key in wanted}
+        manager.bulk_update(changed, list(next(iter(fields.values()))), batch_size=500)
+    stored = {**found, **new}
+    return {place: stored[same(each)] for place, each in wanted.items()}
 
 
 def _apply(row: Model, fields: Mapping[str, Any]) -> bool:
@@ -150,11 +154,11 @@ def remove(source: Source) -> None:
 def _campaigns(
     source: Source, document: Document, tables: Sequence[CheckedTable], conditions: Conditions
 ) -> dict[str, Campaign]:
-    found = {row.slug: row for row in Campaign.objects.filter(published__source=source)}
-    slugs = [table.campaign.slug for table in tables]
-    for slug in Campaign.objects.filter(slug__in=slugs).values_list("slug", flat=True):
-        if slug not in found:
-            raise PublishedFileError("is the slug of another campaign.", campaign=slug)
+    own = Campaign.objects.filter(published__source=source)
+    others = Campaign.objects.exclude(pk__in=own.values("pk"))
+    taken = others.filter(slug__in=[table.campaign.slug for table in tables]).first()
+    if taken is not None:
+        raise PublishedFileError("is the slug of another campaign.", campaign=taken.slug)
     scenarios = dict(Scenario.objects.values_list("slug", "pk"))
     wanted = {}
     for table in tables:
@@ -165,7 +169,7 @@ def _campaigns(
         wanted[entry.slug] = _campaign(table, scenarios[entry.scenario], conditions) | {
             "year": document.source.year
         }
-    return keep_in_step(Campaign, found, wanted)
+    return keep_in_step(own, ["slug"], wanted)
 
 
 def _campaign(table: CheckedTable, scenario_id: int, conditions: Conditions) -> dict[str, Any]:
@@ -212,18 +216,13 @@ def _cells(
     campaigns: Mapping[str, Campaign],
     planned: Mapping[str, Mapping[Identity, PlannedRun]],
 ) -> dict[Identity, Cell]:
-    owners = {campaign.pk: slug for slug, campaign in campaigns.items()}
-    found = {
-        (owners[cell.campaign_id], cell.key): cell
-        for cell in Cell.objects.filter(campaign__in=campaigns.values())
-    }
     wanted: dict[Identity, dict[str, Any]] = {}
     for entry in document.campaigns:
-        for place, (key, _repeat) in enumerate(planned[entry.slug]):
-            levels = planned[entry.slug][key, _repeat].levels
+        for place, ((key, _repeat), run) in enumerate(planned[entry.slug].items()):
             fields = {"campaign_id": campaigns[entry.slug].pk, "key": key, "ordinal": place + 1}
-            wanted.setdefault((entry.slug, key), cell_fields(entry, levels) | fields)
-    return keep_in_step(Cell, found, wanted)
+            wanted.setdefault((entry.slug, key), cell_fields(entry, run.levels) | fields)
+    rows = Cell.objects.filter(campaign__in=campaigns.values())
+    return keep_in_step(rows, ["campaign_id", "key"], wanted)
 
 
 def cell_fields(entry: CampaignEntry, levels: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,11 +250,6 @@ def _runs(
     planned: Mapping[str, Mapping[Identity, PlannedRun]],
     conditions: Conditions,
 ) -> dict[Identity, Run]:
-    keys = {cell.pk: identity for identity, cell in cells.items()}
-    found = {
-        (*keys[run.cell_id], run.repeat): run
-        for run in Run.objects.filter(campaign__in=campaigns.values()).defer("plan")
-    }
     wanted = {}
     for entry in document.campaigns:
         for place, ((key, repeat), run) in enumerate(planned[entry.slug].items()):
@@ -264,7 +258,8 @@ def _runs(
                 "cell_id": cells[entry.slug, key].pk,
                 "position": place + 1,
             }
-    return keep_in_step(Run, found, wanted)
+    rows = Run.objects.filter(campaign__in=campaigns.values()).defer("plan")
+    return keep_in_step(rows, ["cell_id", "repeat"], wanted)
 
 
 def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[str, Any]:
@@ -288,22 +283,16 @@ def _measurements(
     planned: Mapping[str, Mapping[Identity, PlannedRun]],
     metrics: Mapping[str, Metric],
 ) -> dict[tuple[str, int, int], Measurement]:
-    found = {
-        (row.run_id, row.metric_id, row.statistic): row
-        for row in Measurement.objects.filter(run__in=runs.values())
+    wanted = {
+        (slug, each.figure.row, each.figure.column): _measurement(
+            each.figure, runs[slug, key, repeat], metrics
+        )
+        for slug, of_campaign in planned.items()
+        for (key, repeat), run in of_campaign.items()
+        for each in run.figures
     }
-    wanted: dict[Identity, dict[str, Any]] = {}
-    places: dict[tuple[str, int, int], Identity] = {}
-    for slug, of_campaign in planned.items():
-        for (key, repeat), run in of_campaign.items():
-            for checked in run.figures:
-                figure = checked.figure
-                fields = _measurement(figure, runs[slug, key, repeat], metrics)
-                identity = (fields["run_id"], fields["metric_id"], fields["statistic"])
-                wanted[identity] = fields
-                places[slug, figure.row, figure.column] = identity
-    kept = keep_in_step(Measurement, found, wanted)
-    return {place: kept[identity] for place, identity in places.items()}
+    rows = Measurement.objects.filter(run__in=runs.values())
+    return keep_in_step(rows, ["run_id", "metric_id", "statistic"], wanted)
 
 
 def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dict[str, Any]:
@@ -322,24 +311,24 @@ def _summaries(
     planned: Mapping[str, Mapping[Identity, PlannedRun]],
     metrics: Mapping[str, Metric],
 ) -> None:
-    found = {
-        (row.cell_id, row.metric_id): row
-        for row in CellSummary.objects.filter(cell__in=cells.values())
+    wanted = {
+        (slug, key, metric): summary
+        | {"cell_id": cells[slug, key].pk, "metric_id": metrics[metric].pk}
+        for slug, of_campaign in planned.items()
+        for (key, metric), summary in planned_summaries(of_campaign).items()
     }
-    wanted: dict[Identity, dict[str, Any]] = {}
-    for slug, of_campaign in planned.items():
-        for (key, metric), summary in planned_summaries(of_campaign).items():
-            identity = (cells[slug, key].pk, metrics[metric].pk)
-            wanted[identity] = summary | dict(zip(("cell_id", "metric_id"), identity, strict=True))
-    keep_in_step(CellSummary, found, wanted)
+    rows = CellSummary.objects.filter(cell__in=cells.values())
+    keep_in_step(rows, ["cell_id", "metric_id"], wanted)
 
 
 def planned_summaries(planned: Mapping[Identity, PlannedRun]) -> dict[Identity, dict[str, Any]]:
     """The summaries of a table by (cell's key, metric)."""
-    grouped: dict[Identity, list[Figure]] = defaultdict(list)
-    for checked in (each for run in planned.values() for each in run.figures):
-        if checked.kind == "measured":
-            grouped[checked.figure.key, checked.figure.metric].append(checked.figure)
+    figures = (each for run in planned.values() for each in run.figures)
+    grouped = by_key(
+        ((each.figure.key, each.figure.metric), each.figure)
+        for each in figures
+        if each.kind == "measured"
+    )
     return {place: _summary(figures) for place, figures in grouped.items()}
 
 

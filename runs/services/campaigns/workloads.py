@@ -1,6 +1,7 @@
 """Workloads: users' own pgbench scripts, checked and stored as versions that never change."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -99,7 +100,7 @@ def create(
 
     Raises Refused with all faults of its content.
     """
-    _refuse(content)
+    check(content)
     project = project or default()
     workload = Workload(name=name.strip(), description=description, project=project, created_by=by)
     slugs.store(workload, called=name, otherwise="workload", taken=(*NOT_SLUGS, *BUILT_IN))
@@ -121,7 +122,7 @@ def edit(
 
     Raises Refused with all faults of the content.
     """
-    _refuse(content)
+    check(content)
     locked = Workload.objects.select_for_update().get(pk=workload.pk)
     was = {"name": locked.name, "description": locked.description}
     locked.name, locked.description = name.strip(), description
@@ -141,13 +142,8 @@ def edit(
 
 def content_of(version: WorkloadVersion) -> WorkloadContent:
     """The content of a version."""
-    return WorkloadContent(
-        scripts=tuple(GivenScript(**each) for each in version.scripts),
-        variables=version.variables,
-        init_options=version.init_options,
-        init_sql=version.init_sql,
-        has_own_tables=version.has_own_tables,
-    )
+    names = [each.name for each in fields(WorkloadContent)]
+    return WorkloadContent.of({name: getattr(version, name) for name in names})
 
 
 def names_own(levels: Mapping[str, Sequence[Level]]) -> bool:
@@ -208,10 +204,6 @@ def _tool_problems(version: WorkloadVersion, client_version: int) -> Iterator[Pr
 
 def check(content: WorkloadContent) -> None:
     """Raise Refused with all faults of a content; stores nothing."""
-    _refuse(content)
-
-
-def _refuse(content: WorkloadContent) -> None:
     if found := faults(content):
         raise Refused("invalid", found)
 
