@@ -5,6 +5,7 @@ change their meaning by being moved.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.db.models import Model
@@ -42,8 +43,8 @@ class Known:
         self.makers: Mapping[str, Callable[[Row], tuple[Any, Model]]] = {
             "scenario": _scenario,
             "metric": self._metric,
-            "hardware": _hardware,
-            "environment": _environment,
+            "hardware": partial(_profile, HardwareProfile, exchange.HARDWARE),
+            "environment": partial(_profile, Environment, exchange.ENVIRONMENT),
             "settings": _settings,
             "configuration": self._configuration,
             "topology": _topology,
@@ -131,21 +132,12 @@ def _scenario(row: Row) -> tuple[str, Scenario]:
     return row["slug"], Scenario.objects.get_or_create(slug=row["slug"], defaults=defaults)[0]
 
 
-def _hardware(row: Row) -> tuple[str, HardwareProfile]:
-    fields = _fields(row, exchange.HARDWARE, "fingerprint")
-    return row["fingerprint"], _profile(HardwareProfile, row["fingerprint"], fields)
-
-
-def _environment(row: Row) -> tuple[str, Environment]:
-    fields = _fields(row, exchange.ENVIRONMENT, "fingerprint")
-    return row["fingerprint"], _profile(Environment, row["fingerprint"], fields)
-
-
-def _profile(model: Any, fingerprint: str, fields: Row) -> Any:
+def _profile(model: Any, names: tuple[str, ...], row: Row) -> tuple[str, Any]:
     """The profile with this content. A slug that belongs to another profile here stays there."""
+    mark, fields = row["fingerprint"], _fields(row, names, "fingerprint")
     if fields["slug"] and model.objects.filter(slug=fields["slug"]).exists():
-        fields = {**fields, "slug": ""}
-    return model.objects.get_or_create(fingerprint=fingerprint, defaults=fields)[0]
+        fields["slug"] = ""
+    return mark, model.objects.get_or_create(fingerprint=mark, defaults=fields)[0]
 
 
 def _settings(row: Row) -> tuple[str, SettingsSnapshot]:

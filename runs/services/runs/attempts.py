@@ -120,15 +120,7 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
         .select_for_update(of=("self",)).order_by("pk").defer("plan")
     )  # fmt: skip
     RunEvent.objects.bulk_create(
-        RunEvent(
-            run=run,
-            from_state=run.state,
-            to_state=S.QUEUED,
-            code="queued_again",
-            message=message,
-            attempt=run.attempt,
-        )
-        for run in ended
+        transitions.event_of(run, "queued_again", message, S.QUEUED) for run in ended
     )
     # Runs kept after an error of BenchLab for a person to look at need not be kept any more.
     for run in Run.objects.filter(pk__in=[run.pk for run in ended], state=S.ERRORED):

@@ -167,10 +167,7 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
             sweep_later(run)
     RunEvent.objects.bulk_create(
         [_cancelled_event(run, message) for run in at_once]
-        + [
-            RunEvent(run=run, code="cancel_requested", message=message, attempt=run.attempt)
-            for run in requested
-        ]
+        + [event_of(run, "cancel_requested", message) for run in requested]
     )
     return len(open_runs)
 
@@ -193,14 +190,13 @@ def sweep_later(run: Run) -> None:
 def _cancelled_event(run: Run, message: str) -> RunEvent:
     if run.state == S.LOST:
         message = f"{message} {_left_there()}"
-    return RunEvent(
-        run=run,
-        from_state=run.state,
-        to_state=S.CANCELLED,
-        code="cancelled",
-        message=message,
-        attempt=run.attempt,
-    )
+    return event_of(run, "cancelled", message, S.CANCELLED)
+
+
+def event_of(run: Run, code: str, message: str, to: str = "") -> RunEvent:
+    """A line of the run's history that is not stored yet; `to` is a state that it enters."""
+    states = {"from_state": run.state, "to_state": to} if to else {}
+    return RunEvent(run=run, code=code, message=message, attempt=run.attempt, **states)
 
 
 def _left_there() -> str:

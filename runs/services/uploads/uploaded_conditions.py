@@ -117,7 +117,9 @@ def _profile_question(name: str, given: Mapping[str, GivenProfile]) -> Statement
     slugs = [mark for mark, each in given.items() if each.slug]
     if not slugs:
         return by_content
-    return either(by_content, keys(PROFILES[name], "slug", slugs))
+    by_slug = keys(PROFILES[name], "slug", slugs)
+    both = (*by_content.parameters, *by_slug.parameters)
+    return Statement(f"{by_content.sql} UNION ALL {by_slug.sql}", both)
 
 
 def _profiles(
@@ -261,8 +263,3 @@ def keys(model: type[Model], column: str, values: Iterable[str]) -> Statement:
         f"SELECT {name}, id FROM {table} WHERE {name} = ANY(%s)",  # noqa: S608 -- our names
         (list(values),),
     )
-
-
-def either(first: Statement, second: Statement) -> Statement:
-    """The query for the rows of both."""
-    return Statement(f"{first.sql} UNION ALL {second.sql}", (*first.parameters, *second.parameters))
