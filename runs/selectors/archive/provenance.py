@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db.models import Prefetch
 from django.urls import reverse
-from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from django.utils.translation import override
 
 from runs.grouping import by_key
 from runs.models import (
@@ -124,6 +124,8 @@ def of(figure: PrintedFigure) -> Provenance:
 def place(figure: PrintedFigure) -> Place:
     """Its place in the publication."""
     table = figure.table
+    with override("en"):
+        above = head(table.columns[figure.column])
     return Place(
         source=table.source.slug,
         section=table.section,
@@ -131,7 +133,7 @@ def place(figure: PrintedFigure) -> Place:
         page=table.page,
         row=figure.row + 1,
         column=figure.column + 1,
-        head=head(table.columns[figure.column], "en"),
+        head=above,
         words=" | ".join(text for text in table.grid[figure.row] if text),
         address=address(table, figure),
     )
@@ -301,13 +303,12 @@ def repeats(figure: PrintedFigure) -> str:
 def _rows_and_columns(table: PublishedTable, figures: Sequence[PrintedFigure]) -> str:
     rows = ", ".join(dict.fromkeys(str(each.row + 1) for each in figures))
     columns = ", ".join(dict.fromkeys(str(each.column + 1) for each in figures))
-    heads = (head(table.columns[each.column], get_language() or "en") for each in figures)
+    heads = (head(table.columns[each.column]) for each in figures)
     place = _("row %(row)s, column %(column)s") % {"row": rows, "column": columns}
     return f"{place}: {', '.join(dict.fromkeys(filter(None, heads)))}"
 
 
-def head(column: Mapping[str, Any], language: str) -> str:
-    """What is printed above a column: its group and its own label."""
-    parts: Sequence[Any] = (column.get("group"), column.get("label"))
-    texts = (part.get(language, "") if isinstance(part, Mapping) else part for part in parts)
-    return " · ".join(str(text) for text in texts if text)
+def head(column: Mapping[str, Any]) -> str:
+    """What is printed above a column in the reader's language: its group and its own label."""
+    parts = (column.get("group"), column.get("label"))
+    return " · ".join(filter(None, map(formats.spoken, parts)))

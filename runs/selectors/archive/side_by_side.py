@@ -15,7 +15,7 @@ from runs.published.document import Rule
 from runs.published.figures import Number
 from runs.published.recompute import Operand
 from runs.selectors import validity
-from runs.selectors.archive import versions
+from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.reproduction import Change, of_campaign
 from runs.selectors.campaigns.metrics import summary_of
 from runs.templatetags.formats import change, factor, spoken
@@ -244,11 +244,8 @@ def _line(
     own, used = found
     behind = (judged.get(each.cell_id, NOT_JUDGED) for each in used)
     row = [_level(table.grid[figure.row][at], table.columns[at]) for at in words]
-    head = " · ".join(
-        text for text in (spoken(column.get("group")), spoken(column.get("label"))) if text
-    )
     marked = replace(own, mark=validity.mark(Judged.total(behind)))
-    return Line(row, head, figure.text, figure, marked)
+    return Line(row, provenance.head(column), figure.text, figure, marked)
 
 
 def _figure(

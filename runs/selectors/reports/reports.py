@@ -119,10 +119,7 @@ def _ratio_table(ratios: Ratios, title: str) -> Table:
 
 def _printed(table: PublishedTable) -> Table:
     figures = archive.printed(table)
-    heads = tuple(
-        " · ".join(filter(None, (spoken(each.get("group")), spoken(each.get("label")))))
-        for each in table.columns
-    )
+    heads = tuple(map(provenance.head, table.columns))
     rows = tuple(
         _padded(
             [

@@ -22,7 +22,6 @@ from runs.selectors import caching, search
 from runs.selectors.archive import archive, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
 from runs.selectors.archive.words import citation, factors
-from runs.templatetags.formats import spoken
 from runs.web import pages
 
 FILTERS = {
@@ -174,7 +173,7 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
     if figure is None or figure.measurement is None:
         raise Http404
     table = figure.table
-    words, column_of = factors(table.columns), table.columns[figure.column]
+    words = factors(table.columns)
     levels = figure.measurement.run.cell.levels
     context = {
         "figure": figure,
@@ -184,9 +183,7 @@ def archive_figure(request: HttpRequest, slug: str, row: int, column: int) -> Ht
         "metric": figure.measurement.metric,
         "record": provenance.of(figure),
         "exactness": provenance.exactness([figure]),
-        "head": " · ".join(
-            filter(None, map(spoken, (column_of.get("group"), column_of.get("label"))))
-        ),
+        "head": provenance.head(table.columns[figure.column]),
         "levels": [(words.title(name), words.level(name, level)) for name, level in levels.items()],
         "row": [text for text in table.grid[figure.row] if text],
         "disputes": Discrepancy.objects.filter(figures=figure).order_by("weight", "ordinal"),
