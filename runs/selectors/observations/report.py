@@ -2,6 +2,7 @@
 results, discussion, conclusion. Figures and tables are numbered; sentences are those of the pages.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
@@ -224,17 +225,14 @@ def _scenario(part: Part) -> str:
 
 def _numbered(sections: Sequence[tuple[str, Sequence[Block]]]) -> Iterator[Section]:
     """Sections, figures and tables with their numbers."""
-    figures = tables = 0
+    numbers: Counter[type[Block]] = Counter()
+    names = {Picture: _("Figure %(number)d"), Table: _("Table %(number)d")}
     for number, (title, blocks) in enumerate(sections, start=1):
         made: list[Block] = []
         for block in blocks:
-            if isinstance(block, Picture):
-                figures += 1
-                name = _("Figure %(number)d") % {"number": figures}
-                made.append(replace(block, caption=f"{name}: {block.caption}"))
-            elif isinstance(block, Table):
-                tables += 1
-                name = _("Table %(number)d") % {"number": tables}
+            if isinstance(block, Picture | Table):
+                numbers[type(block)] += 1
+                name = names[type(block)] % {"number": numbers[type(block)]}
                 made.append(replace(block, caption=f"{name}: {block.caption}".removesuffix(": ")))
             else:
                 made.append(block)

@@ -155,9 +155,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
         page = _form_page(request, form, reproduced=reproduced, proposed_title=proposed)
         # After htmx has requested other choices, it requests their estimate.
         return trigger_client_event(page, "choices", after="settle")
-    form = CampaignForm(
-        request.POST, scenario=scenario, servers=servers, project=project_of(request)
-    )
+    form = form_of(request, given, servers)
     if form.is_valid():
         with pages.faults_of(form):
             campaign = _queue(form.draft(), cast(User, request.user))
@@ -170,13 +168,14 @@ def campaign_estimate(request: HttpRequest) -> HttpResponse:
     servers = chosen_servers(request.GET)
     if not servers:
         return HttpResponse(status=204)
-    form = CampaignForm(
-        request.GET,
-        scenario=_scenario(request.GET),
-        servers=servers,
-        project=project_of(request),
-    )
+    form = form_of(request, request.GET, servers)
     return render(request, "campaigns/form.html#estimate", _estimated(form))
+
+
+def form_of(request: HttpRequest, given: QueryDict, servers: Sequence[Server]) -> CampaignForm:
+    """The form as it was sent, for these servers."""
+    project = project_of(request)
+    return CampaignForm(given, scenario=_scenario(given), servers=servers, project=project)
 
 
 @vary_on_headers("HX-Request")

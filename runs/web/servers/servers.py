@@ -28,8 +28,7 @@ from runs.services.servers import host_keys, server_checks, servers, ssh_keys
 from runs.services.servers.edits import Edit
 from runs.tools import quantities
 from runs.web import pages
-from runs.web.campaigns.campaigns import chosen_servers
-from runs.web.campaigns.forms import CampaignForm, project_of
+from runs.web.campaigns.campaigns import chosen_servers, form_of
 from runs.web.pages import or_404
 from runs.web.servers.forms import GenerateKeyForm, ServerEditForm, ServerForm, UploadKeyForm
 
@@ -233,14 +232,9 @@ def campaign_preflight(request: HttpRequest) -> HttpResponse:
     """Have the servers asked whether they can take the campaign in the form."""
     get_object_or_404(Server, slug=request.POST.get("server", ""))
     with or_404(KeyError):
-        scenario = registry.get(request.POST.get("scenario", ""))
+        registry.get(request.POST.get("scenario", ""))
     is_asked = "unasked" not in request.GET  # Otherwise the form itself asks while it is opened.
-    form = CampaignForm(
-        request.POST,
-        scenario=scenario,
-        servers=chosen_servers(request.POST),
-        project=project_of(request),
-    )
+    form = form_of(request, request.POST, chosen_servers(request.POST))
     if not form.is_valid():
         return render(request, "servers/_checks.html#preflight") if is_asked else HttpResponse()
     try:
