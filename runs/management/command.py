@@ -20,8 +20,9 @@ class LeanCommand(BaseCommand):
     requires_system_checks = (Tags.database, Tags.models, Tags.security)
 
     def __init_subclass__(cls) -> None:
-        """What a command's module says of itself is its help."""
-        cls.help = sys.modules[cls.__module__].__doc__ or ""
+        """What a command's module and class say of themselves is its help."""
+        own = (sys.modules[cls.__module__].__doc__, vars(cls).get("__doc__"))
+        cls.help = "\n\n".join(text.strip() for text in own if text)
 
 
 class Command(LeanCommand):
