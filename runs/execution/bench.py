@@ -9,18 +9,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NoReturn, TypeVar
 
-from runs.execution.asyncio_tasks import end
 from runs.execution.clusters.postgres import DATABASE, Cluster
 from runs.execution.errors import CommandTimeout, TargetProblem
 from runs.execution.machine import usage
 from runs.execution.machine.clock_skew import Skew
 from runs.execution.nodes import Member, Node, members_of
 from runs.execution.plan import MAIN, RunPlan
-from runs.execution.reporter import Findings, Note, Reporter
-from runs.execution.ssh.connection import Line
+from runs.execution.reporter import ArtifactData, Findings, Note, Reporter
 from runs.execution.ssh.hosts import Answer, Host
+from runs.execution.steps.background import Background
 from runs.execution.steps.step_limits import (
     DISK_FLOOR_BYTES,
     LOOK_SECONDS,
@@ -30,11 +29,14 @@ from runs.execution.steps.step_limits import (
     generous_seconds,
     guarded,
 )
-from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek, perform
+from runs.execution.steps.steps import NO_SPACE, StepResult, disk_full, peek
+from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 from runs.wording import put, wording_of
 
 LAST_LINES = 20
+# pgbench reports each second (-P 1); looking that often would disturb the measurement.
+LIVE_SECONDS = 5.0
 # The shell's exit statuses for a program that is missing, or cannot be executed.
 NOT_A_PROGRAM = frozenset({126, 127})
 
@@ -88,6 +90,7 @@ class Bench:
         self.beforehand: list[Callable[[], Awaitable[None]]] = []
         # Background steps that belong to the load, such as a pooler, and their machines.
         self.of_the_load: list[tuple[Node, str]] = []
+        self._beside: list[Background] = []
         self._account = usage.Account()
         # The same of each step of it on the database's machine, in seconds since its boot.
         self.load_uptimes: list[tuple[float, float]] = []
@@ -133,11 +136,6 @@ class Bench:
     def database_nodes(self) -> tuple[Node, ...]:
         """The machines with clusters, that of the run's own first."""
         return self.nodes[: 1 + len(self.plan.machines)]
-
-    @property
-    def line(self) -> Line:
-        """The line to the database's machine."""
-        return self.database.line
 
     @property
     def directory(self) -> str:
@@ -212,20 +210,9 @@ class Bench:
         condition = node.base.being_ours(serving.directory) if serving else None
         through = serving.promptly(argv) if serving else ()
 
-        async def act(host: Host) -> StepResult:
-            return await perform(
-                host,
-                node.steps_directory,
-                name,
-                argv,
-                stdin=stdin,
-                fence=node.fence,
-                condition=condition,
-                through=through,
-            )
-
         guard = self._guard(node, name, limit_s, floor_bytes)
-        result = await guarded(node.on_host(act), guard.watch(node.line))
+        work = node.perform(name, argv, stdin=stdin, condition=condition, through=through)
+        result = await guarded(work, guard.watch(node.line))
         self.running_step = None
         await self.reporter.command(node.address, result)
         del self.in_hand[name]
@@ -257,12 +244,37 @@ class Bench:
 
         Raises CommandTimeout if it takes longer than `hosts.COMMAND_SECONDS`.
         """
-        words: Sequence[str] = argv
+        return await (on or self.database).run(argv)
 
-        async def act(host: Host) -> Answer:
-            return await host.run(words)
+    async def write(self, name: str, path: str, text: str, on: Node | None = None) -> None:
+        """Write a file, as a step."""
+        await self.step(name, ["sh", "-c", 'cat >"$1"', "write", path], stdin=text, on=on)
 
-        return await (on or self.database).on_host(act)
+    def background(self, node: Node, name: str, argv: Sequence[str]) -> Background:
+        """Start a step that goes on beside the load, until `ended`."""
+        self._beside.append(Background(node, name, argv))
+        return self._beside[-1]
+
+    async def ended(self, step: Background) -> StepResult:
+        """End it gently, and report it. Raises TargetProblem."""
+        result = await step.finish()
+        await self.reporter.command(step.node.address, result)
+        return result
+
+    async def recorded(
+        self, step: Background, missing: Callable[[TargetProblem], None]
+    ) -> StepResult | None:
+        """The same of one without which the run is whole: then `missing` says why it is None."""
+        try:
+            return await self.ended(step)
+        except TargetProblem as problem:
+            missing(problem)
+            return None
+
+    async def let_go(self) -> None:
+        """Stop waiting for these; on the machines they go on until the run's steps are ended."""
+        for step in self._beside:
+            await step.let_go()
 
     async def server_log(self, lines: int, member: Member | None = None) -> str:
         """The last lines of a server's log of this run; empty if it cannot be read."""
@@ -293,23 +305,20 @@ class Bench:
         name: str,
         argv: Sequence[str],
         *,
-        stream: str,
-        interval_s: float,
-        on_output: Callable[[str], Awaitable[None]],
+        on_errors: Callable[[str], Awaitable[None]] | None = None,
         limit_s: float | None = None,
         on: Node | None = None,
     ) -> StepResult:
-        """Execute the step that is the load, and hand over its growing output while it runs.
+        """Execute the step that is the load, and hand over its growing standard error meanwhile.
 
         Its time is the time of measuring. The caller handles the exit status, since it knows what
         the tool's output means.
         """
         node = on or self.database
-        watching = asyncio.create_task(self._watch(node, name, stream, interval_s, on_output))
-        try:
-            result = await self.load_step(name, argv, limit_s=limit_s, on=node)
-        finally:
-            await end(watching)
+        work = self.load_step(name, argv, limit_s=limit_s, on=node)
+        if on_errors:
+            work = guarded(work, self._watch(node, name, on_errors))
+        result = await work
         self.load_spans[node.name] = (result.started, result.finished)
         return result
 
@@ -379,6 +388,15 @@ class Bench:
                 work = guarded(work, guard.watch())
         return await work
 
+    def keep(self, name: str, text: str, *, is_json: bool = False) -> None:
+        """Add a file to the findings."""
+        kind = {"media_type": "application/json"} if is_json else {}
+        self.findings.artifacts.append(ArtifactData(name, text.encode(), **kind))
+
+    def measured(self, metric: Metric, value: float) -> None:
+        """Add a figure to the findings, in the metric's unit."""
+        self.findings.measurements[metric.name] = value
+
     def note(
         self,
         code: str,
@@ -396,15 +414,10 @@ class Bench:
         return await self.database.on_host(act)
 
     async def _watch(
-        self,
-        node: Node,
-        name: str,
-        stream: str,
-        interval_s: float,
-        on_output: Callable[[str], Awaitable[None]],
-    ) -> None:
+        self, node: Node, name: str, on_errors: Callable[[str], Awaitable[None]]
+    ) -> NoReturn:
         """Look at a running step now and then. No error here must cost the step."""
-        seen, wait = b"", interval_s
+        seen, wait = b"", LIVE_SECONDS
         while True:
             await asyncio.sleep(wait)
             host = node.line.open_host()
@@ -412,11 +425,11 @@ class Bench:
                 continue
             wait *= 2  # a hanging look, as on a dead NFS mount, leaves a process there
             try:
-                new = await peek(host, node.steps_directory, name, stream, len(seen))
+                new = await peek(host, node.steps_directory, name, "err", len(seen))
                 if new:
                     seen += new
-                    await on_output(seen.decode(errors="replace"))
-                wait = interval_s
+                    await on_errors(seen.decode(errors="replace"))
+                wait = LIVE_SECONDS
             except Exception:
                 logger.exception("progress of step %s of run %s not shown", name, self.plan.run_id)
 

@@ -36,7 +36,7 @@ from runs.execution.machine.target_facts import version_text
 from runs.execution.nodes import Place, nodes_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
-from runs.execution.reporter import ArtifactData, Reporter
+from runs.execution.reporter import Reporter
 from runs.execution.steps.step_limits import MINUTES, guarded
 from runs.wording import gettext_noop as _
 
@@ -233,10 +233,7 @@ class Director:
             await account.stop(printed)
             await profile.read()
         finally:
-            await profile.let_go()
-            await evidence.let_go()
-            await monitors.let_go()
-            await account.let_go()
+            await self.bench.let_go()
 
     async def _watched(self, work: Coroutine[Any, Any, None]) -> None:
         if not self.plan.clusters:
@@ -334,9 +331,8 @@ class Director:
 
     async def _keep_log(self) -> None:
         """Store the server's log of this run as an artifact, if there is one."""
-        log = await self.bench.server_log(KEPT_LOG_LINES)
-        if log:
-            self.bench.findings.artifacts.append(ArtifactData("server.log", log.encode()))
+        if log := await self.bench.server_log(KEPT_LOG_LINES):
+            self.bench.keep("server.log", log)
         await self.arrangement.keep_logs()
 
     def _cluster(self) -> Cluster:

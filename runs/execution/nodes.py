@@ -4,15 +4,16 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from runs.execution.clusters.postgres import PORT, SUPERUSER, Cluster
 from runs.execution.errors import ServerFault
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
 from runs.execution.ssh.connection import Line, Tell
-from runs.execution.ssh.hosts import Host
+from runs.execution.ssh.hosts import Answer, Host
 from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.fence import Fence
+from runs.execution.steps.steps import StepResult, perform
 
 T = TypeVar("T")
 
@@ -64,6 +65,15 @@ class Node:
         except ServerFault as fault:
             fault.server_id = fault.server_id or self.server_id
             raise
+
+    async def run(self, argv: Sequence[str], **more: Any) -> Answer:
+        """A short, idempotent command, as `Host.run`; it leaves no record."""
+        return await self.on_host(lambda host: host.run(argv, **more))
+
+    async def perform(self, name: str, argv: Sequence[str], **more: Any) -> StepResult:
+        """Start a durable step there, or attach to it, as `steps.perform`."""
+        step = partial(perform, directory=self.steps_directory, name=name, argv=argv)
+        return await self.on_host(partial(step, fence=self.fence, **more))
 
     async def claim(self) -> int:
         """Claim the base directory, and raise the fence; returns its free bytes.

@@ -194,4 +194,4 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
     found = (await bench.sql("read-behind", sql)).strip()
     if found:
-        bench.findings.measurements[quantities.BEHIND.name] = max(0.0, float(found))
+        bench.measured(quantities.BEHIND, max(0.0, float(found)))

@@ -13,7 +13,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
@@ -81,23 +80,16 @@ class BlockSize:
 
     async def measure(self, bench: Bench) -> None:
         """Each step of the article, in its order."""
-        figures = bench.findings.measurements
         await bench.sql("create-tables", tpch.ddl())
-        copies = [sending.copy_placed(bench, each, tpch.COPY_OPTIONS) for each in tpch.KEYS]
-        figures[quantities.LOAD_TIME.name] = (
-            await timed(bench, "copy-tables", "\n".join(copies))
-        ).seconds
+        copies = [sending.copy_placed(bench, each) for each in tpch.KEYS]
+        await timed(bench, "copy-tables", "\n".join(copies), metric=quantities.LOAD_TIME)
         keys = [
             f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
             for table, key in tpch.KEYS.items()
         ]
-        figures[quantities.KEYS_TIME.name] = (
-            await timed(bench, "primary-keys", "\n".join(keys))
-        ).seconds
+        await timed(bench, "primary-keys", "\n".join(keys), metric=quantities.KEYS_TIME)
         indexes = [f"CREATE INDEX ON {each};" for each in tpch.INDEXES]
-        figures[quantities.INDEXES_TIME.name] = (
-            await timed(bench, "indexes", "\n".join(indexes))
-        ).seconds
+        await timed(bench, "indexes", "\n".join(indexes), metric=quantities.INDEXES_TIME)
         await bench.sql("analyze", "ANALYZE;")
         await _note_sizes(bench)
         await _restart(bench)
@@ -132,20 +124,19 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
         (await timed(bench, f"{name}-{number}", query, is_repeated=True)).seconds
         for number in range(1, REPEATS + 1)
     ]
-    bench.findings.measurements[OF_QUERIES[name].name] = sum(taken) / len(taken)
-    bench.findings.series.append(
-        SeriesData(OF_QUERIES[name].name, OF_QUERIES[name].unit, tuple(taken), start=1.0)
-    )
+    metric = OF_QUERIES[name]
+    bench.measured(metric, sum(taken) / len(taken))
+    series = SeriesData(metric.name, metric.unit, tuple(taken), start=1.0)
+    bench.findings.series.append(series)
 
 
 async def _note_sizes(bench: Bench) -> None:
     sizes = (await bench.sql("read-sizes", SIZES)).split()
     block_bytes, table, database = (float(each) for each in sizes)
-    figures = bench.findings.measurements
-    figures[quantities.BLOCK_SIZE.name] = block_bytes / 1024
-    figures[quantities.TABLE_SIZE.name], figures[quantities.DATABASE_BYTES.name] = table, database
-    listed = await bench.sql("read-relation-sizes", RELATION_SIZES)
-    bench.findings.artifacts.append(ArtifactData("relation-sizes.txt", listed.encode()))
+    bench.measured(quantities.BLOCK_SIZE, block_bytes / 1024)
+    bench.measured(quantities.TABLE_SIZE, table)
+    bench.measured(quantities.DATABASE_BYTES, database)
+    bench.keep("relation-sizes.txt", await bench.sql("read-relation-sizes", RELATION_SIZES))
 
 
 async def _restart(bench: Bench) -> None:
@@ -162,7 +153,7 @@ async def _note_cached(bench: Bench) -> None:
         bench.note("no_buffercache", message, level="info")
         return
     blocks = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
-    bench.findings.measurements[quantities.CACHED_BYTES.name] = float(blocks[0]) if blocks else 0.0
+    bench.measured(quantities.CACHED_BYTES, float(blocks[0]) if blocks else 0.0)
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:

@@ -19,7 +19,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.execution.ssh.login_shell import shell_line
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.scenarios import pgbench_design as design
@@ -84,23 +83,21 @@ class Duet:
     async def measure(self, bench: Bench) -> None:
         """All pairs in one step, then their ratios. Raises TargetProblem `duet_incomplete`."""
         folder, pairs = bench.database.directory, int(bench.parameters["pairs"])
-        await _write(bench, f"{folder}/script.sql", "write-script", _script(bench))
+        script = pgbench.for_tool(SCRIPT, bench.plan.client_version_num)
+        await bench.write("write-script", f"{folder}/script.sql", script)
         for name in (MAIN, PARTNER):
             line = shell_line(_command(bench, name, f"{folder}/script.sql"))
-            await _write(bench, f"{folder}/run-{name}.sh", f"write-{name}", f"exec {line}\n")
+            await bench.write(f"write-{name}", f"{folder}/run-{name}.sh", f"exec {line}\n")
         seconds = pairs * bench.parameters["duration"]
         done = await bench.follow(
             "pgbench",
             ["env", "LC_ALL=C", "sh", "-c", PAIRS, "pairs", folder, str(pairs)],
-            stream="err",
-            interval_s=procedure.LIVE_SECONDS,
-            on_output=_unseen,
             limit_s=seconds + pairs * GRACE_SECONDS,
         )
         if done.exit_status != 0:
             raise _incomplete(done.stderr.strip()[-500:])
         text = (await bench.step("read-pairs", ["sh", "-c", READ, "read", folder])).stdout
-        bench.findings.artifacts.append(ArtifactData("pairs.txt", text.encode()))
+        bench.keep("pairs.txt", text)
         _report(bench, *(_throughputs(text, name, bench) for name in (MAIN, PARTNER)))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
@@ -114,14 +111,6 @@ class Duet:
         scale = parameters["scale"]
         made = 4 + 0.3 * scale
         return made, made + 2 + 0.04 * scale + parameters["pairs"] * (parameters["duration"] + 0.2)
-
-
-async def _write(bench: Bench, path: str, step: str, text: str) -> None:
-    await bench.step(step, ["sh", "-c", 'cat >"$1"', "write", path], stdin=text)
-
-
-def _script(bench: Bench) -> str:
-    return pgbench.for_tool(SCRIPT, bench.plan.client_version_num)
 
 
 def _command(bench: Bench, name: str, script: str) -> tuple[str, ...]:
@@ -164,30 +153,17 @@ def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
 def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> None:
     logs = [math.log(one / other) for one, other in zip(own, partners, strict=True)]
     spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
-    bench.findings.measurements |= {
-        quantities.DUET_RATIO.name: math.exp(statistics.mean(logs)),
-        quantities.DUET_TPS.name: statistics.mean(own),
-        quantities.DUET_PARTNER_TPS.name: statistics.mean(partners),
-        quantities.DUET_SPREAD.name: 100 * spread,
-    }
-    length = float(bench.parameters["duration"])
+    ratio, length = quantities.DUET_RATIO, float(bench.parameters["duration"])
+    bench.measured(ratio, math.exp(statistics.mean(logs)))
+    bench.measured(quantities.DUET_TPS, statistics.mean(own))
+    bench.measured(quantities.DUET_PARTNER_TPS, statistics.mean(partners))
+    bench.measured(quantities.DUET_SPREAD, 100 * spread)
     ratios = tuple(math.exp(each) for each in logs)
-    bench.findings.series.append(
-        SeriesData(
-            quantities.DUET_RATIO.name,
-            quantities.DUET_RATIO.unit,
-            ratios,
-            start=length,
-            interval=length,
-        )
-    )
+    series = SeriesData(ratio.name, ratio.unit, ratios, start=length, interval=length)
+    bench.findings.series.append(series)
     partner = next(each for each in bench.plan.clusters if each.name == PARTNER)
     text = _("Measured at the same time as %(partner)s: only the ratio says something.")
     bench.note("duet", text, level="info", partner=partner.bindir)
-
-
-async def _unseen(_output: str) -> None:
-    """Nothing is shown during it: the files have what pgbench says."""
 
 
 def _incomplete(found: str | Wording) -> TargetProblem:

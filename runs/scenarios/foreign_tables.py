@@ -24,7 +24,6 @@ from runs.execution.clusters import standbys
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.reporter import ArtifactData
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
@@ -200,7 +199,7 @@ class ForeignTables:
         for name in (":id", ":aid", ":tid", ":delta"):
             statement = statement.replace(name, "1")
         plan = await bench.sql("explain", f"EXPLAIN (VERBOSE) {statement}")
-        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        bench.keep("plan.txt", plan)
         if found := plan_problem(plan, bench.plan.version_num, bench.levels):
             raise TargetProblem(
                 "%(found)s\n%(plan)s",

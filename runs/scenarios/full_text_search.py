@@ -16,7 +16,6 @@ from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
 from runs.execution.plan import MAIN
-from runs.execution.steps.background import Background
 from runs.scenarios import arrangements, percentiles, pgbench_design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos
@@ -130,24 +129,21 @@ class Search(Data):
         query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
         await _check_plan(bench, query)
         hits = await bench.sql("count-hits", f"{query};", at=searched(bench))
-        bench.findings.measurements[quantities.HITS.name] = float(hits)
+        bench.measured(quantities.HITS, float(hits))
         await _note_index(bench)
         if bench.levels["background_load"] != "on":
             await _search(bench, query)
             return
         before = await _rows(bench, "count-before")
-        inserting = Background(bench.database, INSERTING_STEP, await _background(bench))
+        argv = await _background(bench)
+        inserting = bench.background(bench.database, INSERTING_STEP, argv)
         bench.of_the_load.append((bench.database, INSERTING_STEP))
-        try:
-            await _search(bench, query)
-            await _note_behind(bench)
-            result = await inserting.finish()
-        finally:
-            await inserting.let_go()
-        await bench.reporter.command(bench.database.address, result)
+        await _search(bench, query)
+        await _note_behind(bench)
+        result = await bench.ended(inserting)
         inserted = await _rows(bench, "count-after") - before
         rate = inserted / result.seconds if result.seconds else 0.0
-        bench.findings.measurements[quantities.BACKGROUND_INSERTS.name] = rate
+        bench.measured(quantities.BACKGROUND_INSERTS, rate)
         if rate < bench.parameters["insert_rate"] * 0.9:
             bench.note(
                 "background_too_slow",
@@ -167,8 +163,7 @@ class Inserts(Data):
         """pgbench's transactions a second are the inserts a second."""
         await _note_index(bench)
         await pgbench.measure(bench, _insert_script(bench))
-        figures = bench.findings.measurements
-        figures[quantities.INSERTS.name] = figures["tps"]
+        bench.measured(quantities.INSERTS, bench.findings.measurements["tps"])
         await _note_behind(bench)
 
 
@@ -246,7 +241,7 @@ async def _note_index(bench: Bench) -> None:
         return
     statement = "SELECT pg_relation_size('searched');"
     size = await bench.sql("read-index-size", statement, at=searched(bench))
-    bench.findings.measurements[quantities.INDEX_BYTES.name] = float(size)
+    bench.measured(quantities.INDEX_BYTES, float(size))
 
 
 async def _rows(bench: Bench, step: str) -> int:
@@ -257,8 +252,7 @@ async def _background(bench: Bench) -> tuple[str, ...]:
     """pgbench with one client at the campaign's rate, until it is ended."""
     path = f"{bench.directory}/background.sql"
     script = for_tool(_insert_script(bench), bench.plan.client_version_num)
-    argv = ["sh", "-c", 'cat >"$1"', "write", path]
-    await bench.step("write-background-script", argv, stdin=script)
+    await bench.write("write-background-script", path, script)
     seconds = bench.parameters["duration"] + GRACE_SECONDS
     return pgbench.beside(bench, path, bench.parameters["insert_rate"], seconds)
 

@@ -34,7 +34,7 @@ from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.pgbench_procedure import Options, WeightedScript
 from runs.tools import quantities
-from runs.tools.metrics import Metric, regular
+from runs.tools.metrics import regular
 from runs.wording import gettext_noop as _
 
 STEP = "database-samples"
@@ -51,61 +51,40 @@ done
 """
 
 
-class Samples:
-    """The samples of one run: `begin` before the load, `end` after it.
-
-    The query returns a row of numbers whose first is the time in seconds since the epoch; the
-    others are those of `columns`.
-    """
-
-    def __init__(self, bench: Bench, query: str, columns: tuple[Metric, ...]) -> None:
-        self._bench = bench
-        self._columns = columns
-        duration = bench.parameters["duration"]
-        self.interval_s = max(1, -(-duration // MOST_SAMPLES))
-        psql = [*bench.cluster.psql()[:-2], "-c"]
-        self._argv = (
-            "sh", "-c", _LOOP, "samples", str(duration + GRACE_SECONDS), str(self.interval_s),
-            " ".join(query.split()), *psql[:-1],
-        )  # fmt: skip
-        self._beside: Background | None = None
-
-    def begin(self) -> None:
-        """Start asking."""
-        self._beside = Background(self._bench.database, STEP, self._argv)
-
-    async def end(self) -> Mapping[str, list[tuple[float, float]]]:
-        """Stop asking, add the series, and return (seconds of the load, value) by column."""
-        if self._beside is None:
-            return {}
-        try:
-            result = await self._beside.finish()
-        except (TargetProblem, TimeoutError) as problem:
-            text = _("No statistics of the server: %(problem)s")
-            self._bench.note("no_samples", text, level="info", problem=problem)
-            return {}
-        await self._bench.reporter.command(self._bench.database.address, result)
-        rows = [line.split("\t") for line in result.stdout.splitlines()]
-        read = [_numbers(row) for row in rows if len(row) == len(self._columns) + 1]
-        begun = self._bench.load_spans.get(self._bench.database.name, (0.0, 0.0))[0]
-        found = {
-            column.name: [(row[0] - begun, row[place]) for row in read]
-            for place, column in enumerate(self._columns, start=1)
-        }
-        for column in self._columns:
-            self._bench.findings.series += regular(
-                column, found[column.name], interval=float(self.interval_s)
-            )
-        return found
-
-    async def let_go(self) -> None:
-        """Stop waiting for it."""
-        if self._beside is not None:
-            await self._beside.let_go()
+def _interval(bench: Bench) -> int:
+    return max(1, -(-bench.parameters["duration"] // MOST_SAMPLES))
 
 
-def _numbers(row: list[str]) -> list[float]:
-    return [float(each or 0) for each in row]
+def _begin_samples(bench: Bench) -> Background:
+    seconds = str(bench.parameters["duration"] + GRACE_SECONDS)
+    words = ("samples", seconds, str(_interval(bench)), " ".join(SAMPLE.split()))
+    argv = ("sh", "-c", _LOOP, *words, *bench.cluster.psql()[:-2])
+    return bench.background(bench.database, STEP, argv)
+
+
+async def _end_samples(
+    bench: Bench, sampling: Background
+) -> Mapping[str, list[tuple[float, float]]]:
+    """Stop asking, add the series, and return (seconds of the load, value) by column."""
+
+    def missing(problem: TargetProblem) -> None:
+        text = _("No statistics of the server: %(problem)s")
+        bench.note("no_samples", text, level="info", problem=problem)
+
+    result = await bench.recorded(sampling, missing)
+    if result is None:
+        return {}
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    read = [[float(each or 0) for each in row] for row in rows if len(row) == len(COLUMNS) + 1]
+    begun = bench.load_spans.get(bench.database.name, (0.0, 0.0))[0]
+    found = {
+        column.name: [(row[0] - begun, row[place]) for row in read]
+        for place, column in enumerate(COLUMNS, start=1)
+    }
+    for column in COLUMNS:
+        points, interval = found[column.name], float(_interval(bench))
+        bench.findings.series += regular(column, points, interval=interval)
+    return found
 
 
 # A dip is that of an interval, not of a single second: a minute, or a twentieth of a short run.
@@ -221,16 +200,11 @@ class LongRunStability:
 
     async def measure(self, bench: Bench) -> None:
         """pgbench with all five scripts for the full duration; no manual vacuum in between."""
-        samples, holding = Samples(bench, SAMPLE, COLUMNS), _hold_snapshot(bench)
-        samples.begin()
+        _hold_snapshot(bench)
+        sampling = _begin_samples(bench)
         variables = {"warehouses": str(bench.parameters["warehouses"])}
-        try:
-            await pgbench.measure(bench, SCRIPTS, Options(variables=variables))
-            found = await samples.end()
-        finally:
-            await samples.let_go()
-            if holding is not None:
-                await holding.let_go()
+        await pgbench.measure(bench, SCRIPTS, Options(variables=variables))
+        found = await _end_samples(bench, sampling)
         vacuums = await _vacuums(bench)
         _note_samples(bench, found, vacuums)
         _note_verdict(bench, found)
@@ -264,13 +238,12 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings, required=required, data=(levels["fillfactor"],))
 
 
-def _hold_snapshot(bench: Bench) -> Background | None:
+def _hold_snapshot(bench: Bench) -> None:
     """A session with an old snapshot: VACUUM must keep everything that it could still see."""
-    if bench.levels["old_snapshot"] != "on":
-        return None
-    held = HOLD_SNAPSHOT.format(seconds=bench.parameters["duration"] + 60)
-    psql = [*bench.cluster.psql()[:-2], "-c", held]
-    return Background(bench.database, "old-snapshot", psql)
+    if bench.levels["old_snapshot"] == "on":
+        held = HOLD_SNAPSHOT.format(seconds=bench.parameters["duration"] + 60)
+        psql = [*bench.cluster.psql()[:-2], "-c", held]
+        bench.background(bench.database, "old-snapshot", psql)
 
 
 async def _vacuums(bench: Bench) -> list[float]:
@@ -283,23 +256,18 @@ async def _vacuums(bench: Bench) -> list[float]:
 def _note_samples(
     bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
 ) -> None:
-    figures = bench.findings.measurements
     if vacuums:
-        figures[quantities.LONGEST_VACUUM.name] = max(vacuums)
+        bench.measured(quantities.LONGEST_VACUUM, max(vacuums))
     if not found.get("updates"):
         return
     first, last = ({name: points[at][1] for name, points in found.items()} for at in (0, -1))
-    figures[quantities.DEAD_ROWS.name] = last["dead_rows"]
-    figures[quantities.GROWTH.name] = (
-        last["table_bytes"] + last["index_bytes"] - first["table_bytes"] - first["index_bytes"]
-    )
-    count = last["autovacuums"] - first["autovacuums"]
-    figures[quantities.AUTOVACUUMS.name] = count
-    updates = last["updates"] - first["updates"]
-    if updates:
-        hot = last["hot_updates"] - first["hot_updates"]
-        figures[quantities.HOT_SHARE.name] = 100 * hot / updates
-    _check_vacuums(bench, count)
+    more = {name: last[name] - first[name] for name in found}
+    bench.measured(quantities.DEAD_ROWS, last["dead_rows"])
+    bench.measured(quantities.GROWTH, more["table_bytes"] + more["index_bytes"])
+    bench.measured(quantities.AUTOVACUUMS, more["autovacuums"])
+    if more["updates"]:
+        bench.measured(quantities.HOT_SHARE, 100 * more["hot_updates"] / more["updates"])
+    _check_vacuums(bench, more["autovacuums"])
 
 
 def _check_vacuums(bench: Bench, count: float) -> None:
@@ -317,10 +285,9 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
     verdict = judge(tps.values) if tps else None
     if verdict is None:
         return
-    figures = bench.findings.measurements
-    figures[quantities.TPS_TREND.name] = verdict.trend
-    figures[quantities.TPS_DIP.name] = verdict.dip
-    figures[quantities.TPS_VARIATION.name] = verdict.variation
+    bench.measured(quantities.TPS_TREND, verdict.trend)
+    bench.measured(quantities.TPS_DIP, verdict.dip)
+    bench.measured(quantities.TPS_VARIATION, verdict.variation)
     if verdict.trend < DRIFTING:
         text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
         bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")

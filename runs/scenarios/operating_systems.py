@@ -15,7 +15,6 @@ from typing import Any
 
 from runs.execution.bench import NOT_A_PROGRAM, Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.scenarios import fixed_point_read, fixed_point_update, notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
@@ -74,7 +73,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
         argv = ["env", "LC_ALL=C", program, "-s", str(seconds), "-f", path]
         done = await bench.step("pg-test-fsync", argv, check=False)
         text = done.stdout + done.stderr
-        bench.findings.artifacts.append(ArtifactData("pg_test_fsync.txt", text.encode()))
+        bench.keep("pg_test_fsync.txt", text)
         rate = adapter.one_write(done.stdout).get(method)
         if done.exit_status in NOT_A_PROGRAM:
             message = _("pg_test_fsync is not installed beside this PostgreSQL.")
@@ -83,7 +82,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
             text = _("pg_test_fsync does not report how long a write by %(method)s takes here.")
             bench.note("fsync_not_tested", text, level="info", method=method)
         else:
-            bench.findings.measurements[quantities.FSYNC_OPERATIONS.name] = rate
+            bench.measured(quantities.FSYNC_OPERATIONS, rate)
 
     def sizes(self, parameters: Mapping[str, int]) -> Sizes:
         """As for the fixed-point updates, without room in the pages."""

@@ -60,11 +60,10 @@ class ParallelQuery:
         query = QUERIES[str(bench.levels["query"])]
         before, limit = session(bench), bench.parameters["statement_timeout"]
         done = await repeated(bench, "query", query, before=before, timeout_s=limit)
-        figures = bench.findings.measurements
-        figures[quantities.ELAPSED.name] = done.seconds
+        bench.measured(quantities.ELAPSED, done.seconds)
         if not done.is_cut:
             rows = done.output.splitlines()
-            figures[quantities.ROWS_RETURNED.name] = float(len(rows))
+            bench.measured(quantities.ROWS_RETURNED, float(len(rows)))
             digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
             text = _("%(number)s rows, SHA-256 %(digest)s.")
             bench.note("rows_digest", text, level="info", number=len(rows), digest=digest)
@@ -109,21 +108,20 @@ def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
 def _note_parallel(bench: Bench, plan: Plan) -> None:
     """The parallel part: as the report defines it for this query, and in total."""
     found = parallel.gathered(plan)
-    figures = bench.findings.measurements
-    figures[quantities.WORKERS_PLANNED.name] = float(sum(each.planned for each in found))
-    figures[quantities.WORKERS_LAUNCHED.name] = float(sum(each.launched for each in found))
+    bench.measured(quantities.WORKERS_PLANNED, float(sum(each.planned for each in found)))
+    bench.measured(quantities.WORKERS_LAUNCHED, float(sum(each.launched for each in found)))
     if not found:
         if int(bench.levels["workers"]):
             message = _("The planner chose no parallel plan: the number of workers did nothing.")
             bench.note("not_parallel", message, level="info")
         return
-    figures[quantities.GATHERED.name] = sum(each.seconds for each in found)
+    bench.measured(quantities.GATHERED, sum(each.seconds for each in found))
     in_subplans = bench.levels["query"] == "Q10"
     part = (parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step)(
         plan
     )
     if part is not None:
-        figures[quantities.PARALLEL_PART.name] = part
+        bench.measured(quantities.PARALLEL_PART, part)
     short = [each for each in found if each.launched < each.planned]
     if short:
         bench.note(

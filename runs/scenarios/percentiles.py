@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.nodes import Node
-from runs.execution.reporter import ArtifactData
 from runs.scenarios.metrics import LATENCY_PERCENTILES
 from runs.tools import pgbench
 from runs.tools.pgbench import histogram, versions
@@ -74,7 +73,7 @@ async def add(bench: Bench, logs: Sequence[Logged]) -> None:
     for percent, metric in LATENCY_PERCENTILES.items():
         value = latencies.percentile_ms(float(percent))
         if value is not None:
-            bench.findings.measurements[metric.name] = value
+            bench.measured(metric, value)
     _note_sample(bench, latencies, logs)
 
 
@@ -86,8 +85,7 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
     command = histogram.count(logged.log)
     # A disk that is almost full must not cost the result: counting needs little space.
     step = await bench.step(name, command, check=False, floor_bytes=0, on=logged.node)
-    artifact = ArtifactData(f"latencies{logged.suffix}.txt", step.stdout.encode())
-    bench.findings.artifacts.append(artifact)
+    bench.keep(f"latencies{logged.suffix}.txt", step.stdout)
     try:
         counted = histogram.read_histogram(step.stdout)
     except ValueError as problem:

@@ -92,7 +92,7 @@ class PgbenchLoad:
     async def measure(self, bench: Bench) -> None:
         """The scripts by their weights, as the campaign says, on data whose size is noted."""
         size = await bench.sql("read-size", "SELECT pg_database_size(current_database());")
-        bench.findings.measurements[quantities.DATABASE_SIZE.name] = float(size) / 10**6
+        bench.measured(quantities.DATABASE_SIZE, float(size) / 10**6)
         await pgbench.measure(bench, scripts_of(bench), options_of(bench))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from runs.execution.asyncio_tasks import together
-from runs.execution.bench import Bench
+from runs.execution.bench import LIVE_SECONDS, Bench
 from runs.execution.clusters import listening
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import LoadsApart, TargetProblem
@@ -15,7 +15,6 @@ from runs.execution.machine import monitors
 from runs.execution.machine.cpus import pinned
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, pgbench_design
@@ -24,8 +23,6 @@ from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
 from runs.wording import gettext_noop as _
 
-# pgbench reports each second (-P 1); looking that often would disturb the measurement.
-LIVE_SECONDS = 5.0
 # Planning takes no longer, but for a lock.
 EXPLAIN_SECONDS, MOST_PLANS, SEED = 60, 50, 1
 # The load of several machines is one load only while all of them generate it.
@@ -233,9 +230,8 @@ class Load:
             text = pgbench.for_tool(script.text, self.version_num)
             of_several = path.rpartition("/")[2].removeprefix("script").removesuffix(".sql")
             of_machine = "" if self._plan is None else f"-{self.node.name}"
-            argv = ["sh", "-c", 'cat >"$1"', "write", path]
             step = f"write-script{of_several}{of_machine}"
-            await self.bench.step(step, argv, stdin=text, on=self.node)
+            await self.bench.write(step, path, text, on=self.node)
 
     async def warm_up(self) -> None:
         """Run the same load for a while without counting it."""
@@ -250,9 +246,7 @@ class Load:
         return await self.bench.follow(
             self.name,
             self._argv(self.bench.parameters["duration"]),
-            stream="err",
-            interval_s=LIVE_SECONDS,
-            on_output=live.update if is_first else _unseen,
+            on_errors=live.update if is_first else None,
             limit_s=self.bench.parameters["duration"] + GRACE_SECONDS,
             on=self.node,
         )
@@ -314,10 +308,6 @@ def beside(bench: Bench, path: str, rate_tps: float, seconds: int) -> tuple[str,
     return ("env", "LC_ALL=C", *command)
 
 
-async def _unseen(_output: str) -> None:
-    """Progress that is not shown."""
-
-
 def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:
     """Add the results; the transactions of each machine, whose result must be complete."""
     results = []
@@ -340,7 +330,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     whole = generators.combined(results)
     findings.measurements.update(_measurements(whole))
     if loads[0].options.maximum_tries and whole.failed_transactions is not None:
-        findings.measurements[quantities.FAILED.name] = float(whole.failed_transactions)
+        bench.measured(quantities.FAILED, float(whole.failed_transactions))
     monitors.note_generator_cpu(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         text = _(
@@ -352,10 +342,8 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
 
 
 def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult:
-    bench.findings.artifacts += [
-        ArtifactData(f"{load.name}.out", step.stdout.encode()),
-        ArtifactData(f"{load.name}.err", step.stderr.encode()),
-    ]
+    bench.keep(f"{load.name}.out", step.stdout)
+    bench.keep(f"{load.name}.err", step.stderr)
     expected = pgbench.Expected(
         duration_s=bench.parameters["duration"], clients=load.clients, elapsed_s=step.seconds
     )

@@ -13,8 +13,6 @@ from runs.execution.clusters import listening
 from runs.execution.clusters.postgres import SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import Node
-from runs.execution.reporter import ArtifactData
-from runs.execution.steps.background import Background
 from runs.wording import gettext_noop as _
 
 PROGRAM, STEP = "pgbouncer", "pooler"
@@ -36,7 +34,6 @@ max_client_conn = 10000
 ignore_startup_parameters = extra_float_digits
 {admission}
 """
-_WRITE = 'cat >"$1"'
 # Where a password is needed, the run's is in a file of the machine's folder.
 _USERS = r"""
 umask 077
@@ -49,19 +46,14 @@ async def through(bench: Bench, measure: Callable[[], Awaitable[None]]) -> None:
     place = _Place(bench)
     await place.configure()
     path = f"{place.node.directory}/pgbouncer.ini"
-    pooler = Background(place.node, STEP, ("env", PATH, PROGRAM, path))
+    pooler = bench.background(place.node, STEP, ("env", PATH, PROGRAM, path))
     bench.of_the_load.append((place.node, STEP))
-    try:
-        await place.wait_until_it_answers()
-        bench.entrance = Entrance(place.port, place.address)
-        await measure()
-        bench.entrance = None
-        result = await pooler.finish()
-    finally:
-        await pooler.let_go()
-    await bench.reporter.command(place.node.address, result)
-    output = f"{result.stdout}{result.stderr}"
-    bench.findings.artifacts.append(ArtifactData("pgbouncer.log", output.encode()))
+    await place.wait_until_it_answers()
+    bench.entrance = Entrance(place.port, place.address)
+    await measure()
+    bench.entrance = None
+    result = await bench.ended(pooler)
+    bench.keep("pgbouncer.log", f"{result.stdout}{result.stderr}")
     if place.address:
         text = _(
             "The load went through PgBouncer on a machine of its own: transaction pooling, "
@@ -107,7 +99,8 @@ class _Place:
             size=POOL_SIZE,
             admission=admission,
         )
-        await self._write("write-pooler", "pgbouncer.ini", text)
+        path = f"{self.node.directory}/pgbouncer.ini"
+        await bench.write("write-pooler", path, text, on=self.node)
 
     @property
     def _sockets(self) -> str:
@@ -133,18 +126,12 @@ class _Place:
         method = listening.method_of(bench)
         lines = ["local all all trust"]
         lines += [f"host all {SUPERUSER} {each} {method}" for each in sorted(set(sources))]
-        await self._write("admit-to-pooler", "pgbouncer-hba.conf", "\n".join([*lines, ""]))
+        hba, text = f"{folder}/pgbouncer-hba.conf", "\n".join([*lines, ""])
+        await bench.write("admit-to-pooler", hba, text, on=self.node)
         made = await bench.run("sh", "-c", _USERS, "users", folder, SUPERUSER, on=self.node)
         if made.exit_status != 0:
             raise self._does_not_start(made.stderr.decode(errors="replace"))
-        return (
-            f"auth_type = hba\nauth_hba_file = {folder}/pgbouncer-hba.conf\n"
-            f"auth_file = {folder}/pgbouncer-users.txt"
-        )
-
-    async def _write(self, step: str, name: str, text: str) -> None:
-        argv = ["sh", "-c", _WRITE, "write", f"{self.node.directory}/{name}"]
-        await self.bench.step(step, argv, stdin=text, on=self.node)
+        return f"auth_type = hba\nauth_hba_file = {hba}\nauth_file = {folder}/pgbouncer-users.txt"
 
     async def wait_until_it_answers(self) -> None:
         """Asked by psql of the database's machine. Raises TargetProblem `pooler_does_not_start`."""

@@ -65,41 +65,23 @@ async def written_since(bench: Bench, begin: str) -> float:
     return float(await bench.sql("wal-written", sql))
 
 
-class Lag:
-    """Asks the primary during the load; does nothing if there are no standbys."""
+def _begin_asking(bench: Bench) -> Background:
+    psql = bench.cluster.psql()[:-2]  # not from standard input
+    text = f"{_sql(bench.plan.version_num)} \\watch 1"
+    argv = ["sh", "-c", _ASK, "lag", text, bench.directory, *psql]
+    return bench.background(bench.database, STEP, argv)
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._asking: Background | None = None
 
-    def begin(self) -> None:
-        """Start asking, without waiting for it."""
-        bench = self._bench
-        if not bench.members:
-            return
-        psql = bench.cluster.psql()[:-2]  # not from standard input
-        text = f"{_sql(bench.plan.version_num)} \\watch 1"
-        argv = ["sh", "-c", _ASK, "lag", text, bench.directory, *psql]
-        self._asking = Background(bench.database, STEP, argv)
+async def _end_asking(bench: Bench, asking: Background) -> None:
+    """Add the series; if something fails, the run loses only these."""
 
-    async def end(self) -> None:
-        """End it, and add the series; if something fails, the run loses only these."""
-        if self._asking is None:
-            return
-        try:
-            done = await self._asking.finish()
-        except (TargetProblem, TimeoutError) as problem:
-            text = _("The lag of the standbys is not known: %(problem)s")
-            self._bench.note("lag_missing", text, problem=problem)
-            return
-        await self._bench.reporter.command(self._bench.database.address, done)
-        span = self._bench.span_on(self._bench.database.name)
-        self._bench.findings.series += series(done.stdout, span[0] if span else 0.0)
+    def missing(problem: TargetProblem) -> None:
+        text = _("The lag of the standbys is not known: %(problem)s")
+        bench.note("lag_missing", text, problem=problem)
 
-    async def let_go(self) -> None:
-        """Stop waiting for it; it ends with the run's steps."""
-        if self._asking is not None:
-            await self._asking.let_go()
+    if done := await bench.recorded(asking, missing):
+        span = bench.span_on(bench.database.name)
+        bench.findings.series += series(done.stdout, span[0] if span else 0.0)
 
 
 def series(printed: str, begin: float) -> list[SeriesData]:
@@ -167,17 +149,13 @@ class Replication(pgbench.PrewarmedTables):
         modes = states(bench.levels)
         before = await standbys.proof(bench, "replication-before", modes)
         begin = await position(bench, "wal-begin")
-        lag = Lag(bench)
-        lag.begin()
-        try:
-            await pgbench.measure(bench, SCRIPT)
-            await lag.end()
-        finally:
-            await lag.let_go()
+        asking = _begin_asking(bench) if bench.members else None
+        await pgbench.measure(bench, SCRIPT)
+        if asking:
+            await _end_asking(bench, asking)
         written = await written_since(bench, begin)
-        bench.findings.measurements[quantities.WAL_PER_TRANSACTION.name] = round(
-            written / max(1.0, bench.findings.measurements[quantities.TRANSACTIONS.name]), 1
-        )
+        transactions = max(1.0, bench.findings.measurements[quantities.TRANSACTIONS.name])
+        bench.measured(quantities.WAL_PER_TRANSACTION, round(written / transactions, 1))
         if await standbys.proof(bench, after := "replication-after", modes) != before:
             raise standbys.differs(after, "The standbys were not the same before the load.")
 

@@ -16,7 +16,6 @@ from typing import Any
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.scenarios import foreign_tables
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
@@ -107,7 +106,7 @@ class ScaleOut:
         plan = await bench.sql(
             "explain", "EXPLAIN (VERBOSE) SELECT abalance FROM pgbench_accounts WHERE aid = 1;"
         )
-        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        bench.keep("plan.txt", plan)
         updates = bench.levels["load"] == "update"
         can_try = bench.plan.client_version_num >= versions.MAXIMUM_TRIES
         options = Options(
@@ -128,8 +127,8 @@ class ScaleOut:
             for name in bench.members
         }
         text = "".join(f"{name}\t{rows}\n" for name, rows in counts.items())
-        bench.findings.artifacts.append(ArtifactData("accounts-by-node.txt", text.encode()))
-        bench.findings.measurements[quantities.ROWS_ON_A_NODE.name] = float(max(counts.values()))
+        bench.keep("accounts-by-node.txt", text)
+        bench.measured(quantities.ROWS_ON_A_NODE, float(max(counts.values())))
         if sum(counts.values()) != 100_000 * scale:
             raise TargetProblem(
                 _("The nodes hold %(there)s accounts, not %(wanted)s:\n%(plan)s"),

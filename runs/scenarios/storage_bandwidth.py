@@ -15,7 +15,6 @@ from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios.definition import (
@@ -64,12 +63,9 @@ class StorageBandwidth:
         done = await bench.follow(
             "fio",
             ("env", "LC_ALL=C", *argv(bench.levels, bench.parameters, folder)),
-            stream="out",
-            interval_s=60.0,
-            on_output=_unseen,
             limit_s=bench.parameters["duration"] + GRACE_SECONDS,
         )
-        bench.findings.artifacts.append(ArtifactData("fio.json", done.stdout.encode()))
+        bench.keep("fio.json", done.stdout)
         self._read(bench, done)
 
     async def _look(self, bench: Bench, folder: str) -> None:
@@ -85,7 +81,7 @@ class StorageBandwidth:
                 stdout=found.stdout.strip(),
             )
         mount = await bench.step("look-at-mount", ["findmnt", "-T", folder], check=False)
-        bench.findings.artifacts.append(ArtifactData("mount.txt", mount.stdout.encode()))
+        bench.keep("mount.txt", mount.stdout)
 
     def _read(self, bench: Bench, done: StepResult) -> None:
         if done.exit_status == NO_SUCH_PROGRAM:
@@ -111,12 +107,10 @@ class StorageBandwidth:
             quantities.IOPS: bandwidth.iops,
             quantities.FSYNC_LATENCY: bandwidth.fsync_ms,
         }
-        bench.findings.measurements |= {
-            metric.name: round(value, 3) for metric, value in figures.items() if value
-        }
-        bench.findings.measurements[quantities.BANDWIDTH.name] = round(
-            bandwidth.read_mb + bandwidth.write_mb, 3
-        )
+        for metric, value in figures.items():
+            if value:
+                bench.measured(metric, round(value, 3))
+        bench.measured(quantities.BANDWIDTH, round(bandwidth.read_mb + bandwidth.write_mb, 3))
         bench.findings.tool_name, bench.findings.tool_version = "fio", bandwidth.version
         if bandwidth.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
@@ -137,10 +131,6 @@ class StorageBandwidth:
         """Files to be read are created first, at 100 MB/s."""
         laid_out = int(parameters["size_mb"]) * int(parameters["jobs"]) / 100
         return 4.0, 2 + laid_out + parameters["duration"]
-
-
-async def _unseen(_output: str) -> None:
-    """fio prints its report at the end."""
 
 
 def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) -> tuple[str, ...]:

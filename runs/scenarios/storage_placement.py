@@ -19,7 +19,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios import notes
@@ -161,7 +160,7 @@ class StoragePlacement:
     async def _check_scan(self, bench: Bench) -> None:
         """Check that the scan read the table, or did not, as the level says."""
         plan = await bench.sql("explain", HEAP_FETCHES)
-        bench.findings.artifacts.append(ArtifactData("plan.txt", plan.encode()))
+        bench.keep("plan.txt", plan)
         fetches = [line.split(":")[1] for line in plan.splitlines() if "Heap Fetches:" in line]
         fetched = int(fetches[0]) if fetches else -1
         fails = bench.levels["index_only_scan"] == "fails"
@@ -176,7 +175,7 @@ class StoragePlacement:
                 fetched=max(fetched, 0),
                 plan=plan,
             )
-        bench.findings.measurements[quantities.HEAP_FETCHES.name] = float(fetched)
+        bench.measured(quantities.HEAP_FETCHES, float(fetched))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""

@@ -8,9 +8,9 @@ from statistics import median
 
 from runs.execution.bench import Bench, failed
 from runs.execution.plan import MAIN
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.steps import StepResult
 from runs.query_plans import Plan, read
+from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
 
 _TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
@@ -78,6 +78,7 @@ async def timed(
     before: Sequence[str] = (),
     timeout_s: int = 0,
     is_repeated: bool = False,
+    metric: Metric | None = None,
 ) -> Timed:
     """Run one statement as a step, and take its time; for several with semicolons their sum.
 
@@ -106,6 +107,8 @@ async def timed(
     if seconds < FULL_SECONDS and not is_repeated:
         text = _("%(name)s took %(time)s ms, and was executed once.")
         bench.note(ALONE, text, level="info", name=name, time=f"{1000 * seconds:.3g}")
+    if metric:
+        bench.measured(metric, seconds)
     return Timed(seconds, output)
 
 
@@ -158,8 +161,7 @@ def _bare(statement: str) -> str:
 
 def _kept(bench: Bench, name: str, printed: str) -> Plan:
     text = printed.strip() + "\n"
-    artifact = ArtifactData(f"plan-{name}.json", text.encode(), "application/json")
-    bench.findings.artifacts.append(artifact)
+    bench.keep(f"plan-{name}.json", text, is_json=True)
     return read(text)
 
 

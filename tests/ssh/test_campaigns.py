@@ -310,7 +310,7 @@ def test_a_sweep_of_the_server_sets_back_what_a_lost_run_has_set(server, allow, 
         await director._prepare()
         profile = Profile(director.bench)
         await profile.begin()
-        await profile.let_go()
+        await director.bench.let_go()
         await director.bench.close()
 
     async_to_sync(begin)()

@@ -48,7 +48,7 @@ class Cleaning:
         for node in dict.fromkeys(self.bench.database_nodes[1:]):
             try:
                 async with asyncio.timeout(SECONDS_TO_ANSWER):
-                    await node.on_host(_is_there)
+                    await node.run(["true"])
             except (TargetProblem, TimeoutError):
                 self.left_out.append(node)
                 text = _(
@@ -169,7 +169,3 @@ class Cleaning:
 
     async def _remove(self, node: Node, directory: str) -> None:
         await node.on_host(partial(node.base.remove, path=directory))
-
-
-async def _is_there(host: Host) -> None:
-    await host.run(["true"])

@@ -30,7 +30,6 @@ from runs.execution.clusters.preparing import BYTES_TO_SPARE, did_not_start, rep
 from runs.execution.errors import OUT_OF_REACH, ServerFault, TargetProblem
 from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.step_limits import MINUTES, guarded
 from runs.wording import gettext_noop as _
 
@@ -40,8 +39,6 @@ NODE_LOST = frozenset(("cluster_gone", "cluster_out_of_reach", "standby_gone"))
 LOOKS_WITHOUT_ANSWER = 3
 SECONDS_TO_ANSWER = 10
 SIGNAL_FILE_SINCE = 120000
-
-_WRITE = 'cat >"$1"'
 
 
 class Arrangement:
@@ -118,8 +115,7 @@ class Arrangement:
     def _keep_settings(self) -> None:
         for name, found in self._settings.items():
             text = json.dumps(found, indent=1, sort_keys=True)
-            artifact = ArtifactData(f"settings-{name}.json", text.encode(), "application/json")
-            self.bench.findings.artifacts.append(artifact)
+            self.bench.keep(f"settings-{name}.json", text, is_json=True)
 
     async def look_once(self) -> None:
         """As one look of `watch`, for what happened since its last one."""
@@ -145,10 +141,8 @@ class Arrangement:
         for member in self.members:
             if member.node.line.open_host() is None:
                 continue  # its machine may be gone for good, and the log with it
-            log = await self.bench.server_log(KEPT_LOG_LINES, member)
-            if log:
-                artifact = ArtifactData(f"server-{member.name}.log", log.encode())
-                self.bench.findings.artifacts.append(artifact)
+            if log := await self.bench.server_log(KEPT_LOG_LINES, member):
+                self.bench.keep(f"server-{member.name}.log", log)
 
     async def watch(self) -> NoReturn:
         """Check during warm-up and load whether all clusters are there; ends only by an exception.
@@ -310,8 +304,8 @@ class Arrangement:
         else:
             path = "recovery.conf"
             text = f"standby_mode = 'on'\nprimary_conninfo = '{quoted}'\n"
-        argv = ["sh", "-c", _WRITE, "follow", f"{member.cluster.data}/{path}"]
-        await self.bench.step(f"follow-{member.name}", argv, stdin=text, on=member.node)
+        path = f"{member.cluster.data}/{path}"
+        await self.bench.write(f"follow-{member.name}", path, text, on=member.node)
         lines = ["hot_standby = 'on'", "synchronous_standby_names = ''"]
         return lines if text else [*lines, f"primary_conninfo = '{quoted}'"]
 

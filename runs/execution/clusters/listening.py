@@ -14,7 +14,7 @@ from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.sections import number_in
 from runs.execution.nodes import Member, Node
-from runs.execution.ssh.hosts import Answer, Host
+from runs.execution.ssh.hosts import Answer
 from runs.execution.steps.steps import NO_SPACE, disk_full
 from runs.wording import gettext_noop as _
 
@@ -190,10 +190,7 @@ def _passfile_of_servers(bench: Bench) -> str:
 
 
 async def _leave(node: Node, path: str, line: bytes) -> None:
-    async def act(host: Host) -> Answer:
-        return await host.run(["sh", "-c", _KEEP, "keep", path], stdin=line)
-
-    result = await node.on_host(act)
+    result = await node.run(["sh", "-c", _KEEP, "keep", path], stdin=line)
     if result.exit_status != 0:
         raise _not_set(node, result)
 

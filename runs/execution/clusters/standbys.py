@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import lines_for
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.wording import gettext_noop as _
 
 # Version 10 renamed the functions for WAL and positions.
@@ -133,7 +132,7 @@ async def proof(bench: Bench, step: str, modes: Mapping[str, str]) -> list[Stand
     """pg_stat_replication, stored as a file; it must show these standbys with their sync_state."""
     found = await seen(bench, step)
     text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in found)
-    bench.findings.artifacts.append(ArtifactData(f"{step}.txt", f"{text}\n".encode()))
+    bench.keep(f"{step}.txt", f"{text}\n")
     if {each.name: each.sync_state for each in found} != modes:
         raise differs(step, f"pg_stat_replication says: {text or 'nothing'}")
     return found

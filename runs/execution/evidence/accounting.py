@@ -10,13 +10,12 @@ not have is left out, and costs the run nothing else.
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from runs import foreign_json
 from runs.execution.bench import Bench
-from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD
 
@@ -86,7 +85,8 @@ class Accounting:
         bench = self._bench
         steps = bench.steps_directory
         words = (str(PAUSE_SECONDS), bench.cluster.data, steps, f"{steps}/{STEP}/stop")
-        self._sampling = Background(bench.database, STEP, ["sh", "-c", _SAMPLE, STEP, *words])
+        argv = ["sh", "-c", _SAMPLE, STEP, *words]
+        self._sampling = bench.background(bench.database, STEP, argv)
         bench.beforehand.append(self._read_before)
 
     async def end_sampling(self) -> None:
@@ -101,18 +101,11 @@ class Accounting:
             **self._known,
             "spans": self._bench.load_uptimes,
             "usage": self._bench.findings.usage,
-            "processes": await self._sampled(),
+            "processes": processes(await self._sampled()),
             "counters": {} if self._before is None else moved(self._before, after),
             "plans": self._bench.plans,
         }
-        text = json.dumps(document, separators=(",", ":"))
-        artifact = ArtifactData(FILE, text.encode(), "application/json")
-        self._bench.findings.artifacts.append(artifact)
-
-    async def let_go(self) -> None:
-        """Wait for it no longer."""
-        if self._sampling is not None:
-            await self._sampling.let_go()
+        self._bench.keep(FILE, json.dumps(document, separators=(",", ":")), is_json=True)
 
     async def _read_before(self) -> None:
         version = self._bench.plan.version_num
@@ -121,16 +114,12 @@ class Accounting:
         )
         self._before, self._known = counted(printed), facts(printed)
 
-    async def _sampled(self) -> list[dict[str, Any]]:
+    async def _sampled(self) -> str:
         if self._sampling is None:
-            return []
-        try:
-            result = await self._sampling.finish()
-        except (TargetProblem, TimeoutError) as problem:
-            logger.info("run %s: no run queue: %s", self._bench.plan.run_id, problem)
-            return []
-        await self._bench.reporter.command(self._bench.database.address, result)
-        return processes(result.stdout)
+            return ""
+        text = f"run {self._bench.plan.run_id}: no run queue: %s"
+        result = await self._bench.recorded(self._sampling, partial(logger.info, text))
+        return result.stdout if result else ""
 
 
 FLUSHED = "SELECT pg_sleep(0.6)"

@@ -10,13 +10,12 @@ evidence only, and is reported with it.
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from runs.execution.bench import Bench
-from runs.execution.errors import TargetProblem
 from runs.execution.evidence.accounting import FLUSHED
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import Background
-from runs.execution.steps.steps import RECORD, StepResult
+from runs.execution.steps.steps import RECORD
 from runs.tools import quantities
 from runs.tools.adapter import SeriesData
 from runs.wording import gettext_noop as _
@@ -92,23 +91,23 @@ class Evidence:
             await bench.sql("reset-io", "SELECT pg_stat_reset_shared('io');")
         if self._wanted.waits:
             argv = ["sh", "-c", _WAITS, "waits", str(1 / WAITS_A_SECOND), _WAITS_SQL]
-            self._beside["waits"] = Background(
-                bench.database, "waits", [*argv, *bench.cluster.psql()]
-            )
+            self._begin("waits", [*argv, *bench.cluster.psql()])
         folder = bench.directory
         if self._wanted.syscalls:
-            argv = ["sh", "-c", _COUNT, "syscalls", data, folder]
-            self._beside["syscalls"] = Background(bench.database, "syscalls", argv)
+            self._begin("syscalls", ["sh", "-c", _COUNT, "syscalls", data, folder])
             step = f"{bench.steps_directory}/syscalls"
             await bench.run("sh", "-c", _ATTACHED, "attached", data, step)
         if self._wanted.stacks:
             limits = [str(SECONDS_OF_STACKS), str(MOST_BYTES)]
-            argv = ["sh", "-c", _STACKS, "stacks", data, folder, *limits]
-            self._beside["stacks"] = Background(bench.database, "stacks", argv)
+            self._begin("stacks", ["sh", "-c", _STACKS, "stacks", data, folder, *limits])
 
     async def stop(self) -> None:
         """End it, and keep what was found."""
-        ended = {name: await self._end(name, each) for name, each in self._beside.items()}
+        # What waits printed is a table then; its lines are not kept twice.
+        ended = {
+            name: await self._bench.recorded(each, partial(self._missing, name))
+            for name, each in self._beside.items()
+        }
         if (waits := ended.get("waits")) is not None:
             self._keep_waits(waits.stdout)
         for name, read in (("syscalls", calls), ("stacks", stacks)):
@@ -121,20 +120,8 @@ class Evidence:
             rows = await self._rows("read-io", _IO)
             self._keep("io", _IO_COLUMNS, rows)
 
-    async def let_go(self) -> None:
-        """Wait for it no longer."""
-        for each in self._beside.values():
-            await each.let_go()
-
-    async def _end(self, name: str, beside: Background) -> StepResult | None:
-        try:
-            result = await beside.finish()
-        except (TargetProblem, TimeoutError) as problem:
-            self._missing(name, problem)
-            return None
-        # What waits printed is a table by then; its lines are not kept twice.
-        await self._bench.reporter.command(self._bench.database.address, result)
-        return result
+    def _begin(self, name: str, argv: Sequence[str]) -> None:
+        self._beside[name] = self._bench.background(self._bench.database, name, argv)
 
     async def _keep_traced(
         self, name: str, read: Callable[[str], tuple[Sequence[str], "Rows"]]
@@ -152,9 +139,7 @@ class Evidence:
             self._missing(name, output or _("nothing was seen"))
             return
         self._keep(name, columns, rows)
-        self._bench.findings.artifacts.append(
-            ArtifactData(f"strace-{name}.txt", text[:MOST_BYTES].encode())
-        )
+        self._bench.keep(f"strace-{name}.txt", text[:MOST_BYTES])
         message = _(
             "strace was attached during the load, which takes a large part of the throughput: "
             "this run is for its system calls, and its figures count in no comparison."
@@ -188,9 +173,8 @@ class Evidence:
         return [line.split("\t") for line in printed.splitlines()]
 
     def _keep(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        text = json.dumps({"columns": list(columns), "rows": [list(each) for each in rows]})
-        artifact = ArtifactData(f"evidence-{name}.json", text.encode(), "application/json")
-        self._bench.findings.artifacts.append(artifact)
+        text = json.dumps({"columns": columns, "rows": rows})
+        self._bench.keep(f"evidence-{name}.json", text, is_json=True)
 
     def _missing(self, name: str, reason: object) -> None:
         self._bench.note("evidence_missing", _("No %(name)s: %(said)s"), name=name, said=reason)

@@ -13,7 +13,6 @@ import re
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import DATABASE
 from runs.execution.errors import TargetProblem
-from runs.execution.reporter import ArtifactData
 from runs.wording import gettext_noop as _
 
 FILE = "evidence-instructions.json"
@@ -56,8 +55,7 @@ async def count(bench: Bench) -> None:
         bench.note("evidence_missing", _("No instructions: %(problem)s"), problem=problem)
         return
     rows = [(name, *map(str, numbers)) for name, *numbers in differences(few, many, twice)]
-    text = json.dumps({"columns": COLUMNS, "rows": rows})
-    bench.findings.artifacts.append(ArtifactData(FILE, text.encode(), "application/json"))
+    bench.keep(FILE, json.dumps({"columns": COLUMNS, "rows": rows}), is_json=True)
 
 
 def line_of(statement: str) -> str:

@@ -12,7 +12,6 @@ from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import privileged, treating
 from runs.execution.machine.monitors import GRACE_SECONDS
-from runs.execution.reporter import ArtifactData
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD, StepResult
 from runs.wording import gettext_noop as _
@@ -70,7 +69,7 @@ class Profile:
         seconds = str(int(self._bench.parameters.get("duration", 0) + GRACE_SECONDS))
         argv = ["sh", "-c", _RECORD, STEP, node.directory, seconds, LARGEST]
         argv += [] if sees_all else [self._bench.cluster.data]
-        self._recording = Background(node, STEP, argv)
+        self._recording = self._bench.background(node, STEP, argv)
         self._what = _("the whole machine") if sees_all else _("PostgreSQL's processes")
         self._nameless = "[unknown]" if sees_all else "postgres"
         await self._bench.run("sh", "-c", _WAIT, "wait", node.directory, STEP)
@@ -79,13 +78,8 @@ class Profile:
         """End the sampling, so that nothing after the load is included."""
         if self._recording is None:
             return
-        try:
-            self._recorded = await self._recording.finish()
-        except (TargetProblem, TimeoutError) as problem:
-            self._note_missing(problem if str(problem) else _("perf did not end"))
-            return
-        await self._bench.reporter.command(self._bench.database.address, self._recorded)
-        if self._recorded.exit_status not in NEVER_BEGAN:
+        self._recorded = await self._bench.recorded(self._recording, self._note_missing)
+        if self._recorded and self._recorded.exit_status not in NEVER_BEGAN:
             text = _(
                 "perf sampled %(what)s 99 times a second on each processor while the load was on, "
                 "which costs some of the performance: compare with runs that were profiled."
@@ -106,18 +100,10 @@ class Profile:
             last_lines = "\n".join(self._recorded.stderr.splitlines()[-LAST_LINES:]).strip()
             self._note_missing(last_lines or _("perf recorded nothing"))
             return
-        self._bench.findings.artifacts += [
-            ArtifactData(REPORT, report.encode()),
-            ArtifactData(FOLDED, folded.encode()),
-        ]
-        switches = await self._text("profile-switches", [*argv, "switches.data"])
-        if switches:
-            self._bench.findings.artifacts.append(ArtifactData(SWITCHES, switches.encode()))
-
-    async def let_go(self) -> None:
-        """Stop waiting for it."""
-        if self._recording is not None:
-            await self._recording.let_go()
+        self._bench.keep(REPORT, report)
+        self._bench.keep(FOLDED, folded)
+        if switches := await self._text("profile-switches", [*argv, "switches.data"]):
+            self._bench.keep(SWITCHES, switches)
 
     async def _text(self, step: str, argv: list[str]) -> str:
         try:

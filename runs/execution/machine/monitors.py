@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import cpus
-from runs.execution.nodes import DATABASE_NODE, Node
-from runs.execution.reporter import ArtifactData
-from runs.execution.steps.background import SECONDS_FOR_ITS_END, Background
+from runs.execution.nodes import DATABASE_NODE
+from runs.execution.steps.background import Background
 from runs.execution.steps.steps import StepResult
 from runs.tools import quantities
 from runs.tools.adapter import SeriesData, UnreadableOutput
@@ -234,7 +233,8 @@ class Monitors:
         numbers = [str(seconds_between(parameters)), str(samples_of(parameters))]
         for node in self._bench.nodes:
             argv = ["sh", "-c", _RECORD, STEP, f"{node.directory}/monitor.sar", *numbers]
-            self._monitors.append(Background(node, self._step_name(node), argv))
+            step = STEP if len(self._bench.nodes) == 1 else f"{STEP}-{node.name}"
+            self._monitors.append(self._bench.background(node, step, argv))
 
     async def stop(self) -> None:
         """End them, so that nothing after the load is recorded."""
@@ -245,14 +245,6 @@ class Monitors:
         watched = await asyncio.gather(*(self._watched(*each) for each in self._recorded))
         conclude(self._bench, [each for each in watched if each is not None])
 
-    async def let_go(self) -> None:
-        """Stop waiting for them; on the machines they continue until the run's steps are ended."""
-        for monitor in self._monitors:
-            await monitor.let_go()
-
-    def _step_name(self, node: Node) -> str:
-        return STEP if len(self._bench.nodes) == 1 else f"{STEP}-{node.name}"
-
     async def _stop(self, monitor: Background) -> None:
         try:
             recorded = await monitor.finish()
@@ -260,7 +252,7 @@ class Monitors:
                 raise TargetProblem(
                     _("Neither sysstat nor vmstat is there."), code="missing_program"
                 )
-        except (TargetProblem, TimeoutError) as problem:
+        except TargetProblem as problem:
             self._note_missing(monitor, problem)
             return
         await self._bench.reporter.command(monitor.node.address, recorded)
@@ -269,16 +261,13 @@ class Monitors:
     async def _watched(self, monitor: Background, recorded: StepResult) -> Watched | None:
         try:
             reading = await self._read(monitor, recorded)
-        except (TargetProblem, UnreadableOutput, TimeoutError) as problem:
+        except (TargetProblem, UnreadableOutput) as problem:
             self._note_missing(monitor, problem)
             return None
         return Watched(monitor.node.name, recorded.started, reading)
 
     def _note_missing(self, monitor: Background, problem: Exception) -> None:
         logger.info("run %s: no monitor: %s", self._bench.plan.run_id, problem)
-        if not str(problem):
-            late = _("The monitor did not end within %(seconds)s s.")
-            problem = TargetProblem(late, seconds=SECONDS_FOR_ITS_END)
         text = _("There is no record of what %(address)s did under load. %(said)s")
         address = monitor.node.address
         self._bench.note("monitor_missing", text, level="info", address=address, said=problem)
@@ -290,7 +279,7 @@ class Monitors:
         """
         name = monitor.node.name
         if recorded.stdout:
-            self._keep(f"vmstat-{name}.txt", recorded.stdout)
+            self._bench.keep(f"vmstat-{name}.txt", recorded.stdout)
             interval_s = seconds_between(self._bench.parameters)
             return self._without_cpus(vmstat.read(recorded.stdout, interval_s=interval_s), name)
         # The CPUs to count on a machine, since PostgreSQL uses no others; empty means all.
@@ -307,7 +296,7 @@ class Monitors:
                 stderr=(printed.stderr + recorded.stderr).strip()[-300:],
             )
         reading = sar.read(printed.stdout, cpus=of_cpus)
-        self._keep(f"sar-{name}.json", printed.stdout)
+        self._bench.keep(f"sar-{name}.json", printed.stdout)
         return reading
 
     def _without_cpus(self, reading: HostReading, name: str) -> HostReading:
@@ -321,6 +310,3 @@ class Monitors:
         self._bench.note("cpu_idle_unknown", text, level="info")
         columns = {key: each for key, each in reading.columns.items() if key[:4] != "cpu_"}
         return replace(reading, columns=columns)
-
-    def _keep(self, name: str, text: str) -> None:
-        self._bench.findings.artifacts.append(ArtifactData(name, text.encode()))

@@ -11,8 +11,6 @@ from runs.execution.bench import Bench
 from runs.execution.errors import OUT_OF_REACH, TargetProblem
 from runs.execution.machine import target_facts
 from runs.execution.nodes import Node
-from runs.execution.ssh.hosts import Host
-from runs.execution.steps.steps import StepResult, perform
 from runs.wording import gettext_noop as _
 
 STEP = "what-it-is"
@@ -47,7 +45,10 @@ class Probing:
 
     async def _look(self, node: Node) -> None:
         try:
-            found = target_facts.of_machine((await self._told_by(node)).stdout)
+            argv = target_facts.machine_probe(node.base.path)
+            async with asyncio.timeout(LIMIT_SECONDS):
+                told = await node.perform(STEP, argv)
+            found = target_facts.of_machine(told.stdout)
         except OUT_OF_REACH:
             raise
         except (TargetProblem, TimeoutError) as problem:
@@ -59,11 +60,3 @@ class Probing:
             await self._bench.reporter.event(UNKNOWN, unknown)
             found = None
         await self._bench.reporter.machine(node.name, found)
-
-    async def _told_by(self, node: Node) -> StepResult:
-        async def act(host: Host) -> StepResult:
-            argv = target_facts.machine_probe(node.base.path)
-            return await perform(host, node.steps_directory, STEP, argv, fence=node.fence)
-
-        async with asyncio.timeout(LIMIT_SECONDS):
-            return await node.on_host(act)

@@ -67,11 +67,8 @@ class Usage:
 async def read(node: Node, folders: Sequence[str]) -> Reading | None:
     """A machine's present reading, with the servers and steps of these folders; None without."""
 
-    async def act(host: Any) -> Any:
-        return await host.run(["sh", "-c", _SCRIPT, "usage", *folders])
-
     try:
-        answer = await node.on_host(act)
+        answer = await node.run(["sh", "-c", _SCRIPT, "usage", *folders])
         return parse(answer.stdout.decode(errors="replace"))
     except (CommandTimeout, ValueError, KeyError, IndexError) as problem:
         logger.info("%s does not report what uses its processors: %s", node.address, problem)

@@ -67,7 +67,7 @@ async def placed(
     await bench.step(step, ["ls", "-l", folder_there])
 
 
-def copy_placed(bench: Bench, table: str, options: str) -> str:
+def copy_placed(bench: Bench, table: str) -> str:
     """The statement that copies a placed file into its table."""
     return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH ({options});"
 

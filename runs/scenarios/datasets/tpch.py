@@ -38,7 +38,6 @@ INDEXES = (
 # The size of CSV, and of tables with keys and indexes, per unit of scale.
 CSV_BYTES_PER_SCALE = 1_080_000_000
 BYTES_PER_SCALE = 2_700_000_000
-COPY_OPTIONS = "FORMAT csv, HEADER true"
 
 
 def ddl() -> str:

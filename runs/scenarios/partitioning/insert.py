@@ -67,13 +67,10 @@ class Insert:
             f"FROM '{_file(bench, day)}';"
             for day in range(1, count + 1)
         ]
-        done = await timed(bench, "copy-files", "\n".join(copies))
+        done = await timed(bench, "copy-files", "\n".join(copies), metric=quantities.ELAPSED)
         await _check_rows(bench, way)
-        figures = bench.findings.measurements
-        figures[quantities.ELAPSED.name] = done.seconds
-        figures[quantities.ROW_RATE.name] = (
-            count * bench.parameters["rows_per_partition"] / done.seconds
-        )
+        rows = count * bench.parameters["rows_per_partition"]
+        bench.measured(quantities.ROW_RATE, rows / done.seconds)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """The files, the table, and as much WAL."""

@@ -28,19 +28,14 @@ class Maintenance:
 
     async def measure(self, bench: Bench) -> None:
         """Names the child: TRUNCATE of the parent empties everything."""
-        figures = bench.findings.measurements
+        removal = quantities.REMOVAL_TIME
         if bench.levels["table_kind"] != "unpartitioned":
-            done = await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}")
-            figures[quantities.REMOVAL_TIME.name] = done.seconds
+            await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}", metric=removal)
             return
         delete = f"DELETE FROM access_log WHERE date = {layout.day_of(1)}"
-        figures[quantities.REMOVAL_TIME.name] = (await timed(bench, "delete", delete)).seconds
-        figures[quantities.VACUUM_TIME.name] = (
-            await timed(bench, "vacuum", "VACUUM access_log")
-        ).seconds
-        figures[quantities.ANALYZE_TIME.name] = (
-            await timed(bench, "analyze", "ANALYZE access_log")
-        ).seconds
+        await timed(bench, "delete", delete, metric=removal)
+        await timed(bench, "vacuum", "VACUUM access_log", metric=quantities.VACUUM_TIME)
+        await timed(bench, "analyze", "ANALYZE access_log", metric=quantities.ANALYZE_TIME)
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """The table with its index, and the WAL of loading."""

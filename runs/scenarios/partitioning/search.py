@@ -66,10 +66,9 @@ class Search:
         if plan is None:
             return
         check_plan(bench, plan, scan)
-        figures = bench.findings.measurements
-        figures[quantities.ELAPSED.name] = done.seconds
-        figures[quantities.BLOCKS_READ.name] = float(plan.root.shared_blocks("read"))
-        figures[quantities.BLOCKS_HIT.name] = float(plan.root.shared_blocks("hit"))
+        bench.measured(quantities.ELAPSED, done.seconds)
+        bench.measured(quantities.BLOCKS_READ, float(plan.root.shared_blocks("read")))
+        bench.measured(quantities.BLOCKS_HIT, float(plan.root.shared_blocks("hit")))
 
     def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
         """The table with its index, and the WAL of loading."""
