@@ -50,7 +50,7 @@ def known(documents: Iterable[Document]) -> Known:
                 fault = PublishedFileError(message, campaign=campaign.slug)
                 fault.locate(document.path)
                 raise fault
-    scenarios = {each.slug for each in registry.every()} | {theme.slug for theme in THEMES}
+    scenarios = {each.slug for each in registry.every()} | THEMES.keys()
     return Known(metrics, frozenset(scenarios))
 
 

@@ -23,7 +23,6 @@ from runs.execution.procedure import Arranging
 from runs.execution.procedure import Procedure as Steps
 from runs.scenarios import pooler
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     FurtherCluster,
@@ -53,15 +52,15 @@ TABLES = ("accounts", "branches", "tellers", "history")
 FACTOR = ChoiceFactor(
     NAME,
     _("Arrangement"),
-    choices=(
-        Choice(SINGLE, _("one cluster")),
-        Choice("sync", _("one synchronous standby")),
-        Choice("async", _("one asynchronous standby")),
-        Choice("quorum", _("any one of two standbys (quorum)")),
-        Choice("mixed", _("a synchronous and an asynchronous standby")),
-        Choice(LOGICAL, _("logical replication to a subscriber")),
-        Choice(POOLED, _("a connection pool in front (PgBouncer)")),
-    ),
+    choices={
+        SINGLE: _("one cluster"),
+        "sync": _("one synchronous standby"),
+        "async": _("one asynchronous standby"),
+        "quorum": _("any one of two standbys (quorum)"),
+        "mixed": _("a synchronous and an asynchronous standby"),
+        LOGICAL: _("logical replication to a subscriber"),
+        POOLED: _("a connection pool in front (PgBouncer)"),
+    },
     default=(SINGLE,),
 )
 REQUIRES = (

@@ -43,16 +43,8 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A named level: what is stored, and its title."""
-
-    value: str
-    title: str
-
-
-@dataclass(frozen=True)
 class ChoiceFactor:
-    """A factor without numbers: one of a few choices, in their order.
+    """A factor without numbers: one of a few choices, in their order, each with its title.
 
     `further` is a regular expression for levels that are not listed here and that users create,
     such as their own scripts. Empty if there are none.
@@ -60,20 +52,20 @@ class ChoiceFactor:
 
     name: str
     title: str
-    choices: tuple[Choice, ...]
+    choices: Mapping[str, str]
     default: tuple[str, ...]
     further: str = ""
 
     def accepts(self, level: object) -> bool:
         """Whether it is one of the choices, or has the form of a further one."""
-        if any(choice.value == level for choice in self.choices):
+        if any(choice == level for choice in self.choices):
             return True
         is_text = bool(self.further) and isinstance(level, str)
         return is_text and re.fullmatch(self.further, str(level), re.ASCII) is not None
 
     def ordered(self, levels: Iterable[Level]) -> list[Level]:
         """Each level once, in the order of the choices; unknown ones last."""
-        places = {choice.value: place for place, choice in enumerate(self.choices)}
+        places = {choice: place for place, choice in enumerate(self.choices)}
         given = dict.fromkeys(levels)
         return sorted(given, key=lambda level: places.get(str(level), len(places)))
 

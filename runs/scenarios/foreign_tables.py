@@ -27,7 +27,6 @@ from runs.execution.plan import MAIN
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     ExtensionRequirement,
@@ -278,11 +277,11 @@ SCENARIO = Scenario(
     factors=(
         ChoiceFactor(
             "operation", _("Operation"),
-            choices=(
-                Choice("select", _("join of one customer and one account")),
-                Choice("update", _("update of one account")),
-                Choice("insert", _("insert into the history")),
-            ),
+            choices={
+                "select": _("join of one customer and one account"),
+                "update": _("update of one account"),
+                "insert": _("insert into the history"),
+            },
             default=("select",),
         ),
         Factor(
@@ -292,7 +291,7 @@ SCENARIO = Scenario(
         ),
         ChoiceFactor(
             "table_location", _("Table written to"),
-            choices=(Choice("local", _("local table")), Choice("foreign", _("foreign table"))),
+            choices={"local": _("local table"), "foreign": _("foreign table")},
             default=("local",),
         ),
         design.clients_factor(1, 8),

@@ -20,7 +20,6 @@ from runs.scenarios import arrangements, percentiles, pgbench_design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.datasets import sending, videos
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     ExtensionRequirement,
@@ -291,28 +290,28 @@ FACTORS = (
     ChoiceFactor(
         "index",
         _("Index"),
-        choices=(
-            Choice("none", _("none")),
-            Choice("trgm", "pg_trgm"),
-            Choice("bigram", _("bigrams in SQL")),
-            Choice("pg_bigm", "pg_bigm"),
-            Choice("pgroonga", "PGroonga"),
-        ),
+        choices={
+            "none": _("none"),
+            "trgm": "pg_trgm",
+            "bigram": _("bigrams in SQL"),
+            "pg_bigm": "pg_bigm",
+            "pgroonga": "PGroonga",
+        },
         default=("none", "bigram"),
     ),
     ChoiceFactor(
         "text_column",
         _("Indexed text"),
-        choices=(Choice("title", _("title")), Choice("description", _("description"))),
+        choices={"title": _("title"), "description": _("description")},
         default=("title",),
     ),
     ChoiceFactor(
         REPLICATION,
         _("Index and searches"),
-        choices=(
-            Choice("none", _("in the one database")),
-            Choice(LOGICAL, _("in a subscriber of logical replication")),
-        ),
+        choices={
+            "none": _("in the one database"),
+            LOGICAL: _("in a subscriber of logical replication"),
+        },
         default=("none",),
     ),
 )

@@ -19,7 +19,6 @@ from runs.scenarios import fixed_point_read, fixed_point_update, notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     Parameter,
@@ -155,23 +154,23 @@ SCENARIO = Scenario(
     factors=(
         ChoiceFactor(
             "operation", _("Operation"),
-            choices=(Choice("read", _("reading")), Choice("update", _("updating"))),
+            choices={"read": _("reading"), "update": _("updating")},
             default=("read", "update"),
         ),
         ChoiceFactor(
             "shared_buffers", "shared_buffers",
-            choices=(
-                Choice(AS_CONFIGURED, _("as configured")),
-                *(Choice(each, each) for each in SIZES),
-            ),
+            choices={
+                AS_CONFIGURED: _("as configured"),
+                **{each: each for each in SIZES},
+            },
             default=(AS_CONFIGURED,),
         ),
         ChoiceFactor(
             "wal_sync_method", "wal_sync_method",
-            choices=(
-                Choice(AS_CONFIGURED, _("as configured")),
-                *(Choice(each, each) for each in METHODS),
-            ),
+            choices={
+                AS_CONFIGURED: _("as configured"),
+                **{each: each for each in METHODS},
+            },
             default=(AS_CONFIGURED,),
         ),
         design.clients_factor(1, 4),

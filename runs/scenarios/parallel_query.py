@@ -18,7 +18,6 @@ from runs.query_plans import Plan, parallel
 from runs.scenarios import pgbench_design
 from runs.scenarios.datasets import tpcds
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     Factor,
@@ -144,14 +143,14 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "query",
             _("Query"),
-            choices=(Choice("Q10", "Q10"), Choice("Q11", "Q11")),
+            choices={"Q10": "Q10", "Q11": "Q11"},
             default=("Q10", "Q11"),
         ),
         Factor("workers", _("Workers"), default=(0, 2), minimum=0, maximum=8),
         ChoiceFactor(
             "nestloop",
             _("Nested loops"),
-            choices=(Choice("on", _("on")), Choice("off", _("off"))),
+            choices={"on": _("on"), "off": _("off")},
             default=("on",),
         ),
     ),

@@ -6,7 +6,7 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
 from runs.scenarios import percentiles
-from runs.scenarios.definition import Choice, ChoiceFactor, Factor, Parameter, Sizes
+from runs.scenarios.definition import ChoiceFactor, Factor, Parameter, Sizes
 from runs.wording import gettext_noop as _
 
 EXTENSION = "pg_prewarm"
@@ -74,7 +74,7 @@ def clients_factor(*default: int) -> Factor:
 
 def switch(name: str, title: str, *default: str) -> ChoiceFactor:
     """Something that is off or on; the first of the levels is the baseline."""
-    choices = (Choice("off", _("off")), Choice("on", _("on")))
+    choices = {"off": _("off"), "on": _("on")}
     return ChoiceFactor(name, title, choices, default)
 
 

@@ -14,7 +14,6 @@ from runs.execution.plan import WorkloadPlan
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     Factor,
@@ -193,12 +192,12 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "script",
             _("Script"),
-            choices=(
-                Choice("tpcb-like", _("TPC-B-like")),
-                Choice("simple-update", _("Simple update")),
-                Choice("select-only", _("Select only")),
-                Choice("insert-only", _("Insert only")),
-            ),
+            choices={
+                "tpcb-like": _("TPC-B-like"),
+                "simple-update": _("Simple update"),
+                "select-only": _("Select only"),
+                "insert-only": _("Insert only"),
+            },
             default=("tpcb-like",),
             further=OWN,
         ),
@@ -207,20 +206,20 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "query_mode",
             _("Query mode"),
-            choices=(
-                Choice("simple", _("simple")),
-                Choice("extended", _("extended")),
-                Choice("prepared", _("prepared")),
-            ),
+            choices={
+                "simple": _("simple"),
+                "extended": _("extended"),
+                "prepared": _("prepared"),
+            },
             default=("simple",),
         ),
         ChoiceFactor(
             "connection",
             _("Connections"),
-            choices=(
-                Choice("kept", _("kept for the whole run")),
-                Choice(RECONNECTING, _("a new one for each transaction")),
-            ),
+            choices={
+                "kept": _("kept for the whole run"),
+                RECONNECTING: _("a new one for each transaction"),
+            },
             default=("kept",),
         ),
     ),

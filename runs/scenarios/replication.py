@@ -28,7 +28,6 @@ from runs.execution.steps.background import Background
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     Factor,
@@ -247,19 +246,18 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "synchronous_commit",
             "synchronous_commit",
-            choices=tuple(
-                Choice(each, each)
-                for each in ("on", "remote_apply", "remote_write", "local", "off")
-            ),
+            choices={
+                each: each for each in ("on", "remote_apply", "remote_write", "local", "off")
+            },
             default=("on",),
         ),
         ChoiceFactor(
             "synchronous_by",
             _("A commit waits for"),
-            choices=(
-                Choice("all", _("all synchronous standbys")),
-                Choice("majority", _("a majority of them (quorum)")),
-            ),
+            choices={
+                "all": _("all synchronous standbys"),
+                "majority": _("a majority of them (quorum)"),
+            },
             default=("all",),
         ),
     ),

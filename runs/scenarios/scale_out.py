@@ -20,7 +20,6 @@ from runs.scenarios import foreign_tables
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     ExtensionRequirement,
@@ -227,23 +226,23 @@ SCENARIO = Scenario(
     factors=(
         ChoiceFactor(
             "cluster", _("Cluster"),
-            choices=(
-                Choice(ALONE, _("PostgreSQL alone")),
-                Choice("fdw-1", _("1 node by postgres_fdw")),
-                Choice("fdw-2", _("2 nodes by postgres_fdw")),
-                Choice("fdw-3", _("3 nodes by postgres_fdw")),
-                Choice("fdw-4", _("4 nodes by postgres_fdw")),
-            ),
+            choices={
+                ALONE: _("PostgreSQL alone"),
+                "fdw-1": _("1 node by postgres_fdw"),
+                "fdw-2": _("2 nodes by postgres_fdw"),
+                "fdw-3": _("3 nodes by postgres_fdw"),
+                "fdw-4": _("4 nodes by postgres_fdw"),
+            },
             default=(ALONE, "fdw-1", "fdw-2"),
         ),
         ChoiceFactor(
             "size", _("Size"),
-            choices=(Choice("fixed", _("fixed")), Choice("per-node", _("fixed size a node"))),
+            choices={"fixed": _("fixed"), "per-node": _("fixed size a node")},
             default=("fixed",),
         ),
         ChoiceFactor(
             "load", _("Load"),
-            choices=(Choice("read", _("reading")), Choice("update", _("updating (TPC-B)"))),
+            choices={"read": _("reading"), "update": _("updating (TPC-B)")},
             default=("read", "update"),
         ),
     ),

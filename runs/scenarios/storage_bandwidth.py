@@ -18,7 +18,6 @@ from runs.execution.errors import TargetProblem
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     Parameter,
     Place,
@@ -163,22 +162,22 @@ SCENARIO = Scenario(
     factors=(
         ChoiceFactor(
             "access", _("Access"),
-            choices=(
-                Choice("sequential read", _("sequential read")),
-                Choice("sequential write", _("sequential write")),
-                Choice("random read", _("random read")),
-                Choice("random write", _("random write")),
-            ),
+            choices={
+                "sequential read": _("sequential read"),
+                "sequential write": _("sequential write"),
+                "random read": _("random read"),
+                "random write": _("random write"),
+            },
             default=tuple(WAYS),
         ),
         ChoiceFactor(
             "fsync_interval", _("fsync after"),
-            choices=(
-                Choice(DIRECT, _("direct I/O, without a flush")),
-                Choice("8kB", "8 kB"),
-                Choice("128kB", "128 kB"),
-                Choice("none", _("buffered, flushed at the end")),
-            ),
+            choices={
+                DIRECT: _("direct I/O, without a flush"),
+                "8kB": "8 kB",
+                "128kB": "128 kB",
+                "none": _("buffered, flushed at the end"),
+            },
             default=(DIRECT,),
         ),
     ),

@@ -25,7 +25,6 @@ from runs.scenarios import notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     ClusterOptions,
     Place,
@@ -264,31 +263,31 @@ SCENARIO = Scenario(
     factors=(
         ChoiceFactor(
             "placement", _("Placement"),
-            choices=(
-                Choice(SLOW, _("all on the slow device")),
-                Choice(WAL, _("WAL on the fast device")),
-                Choice(INDEX, _("indexes on the fast device")),
-                Choice(TABLE, _("tables on the fast device")),
-                Choice(ALL, _("all on the fast device")),
-            ),
+            choices={
+                SLOW: _("all on the slow device"),
+                WAL: _("WAL on the fast device"),
+                INDEX: _("indexes on the fast device"),
+                TABLE: _("tables on the fast device"),
+                ALL: _("all on the fast device"),
+            },
             default=(SLOW,),
         ),
         ChoiceFactor(
             "load", _("Load"),
-            choices=(
-                Choice("update", _("updating (TPC-B)")),
-                Choice("read", _("reading")),
-                Choice("index-only", _("look-up in the index only")),
-            ),
+            choices={
+                "update": _("updating (TPC-B)"),
+                "read": _("reading"),
+                "index-only": _("look-up in the index only"),
+            },
             default=("update", "read"),
         ),
         ChoiceFactor(
             "index_only_scan", _("Index-only scan"),
-            choices=(
-                Choice("any", _("not applicable")),
-                Choice("succeeds", _("succeeds")),
-                Choice("fails", _("fails: a row of each page was updated")),
-            ),
+            choices={
+                "any": _("not applicable"),
+                "succeeds": _("succeeds"),
+                "fails": _("fails: a row of each page was updated"),
+            },
             default=("any",),
         ),
     ),

@@ -12,7 +12,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     Quick,
     Requirement,
@@ -145,13 +144,13 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "trigger",
             _("Way of inserting"),
-            choices=(
-                Choice("static", _("static trigger")),
-                Choice("dynamic", _("dynamic trigger")),
-                Choice("direct", _("straight into partitions")),
-                Choice("declarative", _("declared partitions")),
-                Choice("unpartitioned", _("one table")),
-            ),
+            choices={
+                "static": _("static trigger"),
+                "dynamic": _("dynamic trigger"),
+                "direct": _("straight into partitions"),
+                "declarative": _("declared partitions"),
+                "unpartitioned": _("one table"),
+            },
             default=("static", "dynamic", "direct", "unpartitioned"),
         ),
         layout.MONTHS,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.scenarios.definition import Choice, ChoiceFactor, ClusterOptions, Factor, Parameter
+from runs.scenarios.definition import ChoiceFactor, ClusterOptions, Factor, Parameter
 from runs.scenarios.pgbench_design import comparable
 from runs.wording import gettext_noop as _
 
@@ -45,11 +45,11 @@ def rows_parameter(default: int) -> Parameter:
 TABLE_KIND = ChoiceFactor(
     "table_kind",
     _("Table"),
-    (
-        Choice("unpartitioned", _("one table")),
-        Choice("partitioned", _("partitions by inheritance")),
-        Choice("declarative", _("declared partitions")),
-    ),
+    {
+        "unpartitioned": _("one table"),
+        "partitioned": _("partitions by inheritance"),
+        "declarative": _("declared partitions"),
+    },
     default=("unpartitioned", "partitioned"),
 )
 

@@ -13,7 +13,6 @@ from runs.execution.errors import TargetProblem
 from runs.query_plans import Node, Plan
 from runs.scenarios import pgbench_design
 from runs.scenarios.definition import (
-    Choice,
     ChoiceFactor,
     Parameter,
     Place,
@@ -153,13 +152,13 @@ SCENARIO = Scenario(
         ChoiceFactor(
             "scan",
             _("Scan"),
-            choices=(
-                Choice("sequential", _("sequential")),
-                Choice("index", _("index")),
-                Choice("bitmap", _("bitmap")),
-                Choice("index-only", _("index only")),
-                Choice(AFTER_UPDATES, _("index only, after updates")),
-            ),
+            choices={
+                "sequential": _("sequential"),
+                "index": _("index"),
+                "bitmap": _("bitmap"),
+                "index-only": _("index only"),
+                AFTER_UPDATES: _("index only, after updates"),
+            },
             default=("sequential", "index", "bitmap", "index-only"),
         ),
         layout.MONTHS,

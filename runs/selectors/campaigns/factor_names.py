@@ -85,8 +85,9 @@ def _choices() -> Mapping[tuple[str, str], str]:
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for scenario in registry.every():
         for factor in scenario.factors:
-            for choice in getattr(factor, "choices", ()) if factor.name not in OF_TOOLS else ():
-                found[factor.name, choice.value].add(choice.title)
+            choices = getattr(factor, "choices", {}) if factor.name not in OF_TOOLS else {}
+            for choice, title in choices.items():
+                found[factor.name, choice].add(title)
     return {key: title for key, (title, *more) in found.items() if not more and title != key[1]}
 
 

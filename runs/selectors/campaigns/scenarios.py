@@ -29,9 +29,8 @@ def listed(*, to: Reader) -> QuerySet[Scenario]:
     see one of its campaigns.
     """
     seen = projects.visible(Campaign.objects.filter(scenario=OuterRef("pk")), to=to)
-    own = [theme.slug for theme in THEMES]
     return Scenario.objects.filter(
-        Q(runnable=True) | Q(slug__in=own) | Exists(seen.order_by())
+        Q(runnable=True) | Q(slug__in=list(THEMES)) | Exists(seen.order_by())
     ).order_by("slug")
 
 

@@ -15,14 +15,13 @@ from runs.models.sources import DiscrepancyWeight
 from runs.published import words
 from runs.published.derived_figures import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Column, Document
-from runs.scenarios.themes import THEMES
+from runs.scenarios.themes import THEMES, title_of
 from runs.selectors.archive import versions
 from runs.selectors.archive.chart import plots, ratios_of
 from runs.selectors.archive.words import Factors
 from runs.services.archive.published_conditions import Conditions
 from runs.services.archive.results import Results
 
-THEME_TITLES = {theme.slug: theme.title for theme in THEMES}
 # The versions in "PostgreSQL 9.5.10, 9.6.6, 10.1" and "Postgres-XC 1.1STABLE (PostgreSQL 9.2)".
 SOFTWARE = re.compile(r"(?<=PostgreSQL )\d+(?:\.\d+)*|(?<=\d, )\d+(?:\.\d+)+")
 
@@ -210,7 +209,7 @@ def _titles(table: CheckedTable) -> Iterator[str]:
     yield from (entry.title.en, entry.title.ja, entry.table, entry.scenario.replace("-", " "))
     yield from (entry.asked.en, entry.asked.ja)
     with translation.override("ja"):
-        yield translation.gettext(THEME_TITLES.get(entry.scenario, ""))
+        yield translation.gettext(title_of(entry.scenario)) if entry.scenario in THEMES else ""
     yield from (f"version{each}" for each in _majors(table))
 
 

@@ -4,7 +4,7 @@ from django.db import transaction
 
 from runs.models import Metric, Scenario
 from runs.scenarios import registry
-from runs.scenarios.themes import THEMES
+from runs.scenarios.themes import THEMES, title_of
 from runs.tools import quantities
 
 
@@ -51,8 +51,8 @@ def _scenarios() -> list[Scenario]:
     ]
     slugs = {scenario.slug for scenario in runnable}
     themes = [
-        Scenario(slug=theme.slug, title=theme.title, description=theme.description, runnable=False)
-        for theme in THEMES
-        if theme.slug not in slugs
+        Scenario(slug=theme, title=title_of(theme), description=question, runnable=False)
+        for theme, question in THEMES.items()
+        if theme not in slugs
     ]
     return themes + runnable

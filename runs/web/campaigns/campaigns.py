@@ -66,8 +66,8 @@ def arrangements_of(design: Design) -> list[tuple[str, Drawing]]:
 
 
 def _title(level: Any) -> str:
-    known = {choice.value: choice.title for choice in arrangements.FACTOR.choices}
-    return _(known[level]) if level in known else ""
+    title = arrangements.FACTOR.choices.get(level)
+    return _(title) if title else ""
 
 
 def _parts(design: Design, cell: DesignCell, clusters: tuple[FurtherCluster, ...]) -> list[Part]:

@@ -11,8 +11,9 @@ from django.http import HttpRequest, QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from runs.models import Campaign, Configuration, Installation, PublishedNode, Server
-from runs.scenarios import arrangements, common_factors, registry, themes
+from runs.scenarios import arrangements, common_factors, registry
 from runs.scenarios.definition import AnyFactor, ChoiceFactor, Parameter, Scenario
+from runs.scenarios.themes import THEMES
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.campaigns import workloads
@@ -295,8 +296,7 @@ class CampaignForm(treatment_fields.TreatmentFields):
     @property
     def scenario_cards(self) -> list[tuple[Any, Any]]:
         """Each scenario to choose, and the question that it answers."""
-        questions = {each.slug: each.description for each in themes.THEMES}
-        questions_of = [_(questions.get(each.slug, each.description)) for each in registry.every()]
+        questions_of = [_(THEMES.get(each.slug, each.description)) for each in registry.every()]
         return list(zip(self["scenario"], questions_of, strict=True))
 
     @property
@@ -401,7 +401,7 @@ def _initial(scenario: Scenario, servers: Sequence[Server]) -> dict[str, Any]:
 
 def _levels(factor: AnyFactor, project: int | None) -> forms.Field:
     if isinstance(factor, ChoiceFactor):
-        choices = [(choice.value, str(_(choice.title))) for choice in factor.choices]
+        choices = [(choice, str(_(title))) for choice, title in factor.choices.items()]
         if factor.further:
             own = workloads.offered(in_project=project)
             choices += [(str(each), f"{each.workload.name} · {each}") for each in own]

@@ -168,7 +168,7 @@ def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], 
 
 def _values(factor: AnyFactor) -> list[Level]:
     """The levels that a scenario offers by name."""
-    return [each.value for each in factor.choices] if isinstance(factor, ChoiceFactor) else []
+    return list(factor.choices) if isinstance(factor, ChoiceFactor) else []
 
 
 def _is_linux(server: Server) -> bool:
