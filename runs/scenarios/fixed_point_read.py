@@ -4,13 +4,10 @@ Source: PGECons WG1 reports 2013 (2.2), 2017 (4.3) and 2021. pgbench's own `-S` 
 too little, so the script counts 10,000 rows starting at a random account.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
-from runs.scenarios.definition import ByHand, Place, Quick, Scenario, Sizes
+from runs.scenarios.definition import ByHand, Place, Quick, Scenario
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
@@ -26,19 +23,11 @@ SELECT count(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid and :aid + :
 class FixedPointRead(pgbench.PrewarmedTables):
     """Load, prewarm, count."""
 
+    seconds_more = (2.0, 0.02)
+
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2."""
         await pgbench.measure(bench, SCRIPT)
-
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """Data, index, and the WAL of loading them."""
-        data = parameters["scale"] * design.BYTES_PER_SCALE
-        return design.sizes(parameters, data)
-
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 4 s to create a cluster, 0.3 s per scale unit to load; 2 s to start and warm it."""
-        scale = parameters["scale"]
-        return 4 + 0.3 * scale, 2 + 0.02 * scale + parameters["duration"]
 
 
 SCENARIO = Scenario(

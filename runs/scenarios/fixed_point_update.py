@@ -17,7 +17,6 @@ from runs.scenarios.definition import (
     Place,
     Quick,
     Scenario,
-    Sizes,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.notes import without_checkpoints
@@ -36,24 +35,13 @@ UPDATE pgbench_accounts SET filler=repeat(md5(current_timestamp::text),2) WHERE 
 class FixedPointUpdate(pgbench.PrewarmedTables):
     """Load with free space, prewarm, update."""
 
-    async def load(self, bench: Bench) -> None:
-        """`pgbench -i -F 80` at the scale."""
-        await pgbench.initialise(bench, fillfactor=FILLFACTOR)
+    fillfactor = FILLFACTOR
+    written = design.WAL_BYTES
 
     async def measure(self, bench: Bench) -> None:
         """`pgbench -n -P 1 -r`, threads = clients / 2, and the checkpoints before and after."""
         async with without_checkpoints(bench):
             await pgbench.measure(bench, SCRIPT)
-
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """Data at 80 %, index, the WAL of loading them, and that of the updates."""
-        data = parameters["scale"] * design.BYTES_PER_SCALE * 100 // FILLFACTOR
-        return design.sizes(parameters, data, written=design.WAL_BYTES)
-
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 4 s to create a cluster, 0.3 s per scale unit to load; 0.05 s to copy and warm."""
-        scale = parameters["scale"]
-        return 4 + 0.3 * scale, 2 + 0.05 * scale + parameters["duration"]
 
 
 def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:

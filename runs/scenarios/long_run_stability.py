@@ -32,9 +32,10 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
-from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.scenarios.pgbench_procedure import Options
 from runs.tools import quantities
 from runs.tools.metrics import regular
+from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop as _
 
 STEP = "database-samples"
@@ -151,11 +152,11 @@ _LINES = "\\set lines random(5, 15)\n"
 _AMOUNT = "\\set amount random(1, 5000)\n"
 _CARRIER = "\\set carrier random(1, 10)\n"
 SCRIPTS = (
-    WeightedScript(f"{_CUSTOMER}{_LINES}SELECT place_order(:w, :d, :c, :lines);\n", 45),
-    WeightedScript(f"{_CUSTOMER}{_AMOUNT}SELECT pay(:w, :d, :c, :amount / 100.0);\n", 43),
-    WeightedScript(f"{_CUSTOMER}SELECT last_order(:w, :d, :c);\n", 4),
-    WeightedScript(f"{_ANY}{_CARRIER}SELECT deliver(:w, :carrier);\n", 4),
-    WeightedScript(f"{_ANY}SELECT low_stock(:w, :d);\n", 4),
+    GivenScript("place_order", f"{_CUSTOMER}{_LINES}SELECT place_order(:w, :d, :c, :lines);\n", 45),
+    GivenScript("pay", f"{_CUSTOMER}{_AMOUNT}SELECT pay(:w, :d, :c, :amount / 100.0);\n", 43),
+    GivenScript("last_order", f"{_CUSTOMER}SELECT last_order(:w, :d, :c);\n", 4),
+    GivenScript("deliver", f"{_ANY}{_CARRIER}SELECT deliver(:w, :carrier);\n", 4),
+    GivenScript("low_stock", f"{_ANY}SELECT low_stock(:w, :d);\n", 4),
 )
 SAMPLE = """
 SELECT extract(epoch from clock_timestamp()), sum(n_dead_tup), sum(pg_table_size(relid)),

@@ -83,13 +83,13 @@ class OperatingSystems(pgbench.PrewarmedTables):
         else:
             bench.measured(quantities.FSYNC_OPERATIONS, rate)
 
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
-        """As for the fixed-point updates, without room in the pages."""
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """As for the fixed-point updates, though without room in the pages."""
         return UPDATE.procedure.sizes(parameters)
 
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """As for the fixed-point updates; pg_test_fsync runs 17 tests."""
-        prepare, measure = UPDATE.procedure.seconds(parameters)
+        prepare, measure = super().seconds(parameters)
         return prepare, measure + 17 * parameters["fsync_seconds"]
 
 

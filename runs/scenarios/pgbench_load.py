@@ -24,9 +24,10 @@ from runs.scenarios.definition import (
     Sizes,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.scenarios.pgbench_procedure import Options
 from runs.tools import quantities
 from runs.tools.pgbench import command, versions
+from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop as _
 
 # The built-in scripts as in pgbench 18, so that every version runs exactly the same statements.
@@ -72,12 +73,9 @@ class PgbenchLoad:
         workload = bench.plan.workload
         if workload is None or not workload.has_own_tables:
             given = workload.init_options if workload else ""
+            options = command.init_options_for_tool(given, bench.plan.client_version_num)
             fillfactor = bench.parameters.get("fillfactor", 100)
-            await pgbench.initialise(
-                bench,
-                fillfactor=fillfactor if fillfactor < 100 else None,
-                options=command.init_options_for_tool(given, bench.plan.client_version_num),
-            )
+            await pgbench.initialise(bench, fillfactor=fillfactor, options=options)
         if workload is not None and workload.init_sql:
             await bench.sql("initialise-workload", _with_scale(bench, workload))
             await bench.sql("vacuum-workload", "VACUUM ANALYZE;")
@@ -108,11 +106,11 @@ class PgbenchLoad:
         return 4 + 0.3 * scale, 2 + 0.05 * scale + measured
 
 
-def scripts_of(bench: Bench) -> list[WeightedScript]:
+def scripts_of(bench: Bench) -> tuple[GivenScript, ...]:
     """What the run's level names: a built-in script, or those of the workload in its plan."""
     name = str(bench.levels["script"])
     if name in BUILT_IN:
-        return [WeightedScript(BUILT_IN[name])]
+        return (GivenScript(name, BUILT_IN[name]),)
     if bench.plan.workload is None:
         raise TargetProblem(
             _("The plan of this run holds no workload %(name)s."),
@@ -120,7 +118,7 @@ def scripts_of(bench: Bench) -> list[WeightedScript]:
             remedy=_("Queue the campaign again."),
             name=name,
         )
-    return [WeightedScript(each.text, each.weight) for each in bench.plan.workload.scripts]
+    return bench.plan.workload.scripts
 
 
 def options_of(bench: Bench) -> Options:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import LIVE_SECONDS, Bench
@@ -18,9 +19,11 @@ from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, pgbench_design
+from runs.scenarios.definition import Sizes
 from runs.tools import pgbench, quantities
 from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
+from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop as _
 
 # Planning takes no longer, but for a lock.
@@ -43,15 +46,13 @@ SELECT 'pgbench_accounts', count(abalance) FROM pgbench_accounts WHERE aid > 0;
 """
 
 
-async def initialise(
-    bench: Bench, *, fillfactor: int | None = None, options: Sequence[str] = ()
-) -> None:
+async def initialise(bench: Bench, *, fillfactor: int = 100, options: Sequence[str] = ()) -> None:
     """Load pgbench's tables at the run's scale, and leave no checkpoint for the run."""
     argv = pgbench.initialise(
         bench.plan.client_bindir,
         _connection(bench),
         scale=scale_of(bench),
-        fillfactor=fillfactor,
+        fillfactor=fillfactor if fillfactor < 100 else None,
         options=options,
         client_version=bench.plan.client_version_num,
     )
@@ -65,15 +66,33 @@ def scale_of(bench: Bench) -> int:
 
 
 class PrewarmedTables:
-    """The data of a scenario that loads pgbench's tables, and reads them before each run."""
+    """The data of a scenario that loads pgbench's tables, and reads them before each run.
+
+    `written` are the bytes of WAL that its load writes, `seconds_more` how long a run takes besides
+    its load: in all, and a unit of scale.
+    """
+
+    fillfactor = 100
+    written = 0
+    seconds_more = (2.0, 0.05)
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i` at the scale."""
-        await initialise(bench)
+        await initialise(bench, fillfactor=self.fillfactor)
 
     async def warm(self, bench: Bench) -> None:
         """pg_prewarm, or a sequential read if it is missing."""
         await prewarm(bench)
+
+    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+        """Data, index, the WAL of loading them, and that of the load."""
+        data = int(parameters["scale"]) * pgbench_design.BYTES_PER_SCALE * 100 // self.fillfactor
+        return pgbench_design.sizes(parameters, data, written=self.written)
+
+    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+        """About 4 s to create a cluster, 0.3 s per scale unit to load."""
+        scale, (more, by_scale) = int(parameters["scale"]), self.seconds_more
+        return 4 + 0.3 * scale, more + by_scale * scale + parameters["duration"]
 
 
 async def prewarm(bench: Bench) -> None:
@@ -94,14 +113,6 @@ async def prewarm(bench: Bench) -> None:
 
 
 @dataclass(frozen=True)
-class WeightedScript:
-    """A script in the syntax of pgbench 9.6 and later, and its weight among several."""
-
-    text: str
-    weight: int = 1
-
-
-@dataclass(frozen=True)
 class Options:
     """How pgbench generates the load. The defaults are those of the fixed-point observations.
 
@@ -119,14 +130,14 @@ class Options:
 
 
 async def measure(
-    bench: Bench, script: str | Sequence[WeightedScript], options: Options | None = None
+    bench: Bench, script: str | Sequence[GivenScript], options: Options | None = None
 ) -> None:
     """Run the script with pgbench and add what it measured; percentiles follow afterwards.
 
     Raises TargetProblem with pgbench's own message when the figures do not belong to the requested
     run; the output is kept as artifacts in any case.
     """
-    scripts = (WeightedScript(script),) if isinstance(script, str) else tuple(script)
+    scripts = (GivenScript("", script),) if isinstance(script, str) else tuple(script)
     shares = client_shares(bench.clients, len(bench.generators))
     loads = [
         Load(bench, node, share, scripts, options or Options())
@@ -144,7 +155,7 @@ async def measure(
     bench.afterwards.append(partial(percentiles.add, bench, logs))
 
 
-async def _explain(bench: Bench, scripts: Sequence[WeightedScript], options: Options) -> None:
+async def _explain(bench: Bench, scripts: Sequence[GivenScript], options: Options) -> None:
     """Keep the plans of the statements; without them if auto_explain is not installed.
 
     The run's own cluster explains them, by a pgbench on its machine.
@@ -199,7 +210,7 @@ class Load:
     bench: Bench
     node: Node
     clients: int
-    scripts: tuple[WeightedScript, ...]
+    scripts: tuple[GivenScript, ...]
     options: Options
 
     @property

@@ -37,7 +37,6 @@ from runs.scenarios.definition import (
     Quick,
     Requirement,
     Scenario,
-    Sizes,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
@@ -136,6 +135,10 @@ QUICK = {"scale": 10, "duration": 6, "clients": 16}
 class Replication(pgbench.PrewarmedTables):
     """Load the primary; with its standbys there: vacuum, checkpoint, prewarm, update."""
 
+    written = design.WAL_BYTES
+    # To copy, start and stop the standbys.
+    seconds_more = (6.0, 0.15)
+
     async def warm(self, bench: Bench) -> None:
         """Vacuum with analyze, checkpoint, and pg_prewarm of the accounts on the primary."""
         await bench.sql("vacuum", "VACUUM ANALYZE;")
@@ -169,16 +172,6 @@ class Replication(pgbench.PrewarmedTables):
         await standbys.set_synchronous(bench, value)
         wanted = ",".join(states(bench.levels).values())
         await standbys.wait(bench, names, "wait-for-modes", states=wanted)
-
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
-        """Data, index and WAL of one cluster; each standby takes the same again."""
-        data = parameters["scale"] * design.BYTES_PER_SCALE
-        return design.sizes(parameters, data, written=design.WAL_BYTES)
-
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
-        """About 0.3 s per unit of scale to load; 4 s and 0.1 s per unit to copy, start and stop."""
-        scale = parameters["scale"]
-        return 4 + 0.3 * scale, 6 + 0.15 * scale + parameters["duration"]
 
 
 def states(levels: Mapping[str, Any]) -> dict[str, str]:

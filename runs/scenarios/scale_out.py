@@ -28,7 +28,6 @@ from runs.scenarios.definition import (
     Quick,
     Requirement,
     Scenario,
-    Sizes,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
@@ -68,8 +67,15 @@ SELECT (SELECT coalesce(sum(abalance), 0) FROM pgbench_accounts),
 """
 
 
-class ScaleOut:
-    """Load every node with its shard, link them, warm them, run the load, compare the sums."""
+class ScaleOut(pgbench.PrewarmedTables):
+    """Load every node with its shard, link them, warm them, run the load, compare the sums.
+
+    Space is that of PostgreSQL alone, and of the largest node: a single node has everything.
+    """
+
+    written = design.WAL_BYTES
+    # Each run loads, starts and stops its nodes.
+    seconds_more = (8.0, 0.7)
 
     async def load(self, bench: Bench) -> None:
         """`pgbench -i` into PostgreSQL alone; a coordinator holds no rows."""
@@ -150,16 +156,6 @@ class ScaleOut:
                 ),
                 sums=", ".join(sums),
             )
-
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """For PostgreSQL alone, and for the largest node: a single node has everything."""
-        data = int(parameters["scale"]) * design.BYTES_PER_SCALE
-        return design.sizes(parameters, data, written=design.WAL_BYTES)
-
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 0.5 s per unit of scale to load, in each run; 6 s to start and stop the nodes."""
-        scale = int(parameters["scale"])
-        return 4 + 0.3 * scale, 8 + 0.7 * scale + parameters["duration"]
 
 
 def total_scale(levels: Mapping[str, Any], parameters: Mapping[str, int]) -> int:

@@ -87,12 +87,11 @@ done
 """
 
 
-class StoragePlacement:
+class StoragePlacement(pgbench.PrewarmedTables):
     """Place, update a row in each page if the scan is to fail, restart cold, run the load."""
 
-    async def load(self, bench: Bench) -> None:
-        """`pgbench -i` with its VACUUM, all on the slow device."""
-        await pgbench.initialise(bench)
+    # The files are copied and moved, and the server is restarted.
+    seconds_more = (6.0, 0.3)
 
     async def arrange(self, bench: Bench) -> None:
         """Move what the level names, and start with cold caches."""
@@ -181,11 +180,6 @@ class StoragePlacement:
         data = int(parameters["scale"]) * design.BYTES_PER_SCALE
         moved = data + min(data, design.WAL_BYTES)
         return design.sizes(parameters, data, written=moved + design.WAL_BYTES)
-
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """About 0.3 s per unit of scale to load, the same to copy and move; 4 s for the restart."""
-        scale = int(parameters["scale"])
-        return 4 + 0.3 * scale, 6 + 0.3 * scale + parameters["duration"]
 
 
 def _move_sql(placement: str, folder: str) -> str:

@@ -31,8 +31,9 @@ from runs.execution.ssh.hosts import Address, Host
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry
-from runs.scenarios.pgbench_procedure import Options, WeightedScript
+from runs.scenarios.pgbench_procedure import Options
 from runs.services.servers import host_keys, servers
+from runs.tools.pgbench.script_check import GivenScript
 from tests.ssh.directing import execute
 from tests.ssh.initialised import quick_bindir, remember_loads
 from tests.ssh.openssh import OpenSSH, login_name, short_folder
@@ -271,9 +272,9 @@ def unhurried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     measure = pgbench_procedure.measure
 
     async def measure_with_pauses(
-        bench: Bench, script: str | Sequence[WeightedScript], options: Options | None = None
+        bench: Bench, script: str | Sequence[GivenScript], options: Options | None = None
     ) -> None:
-        scripts = [WeightedScript(script)] if isinstance(script, str) else script
+        scripts = [GivenScript("", script)] if isinstance(script, str) else script
         pause = f"\n\\sleep {milliseconds} ms\n"
         paused = [replace(each, text=each.text.rstrip() + pause) for each in scripts]
         await measure(bench, paused, options)
