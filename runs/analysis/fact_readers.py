@@ -214,7 +214,7 @@ def _catalogued(name: str, version: str) -> Setting | None:
     major = catalogue.known_major(version) if version else None
     if major is not None:
         return catalogue.setting(name, major)
-    known = [catalogue.setting(name, each) for each in catalogue.majors()]
+    known = [catalogue.setting(name, each) for each in catalogue.MAJORS]
     return next((each for each in reversed(known) if each is not None), None)
 
 

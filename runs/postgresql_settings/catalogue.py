@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 FILE = Path(__file__).parent / "settings.csv"
+# Oldest first; the last may be `UNRELEASED`.
 MAJORS = (
     "9.2", "9.3", "9.4", "9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19",
 )  # fmt: skip
@@ -67,11 +68,6 @@ class Stretch:
     first: str
     last: str
     facts: Mapping[str, str]
-
-
-def majors() -> tuple[str, ...]:
-    """All recorded major versions, oldest first; the last may be `UNRELEASED`."""
-    return MAJORS
 
 
 def position(major: str) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from runs.postgresql_settings import values, version_notes
 from runs.postgresql_settings.catalogue import before, existence, setting
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.findings import About, Finding
 from runs.wording import gettext_noop as _
 
 _UNSAFE = _("%(name)s = %(value)s gives up durability; compare such figures only with each other.")
@@ -75,13 +75,9 @@ def findings(effective: Effective) -> Iterator[Finding]:
         found = setting(name, effective.major)
         if found is None:
             continue
-        message = _reason(effective, found.name)
-        if message:
-            value = effective.given[name]
-            parameters = {"name": found.name, "value": value, "major": effective.major}
-            yield Finding(
-                "warning", "not_comparable", found.name, (effective.major,), message, parameters
-            )
+        if message := _reason(effective, found.name):
+            say = About(found.name, effective.major)
+            yield say.warning("not_comparable", message, value=effective.given[name])
 
 
 def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Finding]:

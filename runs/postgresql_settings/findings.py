@@ -45,7 +45,7 @@ class About:
 
 
 def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One finding for all versions that say the same, in the order in which they came.
+    """One finding for all versions that say the same, errors first, in the order of their coming.
 
     The parameter `major` names all of these versions.
     """
@@ -54,7 +54,8 @@ def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         others = sorted((k, v) for k, v in finding.parameters.items() if k != "major")
         key = (finding.severity, finding.code, finding.name, finding.message, tuple(others))
         same.setdefault(key, []).append(finding)
-    return tuple(_joined(group) for group in same.values())
+    joined = (_joined(group) for group in same.values())
+    return tuple(sorted(joined, key=lambda finding: finding.severity != "error"))
 
 
 def _joined(group: list[Finding]) -> Finding:

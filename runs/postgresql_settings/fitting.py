@@ -16,7 +16,7 @@ from runs.postgresql_settings import comparability_warnings, translation, unlist
 from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.effective import Effective
-from runs.postgresql_settings.findings import Finding
+from runs.postgresql_settings.findings import Finding, merged
 from runs.postgresql_settings.translation import Change, Impossible, Note
 from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
@@ -135,15 +135,7 @@ def across(fitted: Sequence[Fitted]) -> tuple[Finding, ...]:
 
 def merged_findings(fitted: Iterable[Fitted]) -> tuple[Finding, ...]:
     """The findings of all versions, errors first, each once with the versions that have it."""
-    by_text: dict[tuple[str, str, str], Finding] = {}
-    for finding in (finding for each in fitted for finding in each.findings):
-        common = {k: v for k, v in finding.parameters.items() if k != "major"}
-        key = (finding.code, finding.name, f"{finding.message}{sorted(common.items())}")
-        seen = by_text.get(key)
-        majors = tuple(dict.fromkeys((*(seen.majors if seen else ()), *finding.majors)))
-        parameters = {**finding.parameters, "major": ", ".join(majors)}
-        by_text[key] = replace(finding, majors=majors, parameters=parameters)
-    return tuple(sorted(by_text.values(), key=lambda finding: finding.severity != "error"))
+    return merged(finding for each in fitted for finding in each.findings)
 
 
 @functools.lru_cache(maxsize=512)

@@ -6,7 +6,7 @@ It goes version by version, so that each release's changes are written once, in 
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runs.postgresql_settings import units, unlisted, values, version_notes
 from runs.postgresql_settings.catalogue import (
@@ -96,26 +96,16 @@ def translate(
     return journey.arrived(target_major)
 
 
-@dataclass(frozen=True)
-class _Live:
-    """A setting on its way, and what it was at the start."""
-
-    value: str
-    name_from: str
-    value_from: str
-    reason: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)
-
-
 class _Journey:
     def __init__(self, settings: Mapping[str, str], major: str) -> None:
         self.major = major
-        self.live: dict[str, _Live] = {}
+        # Settings on their way, by the name that they have now.
+        self.live: dict[str, Change] = {}
         self.lost: list[Impossible] = []
         for name, value in settings.items():
             today = canonical(unlisted.alias(name, major) or name)
             reason = "" if today == canonical(name) else _("Another name of the same setting.")
-            self.live[today] = _Live(value, name, value, reason)
+            self.live[today] = Change(name, value, today, value, reason)
 
     def step(self, context: Context) -> None:
         """Carry everything to the next version, or the one before."""
@@ -142,29 +132,29 @@ class _Journey:
             else set()
         )
         return Translation(
-            {name: live.value for name, live in self.live.items() if name not in beside},
+            {name: live.value_to for name, live in self.live.items() if name not in beside},
             tuple(_changes(self.live)),
             tuple(self.lost),
             tuple(_notes(self.live, self.major, target)),
-            {name: live.value for name, live in self.live.items() if name in beside},
+            {name: live.value_to for name, live in self.live.items() if name in beside},
         )
 
-    def _by_rule(self, rule: Rule, live: _Live, context: Context) -> None:
+    def _by_rule(self, rule: Rule, live: Change, context: Context) -> None:
         carry = rule.forward if _is_forward(context) else rule.backward
         try:
-            carried = carry(live.value, context)
+            carried = carry(live.value_to, context)
         except BadValue as bad:
-            self._lose(live, bad.message, bad.parameters)
+            self._lose(live, bad.finding.message, bad.finding.parameters)
             return
         if carried is None:
             self._lose(live, rule.lost, {})
             return
         same = rule.older == rule.newer
         for name, value in carried.items():
-            changed = not same or value != live.value
-            self.live[name] = _moved(live, value, rule.reason if changed else "")
+            changed = not same or value != live.value_to
+            self.live[name] = _moved(live, name, value, rule.reason if changed else "")
 
-    def _by_itself(self, name: str, live: _Live, context: Context) -> None:
+    def _by_itself(self, name: str, live: Change, context: Context) -> None:
         if not _exists(name, context.target) and _exists(name, context.source):
             self._lose(live, *_gone(name, context))
             return
@@ -177,15 +167,15 @@ class _Journey:
             self._lose(live, _("%(name)s is read-only in PostgreSQL %(major)s."), values)
             return
         try:
-            value, reason, parameters = _respelled(live.value, old, new)
+            value, reason, parameters = _respelled(live.value_to, old, new)
         except BadValue as bad:
-            self._lose(live, bad.message, bad.parameters)
+            self._lose(live, bad.finding.message, bad.finding.parameters)
             return
         if reason == _SAME_AMOUNT and live.reason:
             reason = ""  # the earlier report says more
-        self.live[name] = _moved(live, value, reason, parameters)
+        self.live[name] = _moved(live, name, value, reason, parameters)
 
-    def _lose(self, live: _Live, reason: str, parameters: Mapping[str, str]) -> None:
+    def _lose(self, live: Change, reason: str, parameters: Mapping[str, str]) -> None:
         self.lost.append(Impossible(live.name_from, live.value_from, reason, parameters))
 
     def _leave_recovery_conf(self) -> None:
@@ -193,7 +183,7 @@ class _Journey:
         if mode is not None:
             self._lose(mode, _("From 12 on, an empty file standby.signal makes a standby."), {})
         self.live = {
-            name: _moved(live, live.value, _("From 12 on it belongs in postgresql.conf."))
+            name: _moved(live, name, live.value_to, _("From 12 on it belongs in postgresql.conf."))
             if name in version_notes.RECOVERY_CONF
             else live
             for name, live in self.live.items()
@@ -203,11 +193,11 @@ class _Journey:
         reason = _("Up to 11 it belongs in a separate file, recovery.conf.")
         for name, live in self.live.items():
             if name in version_notes.RECOVERY_CONF:
-                self.live[name] = _moved(live, live.value, reason)
+                self.live[name] = _moved(live, name, live.value_to, reason)
         if "primary_conninfo" in self.live:
-            conninfo = self.live["primary_conninfo"]
             made = _("To 11, standby_mode in recovery.conf makes a standby.")
-            self.live["standby_mode"] = _Live("on", conninfo.name_from, conninfo.value_from, made)
+            conninfo = self.live["primary_conninfo"]
+            self.live["standby_mode"] = _moved(conninfo, "standby_mode", "on", made)
 
 
 def _steps(source: str, target: str) -> list[tuple[str, str]]:
@@ -235,12 +225,11 @@ def _exists(name: str, major: str) -> bool:
 
 
 def _moved(
-    live: _Live, value: str, reason: str, parameters: Mapping[str, str] | None = None
-) -> _Live:
-    """The same setting with another value; the last reported reason stays."""
-    if not reason:
-        return _Live(value, live.name_from, live.value_from, live.reason, live.parameters)
-    return _Live(value, live.name_from, live.value_from, reason, parameters or {})
+    live: Change, name: str, value: str, reason: str, parameters: Mapping[str, str] | None = None
+) -> Change:
+    """The same setting with another name or value; the last reported reason stays."""
+    moved = replace(live, name_to=name, value_to=value)
+    return replace(moved, reason=reason, parameters=parameters or {}) if reason else moved
 
 
 def _respelled(value: str, old: Setting, new: Setting) -> tuple[str, str, Mapping[str, str]]:
@@ -304,17 +293,15 @@ def _gone(name: str, context: Context) -> tuple[str, Mapping[str, str]]:
     return reason, parameters
 
 
-def _changes(live: Mapping[str, _Live]) -> Iterator[Change]:
+def _changes(live: Mapping[str, Change]) -> Iterator[Change]:
     for name, each in live.items():
-        same = (name, each.value) == (each.name_from, each.value_from)
+        same = (name, each.value_to) == (each.name_from, each.value_from)
         # What moves between postgresql.conf and recovery.conf changes though it reads the same.
         if each.reason and (not same or name in version_notes.RECOVERY_CONF):
-            yield Change(
-                each.name_from, each.value_from, name, each.value, each.reason, each.parameters
-            )
+            yield each
 
 
-def _notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note]:
+def _notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
     yield from _default_notes(live, source, target)
     older, newer = (source, target) if before(source, target) else (target, source)
     for name in felt_newcomers(older, newer):
@@ -331,7 +318,7 @@ def _notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note
         )
 
 
-def _default_notes(live: Mapping[str, _Live], source: str, target: str) -> Iterator[Note]:
+def _default_notes(live: Mapping[str, Change], source: str, target: str) -> Iterator[Note]:
     for old in catalogue(source).values():
         new = setting(old.name, target)
         if new is None or new.is_preset or old.name in live or old.name in version_notes.NOT_FELT:

@@ -78,15 +78,16 @@ _PRIORITY = re.compile(r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\(",
 
 def findings(value: str, setting: Setting) -> Iterator[Finding]:
     """What the server would refuse in a string that the catalogue takes."""
+    say = About(setting.name, setting.major)
     if setting.name in _LISTS and setting.kind == "string":
         yield from _words(value, setting)
     elif setting.name == "client_encoding":
         if re.sub(r"[^a-z0-9]", "", value.lower()) not in _ENCODINGS:
-            yield _error("invalid_encoding", setting, value, _("There is no encoding “%(value)s”."))
+            yield say.error("invalid_encoding", _("There is no encoding “%(value)s”."), value=value)
     elif setting.name == "synchronous_standby_names":
         yield from _standbys(value, setting)
     elif setting.name in _SHAPES and not _SHAPES[setting.name].fullmatch(value):
-        yield _error("invalid_choice", setting, value, _CANNOT_BE)
+        yield say.error("invalid_choice", _CANNOT_BE, value=value)
 
 
 def _words(value: str, setting: Setting) -> Iterator[Finding]:
@@ -98,36 +99,33 @@ def _words(value: str, setting: Setting) -> Iterator[Finding]:
     words = [part.strip().strip('"').lower() for part in value.split(",")]
     for word in words if value.strip() else ():
         if word not in allowed:
-            yield _error(
+            yield About(setting.name, setting.major).error(
                 "invalid_choice",
-                setting,
-                word,
                 _CANNOT_BE,
                 _("Choose one of: %(allowed)s."),
+                value=word,
                 allowed=", ".join((*allowed, *alone[:1], *alone[4:5])),
             )
 
 
 def _standbys(value: str, setting: Setting) -> Iterator[Finding]:
     """Several synchronous standbys came with 9.6, FIRST and ANY with 10."""
-    match = _PRIORITY.match(value)
+    match, say = _PRIORITY.match(value), About(setting.name, setting.major)
     since = "10" if match and match["method"] else "9.6"
     if match is not None and before(setting.major, since):
-        yield _error(
+        yield say.error(
             "syntax_too_new",
-            setting,
-            value,
             _("PostgreSQL %(major)s does not read %(name)s = %(value)s: it is of %(since)s."),
             _("Give the standbys as a plain list; its first connected one is synchronous."),
+            value=value,
             since=since,
         )
     elif value.strip() and not _is_standby_list(value, is_plain=before(setting.major, "9.6")):
-        yield _error(
+        yield say.error(
             "invalid_standbys",
-            setting,
-            value,
             _("%(name)s = %(value)s is no list of standbys."),
             _("Write names with commas between them, or FIRST 1 (a, b), or ANY 1 (a, b)."),
+            value=value,
         )
 
 
@@ -146,13 +144,6 @@ def _is_standby_list(value: str, *, is_plain: bool) -> bool:
             return False
         at = found.end()
     return bool(re.fullmatch(r"(?:m?0\([n0](?:,[n0])*\)|[n0](?:,[n0])*)", kinds))
-
-
-def _error(
-    code: str, setting: Setting, value: str, message: str, remedy: str = "", **parameters: str
-) -> Finding:
-    given = {"name": setting.name, "major": setting.major, "value": value, **parameters}
-    return Finding("error", code, setting.name, (setting.major,), message, given, remedy)
 
 
 _UNWRITABLE = re.compile(r"[\x00-\x1f]")
@@ -185,7 +176,7 @@ def check(
             found += comparability_warnings.findings(effective)
     if for_run and len(majors) > 1:
         found += comparability_warnings.across(settings, sorted(majors, key=position))
-    return tuple(sorted(merged(found), key=lambda finding: finding.severity != "error"))
+    return merged(found)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -198,13 +189,9 @@ def _hidden(settings: Mapping[str, str], major: str) -> Iterator[Finding]:
     for name, value in settings.items():
         is_refused = ownership.runs_command(name, value)
         if "." in name and not is_refused and secrets.masked(name, value) == secrets.MASK:
-            yield Finding(
-                "error",
+            yield About(name, major).error(
                 "hidden_value",
-                name,
-                (major,),
                 _("BenchLab hides the value of %(name)s, which may be a secret, from its readers."),
-                {"name": name, "major": major},
                 _("Leave %(name)s out. Numbers, switches and words of enumerations can be shown."),
             )
 
@@ -233,10 +220,7 @@ def _value(name: str, value: str, major: str) -> Iterator[Finding]:
     try:
         values.parse(value, setting)
     except values.BadValue as bad:
-        parameters = {**bad.parameters, "name": setting.name}
-        yield Finding(
-            "error", bad.code, setting.name, (major,), bad.message, parameters, bad.remedy
-        )
+        yield bad.finding
     else:
         yield from findings(value, setting)
         if unlisted.depends_on_the_build(setting, value):

@@ -4,10 +4,10 @@ Source: `parse_bool`, `parse_int`, `parse_real` and `config_enum_lookup_by_name`
 """
 
 import re
-from collections.abc import Mapping
 
 from runs.postgresql_settings import units, unlisted
 from runs.postgresql_settings.catalogue import Setting, before
+from runs.postgresql_settings.findings import About
 from runs.wording import gettext_noop as _
 
 Value = bool | int | float | str
@@ -25,19 +25,14 @@ _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True,
 
 
 class BadValue(ValueError):
-    """PostgreSQL would refuse the value: a stable code, a template and what belongs into it.
-
-    `message` and `remedy` are translatable templates with named parameters.
-    """
+    """PostgreSQL would refuse the value of the setting, as `finding` says."""
 
     def __init__(
-        self, code: str, message: str, parameters: Mapping[str, str], remedy: str = ""
+        self, setting: Setting, text: str, code: str, message: str, remedy: str = "", **more: str
     ) -> None:
-        super().__init__(message % parameters)
-        self.code = code
-        self.message = message
-        self.parameters = parameters
-        self.remedy = remedy
+        about = About(setting.name, setting.major)
+        self.finding = about.error(code, message, remedy, value=text, **more)
+        super().__init__(message % self.finding.parameters)
 
 
 def parse(text: str, setting: Setting) -> Value:
@@ -102,11 +97,8 @@ def _boolean(text: str, setting: Setting) -> bool:
     # `o` could be on or off; any other beginning is enough.
     found = {value for name, value in _BOOLEANS.items() if word and name.startswith(word)}
     if len(found) != 1:
-        raise BadValue(
-            "invalid_boolean",
-            _("%(name)s takes on or off, not “%(value)s”."),
-            _named(setting, text),
-        )
+        message = _("%(name)s takes on or off, not “%(value)s”.")
+        raise BadValue(setting, text, "invalid_boolean", message)
     return found.pop()
 
 
@@ -120,10 +112,12 @@ def _enum(text: str, setting: Setting) -> str:
     if word in unlisted.words(setting):
         return _shown(word, setting)
     raise BadValue(
+        setting,
+        text,
         "invalid_choice",
         _("%(name)s cannot be “%(value)s” in PostgreSQL %(major)s."),
-        _named(setting, text, allowed=allowed(setting)),
         _("Choose one of: %(allowed)s."),
+        allowed=allowed(setting),
     )
 
 
@@ -159,7 +153,7 @@ def _number(text: str, setting: Setting) -> float:
 
 def _no_number(text: str, setting: Setting) -> BadValue:
     message = _("%(name)s takes a number, not “%(value)s”.")
-    return BadValue("invalid_number", message, _named(setting, text))
+    return BadValue(setting, text, "invalid_number", message)
 
 
 def _read(number: str, setting: Setting) -> float:
@@ -185,37 +179,27 @@ def _refuse_fraction_of_old(number: str, unit: str, text: str, setting: Setting)
     if not before(setting.major, "12") or (whole if setting.kind == "integer" else not unit):
         return
     raise BadValue(
+        setting,
+        text,
         "fraction_too_new",
         _("PostgreSQL %(major)s takes no fraction or exponent in %(name)s = %(value)s."),
-        _named(setting, text),
         _("Write it as a whole number, in a smaller unit where there is one."),
     )
 
 
 def _refuse_unit(unit: str, text: str, setting: Setting) -> None:
     if not setting.unit:
-        raise BadValue(
-            "no_unit",
-            _("%(name)s takes a number without a unit, not “%(value)s”."),
-            _named(setting, text),
-        )
+        message = _("%(name)s takes a number without a unit, not “%(value)s”.")
+        raise BadValue(setting, text, "no_unit", message)
     known = units.known(setting.unit, setting.major)
     if unit in known:
         return
-    parameters = _named(setting, text, unit=unit, units=", ".join(known))
+    code, message = "wrong_unit", _("“%(unit)s” is no unit for %(name)s.")
+    remedy = _("Write one of these, in just these letters: %(units)s.")
     if unit in units.family(setting.unit):
-        raise BadValue(
-            "unit_too_new",
-            _("PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s."),
-            parameters,
-            _("It knows: %(units)s."),
-        )
-    raise BadValue(
-        "wrong_unit",
-        _("“%(unit)s” is no unit for %(name)s."),
-        parameters,
-        _("Write one of these, in just these letters: %(units)s."),
-    )
+        code, remedy = "unit_too_new", _("It knows: %(units)s.")
+        message = _("PostgreSQL %(major)s does not know the unit %(unit)s of %(name)s = %(value)s.")
+    raise BadValue(setting, text, code, message, remedy, unit=unit, units=", ".join(known))
 
 
 def _within_range(number: float, text: str, setting: Setting) -> float:
@@ -227,15 +211,13 @@ def _within_range(number: float, text: str, setting: Setting) -> float:
     if low is None or high is None or (low <= number <= high and not is_zero):
         return _in_whole_banks(number, text, setting)
     raise BadValue(
+        setting,
+        text,
         "out_of_range",
         _("%(name)s = %(value)s is outside the range of PostgreSQL %(major)s."),
-        _named(
-            setting,
-            text,
-            low="1" if is_zero else units.spelled(low, setting.unit, setting.major),
-            high=units.rounded(high, setting.unit),
-        ),
         _("Choose a value from %(low)s to %(high)s."),
+        low="1" if is_zero else units.spelled(low, setting.unit, setting.major),
+        high=units.rounded(high, setting.unit),
     )
 
 
@@ -245,12 +227,10 @@ def _in_whole_banks(number: float, text: str, setting: Setting) -> float:
         raised = unlisted.least(setting)
         return number if raised is None or number < 0 else max(number, raised)
     raise BadValue(
+        setting,
+        text,
         "not_a_multiple",
         _("%(name)s = %(value)s is not a multiple of %(bank)s."),
-        _named(setting, text, bank=units.spelled(bank, setting.unit, setting.major)),
         _("Choose a multiple of %(bank)s."),
+        bank=units.spelled(bank, setting.unit, setting.major),
     )
-
-
-def _named(setting: Setting, text: str, **others: str) -> dict[str, str]:
-    return {"name": setting.name, "value": text, "major": setting.major, **others}

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from runs.postgresql_settings import conf_file, fitting, translation_rules, values, version_notes
-from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, majors, names, setting
+from runs.postgresql_settings.catalogue import MAJORS, before, catalogue, names, setting
 from runs.postgresql_settings.fitting import Fitted, fit, home
 from runs.postgresql_settings.translation import translate
 from runs.postgresql_settings.translation_rules import RULES
@@ -410,7 +410,7 @@ def refusals(configuration: Any, version: str) -> str:
 @pytest.mark.parametrize("configuration", FOUND)
 def test_its_version_takes_every_setting(configuration):
     if configuration.get("version") is None:  # not printed: then some version has to take all
-        said = [refusals(configuration, version) for version in majors()]
+        said = [refusals(configuration, version) for version in MAJORS]
         assert "" in said, said
     else:
         assert refusals(configuration, major(configuration["version"])) == ""

@@ -112,19 +112,20 @@ def test_an_enum_is_read_as_the_word_that_the_server_shows(name, major, text, wo
 def test_what_the_server_refuses_is_refused_with_a_code(name, major, text, code):
     with pytest.raises(BadValue) as refused:
         parse(text, setting(name, major))
-    assert refused.value.code == code
+    assert refused.value.finding.code == code
 
 
 def test_out_of_range_says_the_range_in_units():
     with pytest.raises(BadValue) as refused:
         parse("10kB", setting("shared_buffers", "9.2"))
-    assert refused.value.remedy % refused.value.parameters == "Choose a value from 128kB to 8TB."
+    found = refused.value.finding
+    assert found.remedy % found.parameters == "Choose a value from 128kB to 8TB."
 
 
 def test_a_unit_of_another_kind_says_which_there_are():
     with pytest.raises(BadValue) as refused:
         parse("4mb", setting("work_mem", "9.3"))
-    assert refused.value.parameters["units"] == "kB, MB, GB"
+    assert refused.value.finding.parameters["units"] == "kB, MB, GB"
 
 
 @pytest.mark.parametrize(
