@@ -57,12 +57,11 @@ class Bench:
 
     def __init__(
         self,
-        *,
         plan: RunPlan,
         nodes: Sequence[Node],
         cluster: Cluster,
         reporter: Reporter,
-        disk_bytes: int = 0,
+        disk_bytes: int,
     ) -> None:
         self.plan = plan
         self.nodes = tuple(nodes)
@@ -98,7 +97,7 @@ class Bench:
         self.plans: list[Any] = []
         self.statements: list[str] = []
         self._first_readings: (
-            tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Reading]] | None
+            tuple[dict[str, tuple[Node, list[str]]], dict[str, usage.Usage]] | None
         ) = None
         # How far each machine's clock is ahead of this worker's.
         self.skews: dict[str, Skew] = {}
@@ -345,7 +344,7 @@ class Bench:
         result = await self.step(name, argv, stdin=stdin, check=False, limit_s=limit_s, on=node)
         after = await usage.read_all(machines)
         if self.database.name in before.keys() & after.keys():
-            span = (before[self.database.name].at, after[self.database.name].at)
+            span = (before[self.database.name].seconds, after[self.database.name].seconds)
             self.load_uptimes.append(span)
         self._account.add(result, node.name, before, after, machines)
         self.findings.usage = self._account.as_json()

@@ -17,7 +17,6 @@ from runs.execution.clusters.cleaning import Cleaning, Ended
 from runs.execution.clusters.further_clusters import NODE_LOST, Arrangement
 from runs.execution.clusters.postgres import (
     READ_SETTINGS,
-    Cluster,
     differing,
     makes_checksums,
     read_extensions,
@@ -33,7 +32,7 @@ from runs.execution.machine import clocks, cores, treating
 from runs.execution.machine.monitors import Monitors
 from runs.execution.machine.probing import Probing
 from runs.execution.machine.target_facts import version_text
-from runs.execution.nodes import Place, nodes_of
+from runs.execution.nodes import Place, cluster_of, nodes_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.reporter import Reporter
@@ -89,20 +88,10 @@ class Director:
         self.reporter = reporter
         self.taken_over = taken_over
         nodes = nodes_of(plan, places, attempt=attempt, instance=instance, tell=reporter.event)
-        self.base, self.directory = nodes[0].base, nodes[0].directory
-        self.bench = Bench(
-            plan=plan,
-            nodes=nodes,
-            cluster=self._cluster(),
-            reporter=reporter,
-            disk_bytes=disk_bytes,
-        )
+        cluster = cluster_of(plan, nodes[0])
+        self.bench = Bench(plan, nodes, cluster, reporter, disk_bytes)
         self.preparing = Preparing(
-            bench=self.bench,
-            base=self.base,
-            procedure=procedure,
-            disk_bytes=disk_bytes,
-            taken_over=taken_over,
+            self.bench, procedure, disk_bytes=disk_bytes, taken_over=taken_over
         )
         self.monitors = Monitors(self.bench)
         self.arrangement = Arrangement(self.bench)
@@ -334,16 +323,3 @@ class Director:
         if log := await self.bench.server_log(KEPT_LOG_LINES):
             self.bench.keep("server.log", log)
         await self.arrangement.keep_logs()
-
-    def _cluster(self) -> Cluster:
-        plan = self.plan
-        folder = plan.cluster_key or f"run-{plan.run_id}"
-        return Cluster(
-            bindir=plan.bindir,
-            version_num=plan.version_num,
-            client_bindir=plan.psql_bindir or plan.client_bindir,
-            directory=self.base.below("clusters", folder),
-            socket_dir=f"{self.directory}/s",
-            log=f"{self.directory}/server.log",
-            cpus=plan.treatment.server_cpus,
-        )

@@ -135,6 +135,19 @@ class Member:
         return self.plan.name
 
 
+def cluster_of(plan: RunPlan, node: Node) -> Cluster:
+    """The run's own cluster: a prepared one, or that of its own."""
+    return Cluster(
+        bindir=plan.bindir,
+        version_num=plan.version_num,
+        client_bindir=plan.psql_bindir or plan.client_bindir,
+        directory=node.base.below("clusters", plan.cluster_key or f"run-{plan.run_id}"),
+        socket_dir=f"{node.directory}/s",
+        log=f"{node.directory}/server.log",
+        cpus=plan.treatment.server_cpus,
+    )
+
+
 def members_of(plan: RunPlan, nodes: Sequence[Node]) -> dict[str, Member]:
     """The run's further clusters by name, in the order in which they are started.
 

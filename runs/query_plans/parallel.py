@@ -14,7 +14,6 @@ from runs.query_plans.node import Node, Plan
 class Gathered:
     """A Gather or Gather Merge: the end of all its loops in seconds, and its workers."""
 
-    node: Node
     seconds: float
     planned: int
     launched: int
@@ -56,12 +55,8 @@ def _finishing(node: Node) -> Iterator[Node]:
 
 
 def _of(node: Node) -> Gathered:
-    return Gathered(
-        node,
-        _end(node),
-        _whole(node.detail("Workers Planned")),
-        _whole(node.detail("Workers Launched")),
-    )
+    planned, launched = (node.detail(f"Workers {each}") for each in ("Planned", "Launched"))
+    return Gathered(_end(node), _whole(planned), _whole(launched))
 
 
 def _end(node: Node) -> float:

@@ -8,7 +8,7 @@ there, and have marks of their own in front.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runs.query_plans.cleaning import LOGGED, Line, is_statement
 from runs.query_plans.node import Node, Plan, PlanUnreadableError
@@ -85,10 +85,8 @@ class _Open:
     children: "list[_Open]" = field(default_factory=list)
 
     def closed(self) -> Node:
-        values = {name: getattr(self.node, name) for name in self.node.__dataclass_fields__}
-        values["details"] = tuple(self.details)
-        values["children"] = tuple(each.closed() for each in self.children)
-        return Node(**values)
+        children = tuple(each.closed() for each in self.children)
+        return replace(self.node, details=tuple(self.details), children=children)
 
 
 class _Reader:

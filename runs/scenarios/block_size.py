@@ -196,7 +196,6 @@ SCENARIO = Scenario(
         quantities.DATABASE_BYTES,
         quantities.CACHED_BYTES,
     ),
-    primary_metric="elapsed_join",
     writes=True,
     procedure=BlockSize(),
     cluster=cluster,

@@ -54,7 +54,6 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(*PGBENCH, quantities.CPU_IDLE),
-    primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,
     has_pgbench_tables=True,

@@ -278,7 +278,8 @@ class Scenario:
     SSH can run it. `extensions` are the PostgreSQL extensions that it or some levels need,
     `packages` the Python packages that a worker needs to generate its data. If it
     `has_pgbench_tables`, and pgbench generates the load on them, cores and arrangement can be
-    factors (`common_factors`). `primary_metric` is the one that charts and comparisons show first.
+    factors (`common_factors`). `primary` names the metric that charts and comparisons show
+    first, if that is not the first one.
     """
 
     slug: str
@@ -288,7 +289,6 @@ class Scenario:
     factors: tuple[AnyFactor, ...]
     parameters: tuple[Parameter, ...]
     metrics: tuple[Metric, ...]
-    primary_metric: str
     writes: bool
     procedure: Procedure
     cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
@@ -307,6 +307,12 @@ class Scenario:
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()
     has_pgbench_tables: bool = False
+    primary: str = ""
+
+    @property
+    def primary_metric(self) -> str:
+        """The name of the metric that charts and comparisons show first."""
+        return self.primary or self.metrics[0].name
 
     def changes_data(self, levels: Mapping[str, Any]) -> bool:
         """Whether a run of a cell with these levels changes the data."""

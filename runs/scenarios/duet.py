@@ -202,7 +202,6 @@ SCENARIO = Scenario(
         quantities.DUET_RATIO, quantities.DUET_TPS, quantities.DUET_PARTNER_TPS,
         quantities.DUET_SPREAD,
     ),
-    primary_metric=quantities.DUET_RATIO.name,
     writes=False,
     procedure=Duet(),
     arrangement=partner,

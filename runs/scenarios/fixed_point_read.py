@@ -9,7 +9,6 @@ from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import ByHand, Place, Quick, Scenario
 from runs.scenarios.metrics import PGBENCH
-from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 SCRIPT = r"""\set naccounts 100000 * :scale
@@ -46,7 +45,6 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
-    primary_metric=quantities.TPS.name,
     writes=False,
     procedure=FixedPointRead(),
     has_pgbench_tables=True,

@@ -20,7 +20,6 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.notes import without_checkpoints
-from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 FILLFACTOR = 80
@@ -63,7 +62,6 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The reports used 300.")),
     ),
     metrics=PGBENCH,
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=FixedPointUpdate(),
     has_pgbench_tables=True,

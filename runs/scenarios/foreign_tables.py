@@ -41,7 +41,6 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
-from runs.tools import quantities
 from runs.wording import gettext_noop as _
 
 EXTENSION = "postgres_fdw"
@@ -308,7 +307,6 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=PGBENCH,
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=ForeignTables(),
     cluster=cluster,

@@ -355,7 +355,7 @@ SEARCH = Scenario(
         quantities.BACKGROUND_INSERTS,
         quantities.BEHIND,
     ),
-    primary_metric=quantities.LATENCY_AVERAGE.name,
+    primary=quantities.LATENCY_AVERAGE.name,
     writes=True,
     only_reads=lambda levels: (
         levels.get("background_load") == "off" and levels.get(REPLICATION) != LOGICAL
@@ -376,7 +376,6 @@ INSERTING = Scenario(
     factors=FACTORS,
     parameters=PARAMETERS,
     metrics=(quantities.INSERTS, *PGBENCH, quantities.INDEX_BYTES, quantities.BEHIND),
-    primary_metric=quantities.INSERTS.name,
     writes=True,
     procedure=Inserts(),
     cluster=cluster,

@@ -343,7 +343,6 @@ SCENARIO = Scenario(
         quantities.GROWTH, quantities.DEAD_ROWS, quantities.AUTOVACUUMS,
         quantities.LONGEST_VACUUM, quantities.HOT_SHARE,
     ),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=LongRunStability(),
     cluster=cluster,

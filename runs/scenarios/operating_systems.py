@@ -185,7 +185,6 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(*PGBENCH, quantities.CPU_IDLE, quantities.FSYNC_OPERATIONS),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=OperatingSystems(),
     cluster=cluster,

@@ -44,7 +44,6 @@ SCENARIO = Scenario(
     ),
     parameters=READ.parameters,
     metrics=READ.metrics,
-    primary_metric=READ.primary_metric,
     writes=False,
     procedure=READ.procedure,
     has_pgbench_tables=True,

@@ -168,7 +168,6 @@ SCENARIO = Scenario(
         quantities.ELAPSED, quantities.PARALLEL_PART, quantities.GATHERED,
         quantities.WORKERS_PLANNED, quantities.WORKERS_LAUNCHED, quantities.ROWS_RETURNED,
     ),
-    primary_metric=quantities.ELAPSED.name,
     writes=False,
     procedure=ParallelQuery(),
     cluster=cluster,

@@ -248,7 +248,6 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(*PGBENCH, quantities.FAILED, quantities.DATABASE_SIZE),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=PgbenchLoad(),
     has_pgbench_tables=True,

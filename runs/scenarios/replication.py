@@ -266,7 +266,6 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(*PGBENCH, quantities.WAL_PER_TRANSACTION),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=Replication(),
     cluster=cluster,

@@ -251,7 +251,6 @@ SCENARIO = Scenario(
         design.clients(4, _("The report used 120.")),
     ),
     metrics=(*PGBENCH, quantities.FAILED, quantities.ROWS_ON_A_NODE),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=ScaleOut(),
     cluster=cluster,

@@ -203,7 +203,6 @@ SCENARIO = Scenario(
         quantities.BANDWIDTH, quantities.STORAGE_READ, quantities.STORAGE_WRITE, quantities.IOPS,
         quantities.FSYNC_LATENCY,
     ),
-    primary_metric=quantities.BANDWIDTH.name,
     writes=False,
     procedure=StorageBandwidth(),
     measures=measures,

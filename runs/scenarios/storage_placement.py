@@ -293,7 +293,6 @@ SCENARIO = Scenario(
         design.clients(2, _("As many as the server has cores, in the report.")),
     ),
     metrics=(*PGBENCH, quantities.HEAP_FETCHES),
-    primary_metric=quantities.TPS.name,
     writes=True,
     procedure=StoragePlacement(),
     cluster=cluster,

@@ -51,9 +51,7 @@ async def repeated(
     times = min(MOST_TIMES, math.ceil(FULL_SECONDS / max(first.seconds, 0.001)))
     lines = [*(f"{each};" for each in before), "\\o /dev/null", "\\timing on"]
     lines += [f"{_bare(query)};"] * times
-    argv = ("env", "LC_ALL=C", *bench.cluster.psql())
-    result = await bench.load_step(f"{name}-repeated", argv, stdin="\n".join([*lines, ""]))
-    _note_span(bench, result)
+    result = await _executed(bench, f"{name}-repeated", lines)
     found = [float(each) / 1000 for each in _TIME.findall(result.stdout)]
     if result.exit_status != 0 or len(found) != times:
         raise failed(result, bench.database.base.path)
@@ -93,11 +91,13 @@ async def timed(
         "\\timing on",
         f"{_bare(statement)};",
     ]
-    argv = ("env", "LC_ALL=C", *bench.cluster.psql())
-    result = await bench.load_step(name, argv, stdin="\n".join([*lines, ""]))
-    _note_span(bench, result)
+    result = await _executed(bench, name, lines)
     if _TIMED_OUT in result.stderr:
-        note_cut(bench, name, timeout_s)
+        text = _(
+            "%(name)s took more than %(seconds)s s and was ended by statement_timeout: its time "
+            "is the limit, not a measurement."
+        )
+        bench.note("statement_timeout", text, name=name, seconds=timeout_s)
         return Timed(float(timeout_s), "", is_cut=True)
     times = _TIME.findall(result.stdout)
     if result.exit_status != 0 or not times:
@@ -141,19 +141,6 @@ async def planned(
     return _kept(bench, name, await bench.sql(f"plan-{name}", "\n".join(lines), at=at))
 
 
-def note_cut(bench: Bench, name: str, timeout_s: int) -> None:
-    """Note that a statement exceeded its time limit: its time is a lower bound."""
-    bench.note(
-        "statement_timeout",
-        _(
-            "%(name)s took more than %(seconds)s s and was ended by statement_timeout: its time "
-            "is the limit, not a measurement."
-        ),
-        name=name,
-        seconds=timeout_s,
-    )
-
-
 def _bare(statement: str) -> str:
     """Without the final semicolon, which inside a line of psql would start a second statement."""
     return statement.rstrip().rstrip(";")
@@ -165,8 +152,11 @@ def _kept(bench: Bench, name: str, printed: str) -> Plan:
     return read(text)
 
 
-def _note_span(bench: Bench, result: StepResult) -> None:
-    """The load lasts from the first timed statement to the last."""
+async def _executed(bench: Bench, name: str, lines: Sequence[str]) -> StepResult:
+    """A part of the load, which lasts from the first of such statements to the last."""
+    argv = ("env", "LC_ALL=C", *bench.cluster.psql())
+    result = await bench.load_step(name, argv, stdin="\n".join([*lines, ""]))
     node = bench.database.name
     begun, ended = bench.load_spans.get(node, (result.started, result.finished))
     bench.load_spans[node] = (min(begun, result.started), max(ended, result.finished))
+    return result

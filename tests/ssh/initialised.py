@@ -18,7 +18,7 @@ import pytest
 
 from benchlab.embedded.account import Account
 from runs.execution.clusters.postgres import Cluster
-from runs.execution.clusters.preparing import Preparing
+from runs.execution.clusters.preparing import Preparing, replace_folder
 from runs.execution.plan import RunPlan
 
 # Options that lead outside of the data folder, or print something else, go to initdb itself.
@@ -112,7 +112,7 @@ def remember_loads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             await make(self, cluster, is_shared=is_shared)
             _keep(Path(cluster.data), kept)
             return
-        await self._replace_folder(cluster)
+        await replace_folder(self.bench.database, cluster.directory)
         if not Path(cluster.data).exists():  # or another worker has begun the run
             subprocess.run(["cp", "-a", str(kept), cluster.data], check=True)
         if is_shared:

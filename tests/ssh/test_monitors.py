@@ -198,7 +198,7 @@ def test_a_run_tells_who_took_the_processors_meanwhile(direct, plan):
 
 
 READINGS = [
-    usage.Reading(at=at, processors=2, machine=busy, stolen=0.1, servers=servers, kernel=0.0)
+    usage.Usage(seconds=at, processors=2, busy=busy, stolen=0.1, servers=servers, kernel=0.0)
     for at, busy, servers in [(100.0, 10.0, 5.0), (103.0, 14.0, 8.0), (105.0, 15.0, 9.0)]
 ]
 
@@ -312,10 +312,10 @@ def test_a_report_that_is_not_whole_tells_nothing(report):
 
 
 def test_a_restart_meanwhile_tells_nothing():
-    before = usage.Reading(100.0, 2, 50.0, 0.0, 10.0, 1.0)
+    before = usage.Usage(2, 100.0, 50.0, 0.0, 10.0, 1.0)
 
-    assert usage.between(before, replace(before, at=5.0), generator=1.0) is None
-    assert usage.between(before, replace(before, at=200.0, machine=1.0), generator=1.0) is None
+    assert usage.between(before, replace(before, seconds=5.0), generator=1.0) is None
+    assert usage.between(before, replace(before, seconds=200.0, busy=1.0), generator=1.0) is None
 
 
 @prepared

@@ -76,8 +76,9 @@ class Cleaning:
         if not await self.attempt(self._check_fences):
             return None
         ended = await self._on_each(self._stop_steps)
-        await self.attempt(self._keep_in_hand)
-        set_back = await self._on_each(self._set_back)
+        keep = partial(step_limits.keep, self.bench.in_hand, self.bench.reporter)
+        await self.attempt(partial(keep, self.bench.findings))
+        set_back = await self._on_each(partial(treating.set_back_whatever_was, self.bench))
         prepared: dict[tuple[Node, Cluster], bool] = {}
         for each in self._clusters():
             await self.attempt(partial(self._stop_cluster, *each, prepared))
@@ -134,12 +135,6 @@ class Cleaning:
             await stop_all(node.base.checked(host, node.directory), node.steps_directory)
 
         await node.on_host(stop)
-
-    async def _keep_in_hand(self) -> None:
-        await step_limits.keep(self.bench.in_hand, self.bench.reporter, self.bench.findings)
-
-    async def _set_back(self, node: Node) -> None:
-        await treating.set_back_whatever_was(self.bench, node)
 
     async def _stop_cluster(
         self, node: Node, cluster: Cluster, prepared: dict[tuple[Node, Cluster], bool]

@@ -331,7 +331,7 @@ class Arrangement:
             )
         if member.plan.origin == "initdb":
             if bench.plan.machines:
-                await listening.give_member_the_password(bench, member)
+                await listening.set_password(bench, member.node, cluster)
             statement = f"CREATE DATABASE {DATABASE};"
             await bench.sql(
                 f"create-database-{member.name}", statement, database="postgres", at=member.name

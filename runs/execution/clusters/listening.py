@@ -87,27 +87,24 @@ async def prepare(bench: Bench) -> Cluster:
     lines += _hosts((DATABASE,), loads, method_of(bench))
     await _admit(bench, "admit-generators", bench.cluster, bench.database, lines)
     addresses = ",".join(dict.fromkeys(known_by))
-    return replace(
-        bench.cluster, port=port, address=addresses, passfile=_passfile_of_servers(bench)
-    )
+    passfile = passfile_of(bench.database) if plan.joined else ""
+    return replace(bench.cluster, port=port, address=addresses, passfile=passfile)
 
 
 async def prepare_member(bench: Bench, member: Member) -> Cluster:
     """The same for a named cluster, to which the machine of the run's own cluster connects."""
-    if not bench.plan.machines:
-        await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
-        return member.cluster
-    machine = next((m for m in bench.plan.machines if m.name == member.node.name), None)
-    passfile = passfile_of(member.node)
-    if machine is None:  # on the machine of the run's own cluster, which reaches it by its socket
-        await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, [])
-        return replace(member.cluster, passfile=passfile)
-    address = checked(machine.host)
-    port = await free_port(bench, f"choose-port-{member.name}", member.node)
-    source = await source_of(bench, bench.database, address, step=f"source-to-{member.name}")
-    lines = _hosts(("all",), [source], method_of(bench))
-    await _admit(bench, f"admit-at-{member.name}", member.cluster, member.node, lines)
-    return replace(member.cluster, port=port, address=address, passfile=passfile)
+    cluster, lines = member.cluster, list[str]()
+    if bench.plan.machines:
+        cluster = replace(cluster, passfile=passfile_of(member.node))
+    machine = next((each for each in bench.plan.machines if each.name == member.node.name), None)
+    if machine:  # the machine of the run's own cluster reaches those on it by their sockets
+        address = checked(machine.host)
+        port = await free_port(bench, f"choose-port-{member.name}", member.node)
+        source = await source_of(bench, bench.database, address, step=f"source-to-{member.name}")
+        lines = _hosts(("all",), [source], method_of(bench))
+        cluster = replace(cluster, port=port, address=address)
+    await _admit(bench, f"admit-at-{member.name}", cluster, member.node, lines)
+    return cluster
 
 
 def _hosts(databases: Sequence[str], sources: Sequence[str], method: str) -> list[str]:
@@ -151,7 +148,7 @@ async def give_password(bench: Bench) -> None:
     password = made.stdout.decode().strip()
     if made.exit_status != 0 or not password:
         raise _not_set(bench.database, made)
-    await _set(bench, bench.database, bench.cluster, _encryption(bench, bench.plan.version_num))
+    await set_password(bench, bench.database, bench.cluster)
     line = f"*:*:*:*:{password}\n".encode()
     among = bench.database_nodes if bench.plan.joined else ()
     for node in dict.fromkeys((*among, *(bench.generators if bench.plan.generators else ()))):
@@ -160,13 +157,11 @@ async def give_password(bench: Bench) -> None:
         await _leave(node, f"{node.directory}/password", password.encode())
 
 
-async def give_member_the_password(bench: Bench, member: Member) -> None:
-    """Set it in a named cluster that others reach, unless it is a copy of one that has it."""
-    encryption = _encryption(bench, member.plan.version_num)
-    await _set(bench, member.node, member.cluster, encryption)
-
-
-async def _set(bench: Bench, node: Node, cluster: Cluster, encryption: str) -> None:
+async def set_password(bench: Bench, node: Node, cluster: Cluster) -> None:
+    """Set the run's password in a cluster that others reach. Raises as `give_password`."""
+    encryption = method_of(bench)
+    if encryption != "scram-sha-256":
+        encryption = "md5" if cluster.version_num >= SCRAM_SINCE else "on"
     psql = cluster.psql(database="postgres")
     words = ("sh", "-c", _SET, "set", node.directory, encryption, SUPERUSER, *psql)
     done = await bench.run(*words, on=node)
@@ -174,19 +169,9 @@ async def _set(bench: Bench, node: Node, cluster: Cluster, encryption: str) -> N
         raise _not_set(node, done)
 
 
-def _encryption(bench: Bench, version_num: int) -> str:
-    if method_of(bench) == "scram-sha-256":
-        return "scram-sha-256"
-    return "md5" if version_num >= SCRAM_SINCE else "on"
-
-
 def passfile_of(node: Node) -> str:
     """The password file's place on a machine that connects to another machine's cluster."""
     return f"{node.directory}/pgpass"
-
-
-def _passfile_of_servers(bench: Bench) -> str:
-    return passfile_of(bench.database) if bench.plan.joined else ""
 
 
 async def _leave(node: Node, path: str, line: bytes) -> None:

@@ -8,9 +8,8 @@ Source: the initdb page of each version's manual.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from runs import foreign_json
 from runs.execution.errors import TargetProblem
@@ -161,10 +160,6 @@ class Cluster:
     address: str = ""
     cpus: str = ""
     passfile: str = ""
-
-    def elsewhere(self, directory: str) -> Self:
-        """A cluster of the same binaries in another folder."""
-        return replace(self, directory=directory)
 
     @property
     def data(self) -> str:

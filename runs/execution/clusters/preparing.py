@@ -3,6 +3,7 @@
 Each decision is a durable step, so that a worker that takes the run over decides the same.
 """
 
+from dataclasses import replace
 from functools import partial
 
 from runs.execution.bench import LAST_LINES, NOT_A_PROGRAM, Bench, failed
@@ -13,7 +14,6 @@ from runs.execution.machine import monitors
 from runs.execution.machine.sections import number_in
 from runs.execution.nodes import Node
 from runs.execution.procedure import Procedure
-from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.step_limits import MINUTES
 from runs.execution.steps.steps import NO_SPACE, StepResult, disk_too_small
 from runs.wording import gettext_noop as _
@@ -66,21 +66,17 @@ class Preparing:
     """
 
     def __init__(
-        self,
-        *,
-        bench: Bench,
-        base: BaseDir,
-        procedure: Procedure,
-        disk_bytes: int,
-        taken_over: bool,
+        self, bench: Bench, procedure: Procedure, *, disk_bytes: int, taken_over: bool
     ) -> None:
         self.bench = bench
-        self.base = base
+        self.base = bench.database.base
         self.procedure = procedure
         self.disk_bytes = disk_bytes
         self.taken_over = taken_over
         self.cluster = bench.cluster
-        self.template = self._template()
+        self.template: Cluster | None = None
+        if key := bench.plan.template_key:
+            self.template = replace(self.cluster, directory=self.base.below("clusters", key))
         self.is_broken = False
 
     @property
@@ -95,10 +91,6 @@ class Preparing:
         elif not await self._find_cluster():
             self._check_disk(free)
             await self._make(self.cluster, is_shared=bool(self.bench.plan.cluster_key))
-
-    async def check(self, cluster: Cluster) -> None:
-        """Before it is copied: raise TargetProblem unless the cluster is ours."""
-        await self.bench.on_host(lambda host: self.base.check(host, cluster.directory))
 
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
@@ -133,11 +125,11 @@ class Preparing:
             self.bench.note("cluster_rebuilt", message, level="info")
             return
         if found == PREPARED:
-            await self.check(template)
+            await self._check(template.directory)
             await self.bench.reporter.cluster(template.directory, prepared_now=False)
         else:
             await self._make(template, is_shared=True)
-        await self._replace_folder(self.cluster)
+        await replace_folder(self.bench.database, self.cluster.directory)
         await self.bench.step(
             "restore", ["sh", "-c", _COPY, "copy", template.data, self.cluster.data]
         )
@@ -159,12 +151,15 @@ class Preparing:
 
     async def _stop_what_was_left(self, directory: str) -> None:
         step = f"stop-what-was-left-{directory.rpartition('/')[2]}"
-        await self.bench.on_host(lambda host: self.base.check(host, directory))
+        await self._check(directory)
         done = await self.bench.step(
             step, postgres.argv_to_stop(directory), check=False, limit_s=MINUTES
         )
         if done.exit_status != 0:
             raise postgres.does_not_stop(directory)
+
+    async def _check(self, directory: str) -> None:
+        await self.bench.on_host(partial(self.base.check, path=directory))
 
     @property
     def needed_bytes(self) -> int:
@@ -179,7 +174,7 @@ class Preparing:
     async def _make(self, cluster: Cluster, *, is_shared: bool) -> None:
         """initdb, configure, load; then stop it cleanly, so that every run starts the same."""
         bench, plan = self.bench, self.bench.plan
-        await self._replace_folder(cluster)
+        await replace_folder(bench.database, cluster.directory)
         bench.cluster = cluster
         await bench.step("initdb", cluster.initdb(plan.initdb_options), limit_s=MINUTES)
         argv, settings = cluster.configure(plan.settings)
@@ -194,15 +189,6 @@ class Preparing:
             mark = ["sh", "-c", _MARK_PREPARED, "mark", cluster.directory]
             await bench.step("mark-prepared", mark, stdin=f"run {plan.run_id}\n")
             await bench.reporter.cluster(cluster.directory, prepared_now=True)
-
-    async def _replace_folder(self, cluster: Cluster) -> None:
-        await replace_folder(self.bench.database, cluster.directory)
-
-    def _template(self) -> Cluster | None:
-        key = self.bench.plan.template_key
-        if not key:
-            return None
-        return self.cluster.elsewhere(self.base.below("clusters", key))
 
 
 async def replace_folder(node: Node, directory: str) -> None:

@@ -29,21 +29,8 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """The processor time that a machine has used since its start, in seconds."""
-
-    at: float
-    processors: int
-    machine: float
-    stolen: float
-    servers: float
-    kernel: float
-    servers_in_kernel: float = 0.0
-
-
-@dataclass(frozen=True)
 class Usage:
-    """The processor time used on a machine during the load, in seconds.
+    """The processor time that a machine has used in `seconds`: since its start, or of a load.
 
     `busy` is the machine's own time, without waiting; `stolen` what its host gave to others.
     `kernel` are the threads with which the kernel writes and receives on behalf of everybody;
@@ -64,7 +51,7 @@ class Usage:
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
-async def read(node: Node, folders: Sequence[str]) -> Reading | None:
+async def read(node: Node, folders: Sequence[str]) -> Usage | None:
     """A machine's present reading, with the servers and steps of these folders; None without."""
 
     try:
@@ -75,21 +62,21 @@ async def read(node: Node, folders: Sequence[str]) -> Reading | None:
         return None
 
 
-async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Reading]:
+async def read_all(nodes: dict[str, tuple[Node, list[str]]]) -> dict[str, Usage]:
     """The readings of several machines, by name; those without one are left out."""
     found = await asyncio.gather(*(read(node, folders) for node, folders in nodes.values()))
     return {name: each for name, each in zip(nodes, found, strict=True) if each is not None}
 
 
-def parse(report: str) -> Reading:
+def parse(report: str) -> Usage:
     """Read the script's output. Raises ValueError, KeyError, IndexError for anything else."""
     fields = {words[0]: words[1:] for line in report.splitlines() if (words := line.split())}
     ticks = int(fields["ticks"][0])
     machine, stolen = (int(text) for text in fields["machine"])
-    return Reading(
-        at=float(fields["uptime"][0]),
+    return Usage(
         processors=int(fields["processors"][0]),
-        machine=machine / ticks,
+        seconds=float(fields["uptime"][0]),
+        busy=machine / ticks,
         stolen=stolen / ticks,
         servers=int(fields["servers"][0]) / ticks,
         servers_in_kernel=int(fields["servers"][1]) / ticks,
@@ -97,21 +84,13 @@ def parse(report: str) -> Reading:
     )
 
 
-def between(before: Reading, after: Reading, *, generator: float) -> Usage | None:
+def between(before: Usage, after: Usage, *, generator: float) -> Usage | None:
     """The usage between two readings; None if the machine was restarted."""
-    seconds = after.at - before.at
-    if seconds <= 0 or after.machine < before.machine:
+    if after.seconds <= before.seconds or after.busy < before.busy:
         return None
-    return Usage(
-        processors=after.processors,
-        seconds=seconds,
-        busy=after.machine - before.machine,
-        stolen=after.stolen - before.stolen,
-        servers=max(after.servers - before.servers, 0.0),
-        kernel=max(after.kernel - before.kernel, 0.0),
-        generator=generator,
-        servers_in_kernel=max(after.servers_in_kernel - before.servers_in_kernel, 0.0),
-    )
+    readings = zip(astuple(before), astuple(after), strict=True)
+    more = Usage(*(max(late - early, 0.0) for early, late in readings))
+    return replace(more, processors=after.processors, generator=generator)
 
 
 class Account:
@@ -126,8 +105,8 @@ class Account:
         self,
         load: StepResult,
         generator: str,
-        before: Mapping[str, Reading],
-        after: Mapping[str, Reading],
+        before: Mapping[str, Usage],
+        after: Mapping[str, Usage],
         machines: Iterable[str],
     ) -> None:
         """Add a step of the load, which the machine `generator` executed."""
@@ -145,7 +124,7 @@ class Account:
         short = (name for name, seconds in self._seconds.items() if seconds < SHORTEST_SECONDS)
         return [name for name in short if name not in self._unknown]
 
-    def fill(self, before: Mapping[str, Reading], after: Mapping[str, Reading]) -> None:
+    def fill(self, before: Mapping[str, Usage], after: Mapping[str, Usage]) -> None:
         """Take what a machine did in a time that has its short load in it, and lasts longer."""
         for name in self.lacking():
             found = None
@@ -165,7 +144,7 @@ class Account:
 
 
 def _of_step(
-    load: StepResult, before: Reading | None, after: Reading | None, cpu: float | None
+    load: StepResult, before: Usage | None, after: Usage | None, cpu: float | None
 ) -> Usage | None:
     """None for a step that another worker started: it is longer than the time between these."""
     if before is None or after is None or cpu is None:

@@ -72,10 +72,7 @@ async def offered_host_key(address: Address, through: Sequence[Login] = ()) -> s
         except (OSError, asyncssh.Error, TimeoutError) as error:
             raise _unreachable(address, error, through) from error
     if key is None:
-        raise HostUnreachable(
-            _("%(address)s shows no host key."),
-            address=address,
-        )
+        raise HostUnreachable(_("%(address)s shows no host key."), address=address)
     return key.export_public_key().decode().strip()
 
 
@@ -113,22 +110,13 @@ class SSHHost:
                 await process.wait_closed()
         except TimeoutError as error:
             if not limit.expired():
-                raise ConnectionLost(
-                    _("Connection to %(address)s lost: %(error)s"),
-                    address=self.address,
-                    error=repr(error),
-                ) from error
+                raise self._lost(repr(error)) from error
             raise self._out_of_time(process, argv, timeout_s or 0) from error
         except AnswerTooLong:
             _let_go(process)
             raise
         except (OSError, asyncssh.Error) as error:
-            reason = str(error) or type(error).__name__
-            raise ConnectionLost(
-                _("Connection to %(address)s lost: %(reason)s"),
-                address=self.address,
-                reason=reason,
-            ) from error
+            raise self._lost(str(error) or type(error).__name__) from error
         if process.exit_status is None or process.exit_status < 0:
             lost = EndedBySignal if process.exit_signal else ConnectionLost
             raise lost(f"Connection to {self.address} lost while a command ran.")
@@ -140,11 +128,11 @@ class SSHHost:
         try:
             return await sessions.allows(self._connection)
         except (OSError, asyncssh.Error) as error:
-            raise ConnectionLost(
-                _("Connection to %(address)s lost: %(error)s"),
-                address=self.address,
-                error=error,
-            ) from error
+            raise self._lost(error) from error
+
+    def _lost(self, error: object) -> ConnectionLost:
+        text = _("Connection to %(address)s lost: %(error)s")
+        return ConnectionLost(text, address=self.address, error=error)
 
     def _out_of_time(
         self,
@@ -222,10 +210,8 @@ async def _log_in(
 ) -> asyncssh.SSHClientConnection:
     address = login.address
     if not login.host_key:
-        raise HostKeyChanged(
-            _("The host key of %(address)s is not confirmed yet."),
-            address=address,
-        )
+        unconfirmed = _("The host key of %(address)s is not confirmed yet.")
+        raise HostKeyChanged(unconfirmed, address=address)
     pinned = asyncssh.import_public_key(login.host_key)
     try:
         return await asyncssh.connect(
@@ -253,10 +239,7 @@ async def _log_in(
             fingerprint=pinned.get_fingerprint(),
         ) from error
     except asyncssh.PermissionDenied as error:
-        raise LoginRefused(
-            _("%(address)s refuses BenchLab's key."),
-            address=address,
-        ) from error
+        raise LoginRefused(_("%(address)s refuses BenchLab's key."), address=address) from error
     except (OSError, asyncssh.Error, TimeoutError) as error:
         raise _unreachable(address, error, through) from error
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import runs
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.ssh.hosts import Host
 from runs.execution.steps.steps import HAS_ENDED
 from runs.wording import gettext_noop as _
 
@@ -74,37 +73,27 @@ def copy_placed(bench: Bench, table: str) -> str:
 
 async def send(bench: Bench, local: Path, path: str) -> None:
     """Send a file to the database's machine."""
+    place = 0
     with local.open("rb") as file:
-        place = 0
-        while True:
-            piece = await asyncio.to_thread(file.read, PIECE_BYTES)
-            if place and not piece:
+        while (piece := await asyncio.to_thread(file.read, PIECE_BYTES)) or not place:
+            words = ["sh", "-c", _APPEND, "append", path, str(place)]
+            answer = await bench.database.run(words, stdin=piece, timeout_s=600)
+            if answer.exit_status != 0:
+                raise TargetProblem(
+                    _("%(path)s cannot be written: %(stderr)s"),
+                    code="data_not_sent",
+                    remedy=_("Free space on the server, or choose a smaller scale."),
+                    path=path,
+                    stderr=answer.stderr.decode(errors="replace").strip(),
+                )
+            if not piece:  # of an empty file
                 return
-            await bench.on_host(_piece(path, place, piece))
             place += len(piece)
-            if not piece:
-                return
 
 
 def module(name: str, *arguments: str) -> tuple[str, ...]:
     """The arguments that run a module of ours in a process of its own."""
     return (sys.executable, "-m", name, *arguments)
-
-
-def _piece(path: str, place: int, piece: bytes) -> Callable[[Host], "asyncio.Future[None]"]:
-    async def act(host: Host) -> None:
-        words = ["sh", "-c", _APPEND, "append", path, str(place)]
-        answer = await host.run(words, stdin=piece, timeout_s=600)
-        if answer.exit_status != 0:
-            raise TargetProblem(
-                _("%(path)s cannot be written: %(stderr)s"),
-                code="data_not_sent",
-                remedy=_("Free space on the server, or choose a smaller scale."),
-                path=path,
-                stderr=answer.stderr.decode(errors="replace").strip(),
-            )
-
-    return act  # type: ignore[return-value]
 
 
 async def _generated(words: Sequence[str]) -> None:

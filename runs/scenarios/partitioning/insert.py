@@ -14,7 +14,6 @@ from runs.execution.errors import TargetProblem
 from runs.scenarios.definition import (
     ChoiceFactor,
     Quick,
-    Requirement,
     Scenario,
     Sizes,
 )
@@ -78,7 +77,7 @@ class Insert:
 
     def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
         """Measured on two cores: 2 µs per row to generate, 4 to 20 to load."""
-        rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
+        rows = layout.rows_in_all(parameters)
         return 5 + 6e-6 * rows, 2 + 15e-6 * rows
 
 
@@ -157,17 +156,9 @@ SCENARIO = Scenario(
     ),
     parameters=(layout.rows_parameter(2000),),
     metrics=(quantities.ELAPSED, quantities.ROW_RATE),
-    primary_metric=quantities.ELAPSED.name,
     writes=True,
     procedure=Insert(),
     cluster=layout.cluster,
-    requires=(
-        Requirement(
-            layout.DECLARATIVE_SINCE,
-            _("declared partitions came with PostgreSQL 10."),
-            factor="trigger",
-            level="declarative",
-        ),
-    ),
+    requires=(layout.declarative("trigger"),),
     quick=Quick({"rows_per_partition": 2000}, {"months": (1, 6)}),
 )

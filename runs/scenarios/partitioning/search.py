@@ -5,9 +5,6 @@ code over the requested days; with an index-only scan, count() of their mornings
 updated and after an update of every page. Each run checks in the plan what its level says.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.query_plans import Node, Plan
@@ -17,9 +14,7 @@ from runs.scenarios.definition import (
     Parameter,
     Place,
     Quick,
-    Requirement,
     Scenario,
-    Sizes,
 )
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import explained, repeated
@@ -36,20 +31,12 @@ SCANS = {
     AFTER_UPDATES: ("enable_indexonlyscan", "Index Only Scan"),
 }
 SETTINGS = ("enable_seqscan", "enable_indexscan", "enable_bitmapscan", "enable_indexonlyscan")
-# Every tenth product: some rows of each page, which clears its bit in the visibility map.
-UPDATE = "UPDATE access_log SET note = note WHERE productid % 10 = 0;"
 
 
-class Search:
+class Search(layout.Filled):
     """Fill, vacuum, and for the last level update a row on each page; then one search."""
 
-    async def load(self, bench: Bench) -> None:
-        """The data with an index on date and time; VACUUM sets what index-only scans need."""
-        await layout.fill(bench, str(bench.levels["table_kind"]))
-        await bench.sql("vacuum-analyze", "VACUUM ANALYZE;")
-        if bench.levels["scan"] == AFTER_UPDATES:
-            await bench.sql("update-every-page", UPDATE)
-        await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+    seconds_a_row = 0.5e-6
 
     async def warm(self, bench: Bench) -> None:
         """All of it; if the disk matters, a campaign asks for cold caches instead."""
@@ -68,15 +55,6 @@ class Search:
         bench.measured(quantities.ELAPSED, done.seconds)
         bench.measured(quantities.BLOCKS_READ, float(plan.root.shared_blocks("read")))
         bench.measured(quantities.BLOCKS_HIT, float(plan.root.shared_blocks("hit")))
-
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
-        """The table with its index, and the WAL of loading."""
-        return Sizes(2 * layout.bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
-
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
-        """Measured on two cores: 8 µs per row to load and index."""
-        rows = parameters["months"] * layout.DAYS_A_MONTH * parameters["rows_per_partition"]
-        return 5 + 8e-6 * rows, 3 + 0.5e-6 * rows
 
 
 def session(scan: str) -> list[str]:
@@ -171,18 +149,10 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(quantities.ELAPSED, quantities.BLOCKS_READ, quantities.BLOCKS_HIT),
-    primary_metric=quantities.ELAPSED.name,
     writes=False,
     procedure=Search(),
     cluster=layout.cluster,
-    requires=(
-        Requirement(
-            layout.DECLARATIVE_SINCE,
-            _("declared partitions came with PostgreSQL 10."),
-            factor="table_kind",
-            level="declarative",
-        ),
-    ),
+    requires=(layout.declarative("table_kind"),),
     places={
         "wg1-2013-3-search": Place(
             levels={
