@@ -23,6 +23,7 @@ from runs.execution.steps.background import Background
 from runs.execution.steps.step_limits import (
     DISK_FLOOR_BYTES,
     LOOK_SECONDS,
+    MINUTES,
     DiskGuard,
     Guard,
     InHand,
@@ -195,7 +196,7 @@ class Bench:
         """Execute a durable step; names are unique within a run, on all machines.
 
         A command that starts or stops a server names its cluster (`serving`), whose folder must be
-        ours (BaseDir.check).
+        ours (BaseDir.check); it may take as long as pg_ctl waits.
 
         Raises TargetProblem `step_failed` for an exit status other than 0 unless `check` is off,
         `step_timeout` for one that runs longer than `limit_s`, and `disk_almost_full` when less
@@ -209,6 +210,8 @@ class Bench:
         condition = node.base.being_ours(serving.directory) if serving else None
         through = serving.promptly(argv) if serving else ()
 
+        if limit_s is None:
+            limit_s = MINUTES if serving else self.patience_s
         guard = self._guard(node, name, limit_s, floor_bytes)
         work = node.perform(name, argv, stdin=stdin, condition=condition, through=through)
         result = await guarded(work, guard.watch(node.line))
@@ -219,15 +222,13 @@ class Bench:
             raise failed(result, node.base.path)
         return result
 
-    def _guard(
-        self, node: Node, name: str, limit_s: float | None, floor_bytes: int | None
-    ) -> Guard:
+    def _guard(self, node: Node, name: str, limit_s: float, floor_bytes: int | None) -> Guard:
         return Guard(
             directory=node.steps_directory,
             name=name,
             address=node.address,
             base_dir=node.base.path,
-            limit_s=self.patience_s if limit_s is None else limit_s,
+            limit_s=limit_s,
             floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
             look_s=self.look_s,
         )

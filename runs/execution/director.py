@@ -36,7 +36,7 @@ from runs.execution.nodes import Place, cluster_of, nodes_of
 from runs.execution.plan import MAIN, RunPlan
 from runs.execution.procedure import Arranging, Procedure
 from runs.execution.reporter import Reporter
-from runs.execution.steps.step_limits import MINUTES, guarded
+from runs.execution.steps.step_limits import guarded
 from runs.wording import gettext_noop as _
 
 
@@ -307,9 +307,7 @@ class Director:
         await self.arrangement.stop()
         cluster = self.bench.cluster
         # A disk that is almost full must not cost the result: stopping needs little space.
-        await self.bench.step(
-            "stop", cluster.stop(), limit_s=MINUTES, floor_bytes=0, serving=cluster
-        )
+        await self.bench.step("stop", cluster.stop(), floor_bytes=0, serving=cluster)
 
     def _told_where(self) -> str:
         folders = ", ".join(f"{node.directory} on {node.address}" for node in self.bench.nodes)

@@ -5,7 +5,7 @@ from functools import partial
 
 from runs.execution.bench import LAST_LINES, Bench
 from runs.execution.clusters.further_clusters import Arrangement
-from runs.execution.clusters.postgres import NOT_RUNNING, Cluster
+from runs.execution.clusters.postgres import NOT_RUNNING
 from runs.execution.errors import CommandTimeout, TargetProblem, TargetRestarted
 from runs.execution.nodes import Node
 from runs.execution.steps.steps import NO_SPACE, disk_full, free_bytes
@@ -94,7 +94,8 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
         return full
     if not bench.is_serving:
         return problem
-    if await is_running(bench, bench.cluster):
+    # It is taken to be there if its pg_ctl gives no clear answer.
+    if (await bench.run(*bench.cluster.status())).exit_status not in NOT_RUNNING:
         if gone := await _gone(bench):
             return TargetProblem(
                 "%(problem)s\n%(cause)s",
@@ -129,11 +130,6 @@ async def _gone(bench: Bench) -> TargetProblem | None:
         if status.exit_status in NOT_RUNNING:
             return await Arrangement(bench).gone(member)
     return None
-
-
-async def is_running(bench: Bench, cluster: Cluster) -> bool:
-    """Whether that cluster's server runs; assumed to be so if pg_ctl gives no clear answer."""
-    return (await bench.run(*cluster.status())).exit_status not in NOT_RUNNING
 
 
 def _is_cut_off(problem: TargetProblem, bench: Bench, log: str) -> bool:

@@ -21,21 +21,6 @@ _PRIORITY = re.compile(
 )
 
 
-def max_wal_bytes(checkpoint_segments: int, segment_bytes: int) -> int:
-    """3 x checkpoint_segments x segment: the formula in the release notes of 9.5."""
-    return 3 * checkpoint_segments * segment_bytes
-
-
-def checkpoint_segments(max_wal_size_bytes: int, segment_bytes: int) -> int:
-    """The inverse of `max_wal_bytes`, at least 1."""
-    return max(1, round(max_wal_size_bytes / (3 * segment_bytes)))
-
-
-def segments(size_bytes: int, segment_bytes: int) -> int:
-    """How many segments keep at least that much WAL."""
-    return math.ceil(size_bytes / segment_bytes)
-
-
 def prefetch_distance(concurrency: int) -> int:
     """effective_io_concurrency of 13 for that of 12: the sum of n/i for i to n, rounded.
 
@@ -177,7 +162,8 @@ def _narrowed(
 
 def _segments_to_sizes(value: str, context: Context) -> Carried:
     count = context.number("checkpoint_segments", value)
-    most = max_wal_bytes(count, context.segment_bytes)
+    # The formula in the release notes of 9.5.
+    most = 3 * count * context.segment_bytes
     # (2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
     kept = (2 * count + 1) * context.segment_bytes
     return {
@@ -187,8 +173,8 @@ def _segments_to_sizes(value: str, context: Context) -> Carried:
 
 
 def _size_to_segments(value: str, context: Context) -> Carried:
-    size = context.bytes("max_wal_size", value)
-    return {"checkpoint_segments": str(checkpoint_segments(size, context.segment_bytes))}
+    count = round(context.bytes("max_wal_size", value) / (3 * context.segment_bytes))
+    return {"checkpoint_segments": str(max(1, count))}
 
 
 def _kept_size(value: str, context: Context) -> Carried:
@@ -197,8 +183,8 @@ def _kept_size(value: str, context: Context) -> Carried:
 
 
 def _kept_segments(value: str, context: Context) -> Carried:
-    size = context.bytes("wal_keep_size", value)
-    return {"wal_keep_segments": str(segments(size, context.segment_bytes))}
+    count = math.ceil(context.bytes("wal_keep_size", value) / context.segment_bytes)
+    return {"wal_keep_segments": str(count)}
 
 
 def _distance(value: str, context: Context) -> Carried:

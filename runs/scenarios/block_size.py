@@ -13,7 +13,6 @@ from typing import Any
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
-from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios.datasets import sending, tpch
 from runs.scenarios.definition import (
     ClusterOptions,
@@ -142,8 +141,8 @@ async def _note_sizes(bench: Bench) -> None:
 async def _restart(bench: Bench) -> None:
     """To empty shared buffers; the operating system's cache stays as the load left it."""
     cluster = bench.cluster
-    await bench.step("stop-to-empty-buffers", cluster.stop(), limit_s=MINUTES, serving=cluster)
-    await bench.step("start-with-empty-buffers", cluster.start(), limit_s=MINUTES, serving=cluster)
+    await bench.step("stop-to-empty-buffers", cluster.stop(), serving=cluster)
+    await bench.step("start-with-empty-buffers", cluster.start(), serving=cluster)
 
 
 async def _note_cached(bench: Bench) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runs.execution.bench import Bench
-from runs.execution.clusters.postgres import DATABASE, SUPERUSER
 from runs.execution.errors import TargetProblem
 from runs.execution.ssh.login_shell import shell_line
 from runs.execution.steps.step_limits import GRACE_SECONDS
@@ -66,14 +65,7 @@ class Duet:
 
     async def arrange(self, bench: Bench) -> None:
         """The same for the partner, which each run has of its own."""
-        argv = pgbench.initialise(
-            bench.plan.client_bindir,
-            _connection(bench, PARTNER),
-            scale=procedure.scale_of(bench),
-            client_version=bench.plan.client_version_num,
-        )
-        await bench.step("load-partner", argv)
-        await bench.sql("checkpoint-partner", "CHECKPOINT;", at=PARTNER)
+        await procedure.initialise(bench, at=PARTNER)
 
     async def warm(self, bench: Bench) -> None:
         """Both in the same way: read in the order of the key."""
@@ -85,8 +77,10 @@ class Duet:
         folder, pairs = bench.database.directory, int(bench.parameters["pairs"])
         script = pgbench.for_tool(SCRIPT, bench.plan.client_version_num)
         await bench.write("write-script", f"{folder}/script.sql", script)
-        for name in (MAIN, PARTNER):
-            line = shell_line(_command(bench, name, f"{folder}/script.sql"))
+        clusters = {MAIN: bench.cluster, PARTNER: bench.members[PARTNER].cluster}
+        for name, cluster in clusters.items():
+            path, length = f"{folder}/script.sql", bench.parameters["duration"]
+            line = shell_line(procedure.silent(bench, cluster, path, length, bench.clients))
             await bench.write(f"write-{name}", f"{folder}/run-{name}.sh", f"exec {line}\n")
         seconds = pairs * bench.parameters["duration"]
         done = await bench.follow(
@@ -111,25 +105,6 @@ class Duet:
         scale = parameters["scale"]
         made = 4 + 0.3 * scale
         return made, made + 2 + 0.04 * scale + parameters["pairs"] * (parameters["duration"] + 0.2)
-
-
-def _command(bench: Bench, name: str, script: str) -> tuple[str, ...]:
-    return pgbench.benchmark(
-        bench.plan.client_bindir,
-        _connection(bench, name),
-        client_version=bench.plan.client_version_num,
-        scripts=[pgbench.Script(script)],
-        clients=bench.clients,
-        duration_s=bench.parameters["duration"],
-        scale=procedure.scale_of(bench),
-        progress_s=None,
-        per_statement=False,
-    )
-
-
-def _connection(bench: Bench, name: str) -> pgbench.Connection:
-    cluster = bench.cluster if name == MAIN else bench.members[name].cluster
-    return pgbench.Connection(cluster.socket_dir, cluster.port, SUPERUSER, DATABASE)
 
 
 def _throughputs(text: str, name: str, bench: Bench) -> list[float]:

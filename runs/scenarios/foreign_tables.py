@@ -16,7 +16,6 @@ The statements work in every version from 9.3 on, and use improvements of later 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from runs.execution.bench import Bench
@@ -49,16 +48,6 @@ BATCHES_SINCE = 140000
 PARALLEL_COMMIT_SINCE = 150000
 
 _REMOTE_SQL = re.compile(r"Remote SQL: (.*)")
-
-
-@dataclass(frozen=True)
-class ForeignTable:
-    """A table of a further cluster, in a schema of its own here: `columns` as in CREATE TABLE."""
-
-    schema: str
-    name: str
-    columns: str
-    cluster: str
 
 
 async def require(bench: Bench) -> None:
@@ -97,14 +86,6 @@ def _better(bench: Bench) -> str:
     return options
 
 
-def foreign_table(table: ForeignTable) -> str:
-    """The statement that creates it."""
-    return (
-        f"CREATE FOREIGN TABLE {table.schema}.{table.name} ({table.columns}) "
-        f"SERVER {table.cluster} OPTIONS (schema_name 'public', table_name '{table.name}');"
-    )
-
-
 def remote_sql(plan: str) -> list[str]:
     """The statements that a plan (EXPLAIN VERBOSE) sends to other servers."""
     return [found.strip() for found in _REMOTE_SQL.findall(plan)]
@@ -130,10 +111,11 @@ ALTER TABLE addrbook ADD PRIMARY KEY (id);
 VACUUM ANALYZE addrbook;
 CHECKPOINT;
 """
+# Tables of each external server, in a schema of its own here: (number, name, columns).
 FOREIGN = (
-    ForeignTable("ext1", "pgbench_accounts", ACCOUNT_COLUMNS, "external1"),
-    ForeignTable("ext1", "pgbench_history", HISTORY_COLUMNS, "external1"),
-    ForeignTable("ext2", "addrbook", ADDRBOOK_COLUMNS, "external2"),
+    (1, "pgbench_accounts", ACCOUNT_COLUMNS),
+    (1, "pgbench_history", HISTORY_COLUMNS),
+    (2, "addrbook", ADDRBOOK_COLUMNS),
 )
 # (schema of the customers, schema of the accounts) of each pattern.
 PATTERNS = {
@@ -176,8 +158,12 @@ class ForeignTables:
         await require(bench)
         await link(bench, list(bench.members))
         lines = ["CREATE SCHEMA ext1;", "CREATE SCHEMA ext2;"]
-        lines += [foreign_table(each) for each in FOREIGN]
-        lines += [f"ANALYZE {each.schema}.{each.name};" for each in FOREIGN]
+        lines += [
+            f"CREATE FOREIGN TABLE ext{number}.{name} ({columns}) "
+            f"SERVER external{number} OPTIONS (schema_name 'public', table_name '{name}');"
+            for number, name, columns in FOREIGN
+        ]
+        lines += [f"ANALYZE ext{number}.{name};" for number, name, _columns in FOREIGN]
         await bench.sql("create-foreign-tables", "\n".join(lines))
 
     async def warm(self, bench: Bench) -> None:

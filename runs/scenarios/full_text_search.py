@@ -253,7 +253,9 @@ async def _background(bench: Bench) -> tuple[str, ...]:
     script = for_tool(_insert_script(bench), bench.plan.client_version_num)
     await bench.write("write-background-script", path, script)
     seconds = bench.parameters["duration"] + GRACE_SECONDS
-    return pgbench.beside(bench, path, bench.parameters["insert_rate"], seconds)
+    rate = bench.parameters["insert_rate"]
+    command = pgbench.silent(bench, bench.cluster, path, seconds, clients=1, rate=rate)
+    return ("env", "LC_ALL=C", *command)
 
 
 def _insert_script(bench: Bench) -> str:

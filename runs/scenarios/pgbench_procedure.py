@@ -9,7 +9,7 @@ from typing import Any
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import LIVE_SECONDS, Bench
 from runs.execution.clusters import listening
-from runs.execution.clusters.postgres import DATABASE, SUPERUSER
+from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.evidence import instructions
 from runs.execution.machine import monitors
@@ -46,18 +46,21 @@ SELECT 'pgbench_accounts', count(abalance) FROM pgbench_accounts WHERE aid > 0;
 """
 
 
-async def initialise(bench: Bench, *, fillfactor: int = 100, options: Sequence[str] = ()) -> None:
+async def initialise(
+    bench: Bench, *, fillfactor: int = 100, options: Sequence[str] = (), at: str = MAIN
+) -> None:
     """Load pgbench's tables at the run's scale, and leave no checkpoint for the run."""
     argv = pgbench.initialise(
         bench.plan.client_bindir,
-        _connection(bench),
+        connection_to(bench.cluster if at == MAIN else bench.members[at].cluster),
         scale=scale_of(bench),
         fillfactor=fillfactor if fillfactor < 100 else None,
         options=options,
         client_version=bench.plan.client_version_num,
     )
-    await bench.step("load", argv)
-    await bench.sql("checkpoint-after-load", "CHECKPOINT;")
+    await bench.step("load" if at == MAIN else f"load-{at}", argv)
+    step = "checkpoint-after-load" if at == MAIN else f"checkpoint-{at}"
+    await bench.sql(step, "CHECKPOINT;", at=at)
 
 
 def scale_of(bench: Bench) -> int:
@@ -302,21 +305,27 @@ class Load:
         return ("env", "LC_ALL=C", *secret, *cpus, *command)
 
 
-def beside(bench: Bench, path: str, rate_tps: float, seconds: int) -> tuple[str, ...]:
-    """The command of one client at a rate during the load; its own figures are not used."""
-    command = pgbench.benchmark(
+def silent(
+    bench: Bench, cluster: Cluster, path: str, seconds: int, clients: int, rate: float | None = None
+) -> tuple[str, ...]:
+    """The command of a load of a cluster that shows no progress."""
+    return pgbench.benchmark(
         bench.plan.client_bindir,
-        _connection(bench),
+        connection_to(cluster),
         client_version=bench.plan.client_version_num,
         scripts=[pgbench.Script(path)],
-        clients=1,
+        clients=clients,
         duration_s=seconds,
-        scale=1,
+        scale=scale_of(bench),
         progress_s=None,
         per_statement=False,
-        rate_tps=rate_tps,
+        rate_tps=rate,
     )
-    return ("env", "LC_ALL=C", *command)
+
+
+def connection_to(cluster: Cluster) -> pgbench.Connection:
+    """A connection by the cluster's socket."""
+    return pgbench.Connection(cluster.socket_dir, cluster.port, SUPERUSER, DATABASE)
 
 
 def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:

@@ -20,7 +20,6 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.steps.base_dir import BaseDir
-from runs.execution.steps.step_limits import MINUTES
 from runs.scenarios import notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
@@ -102,7 +101,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
         if bench.levels["index_only_scan"] == "fails":
             await bench.sql("update-each-page", UPDATE_EACH_PAGE)
         cluster = bench.cluster
-        await bench.step("stop-to-place", cluster.stop(), limit_s=MINUTES, serving=cluster)
+        await bench.step("stop-to-place", cluster.stop(), serving=cluster)
         if placement in {WAL, ALL}:
             argv = ["sh", "-c", _MOVE_WAL, "move-wal", cluster.data, folder]
             await bench.step("move-wal", argv)
@@ -112,7 +111,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
             bench.note(
                 "cache_kept", _("The system's cache may still hold the files of the cluster.")
             )
-        await bench.step("start-placed", cluster.start(), limit_s=MINUTES, serving=cluster)
+        await bench.step("start-placed", cluster.start(), serving=cluster)
 
     async def warm(self, bench: Bench) -> None:
         """Nothing: the devices are what is measured."""

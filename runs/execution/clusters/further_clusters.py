@@ -30,7 +30,7 @@ from runs.execution.clusters.preparing import BYTES_TO_SPARE, did_not_start, rep
 from runs.execution.errors import OUT_OF_REACH, ServerFault, TargetProblem
 from runs.execution.nodes import DATABASE_NODE, Member, conninfo
 from runs.execution.plan import MAIN
-from runs.execution.steps.step_limits import MINUTES, guarded
+from runs.execution.steps.step_limits import guarded
 from runs.wording import gettext_noop as _
 
 KEPT_LOG_LINES = 500
@@ -129,7 +129,6 @@ class Arrangement:
             await self.bench.step(
                 f"stop-{member.name}",
                 cluster.stop(),
-                limit_s=MINUTES,
                 floor_bytes=0,
                 on=node,
                 serving=cluster,
@@ -315,7 +314,6 @@ class Arrangement:
             f"start-{member.name}",
             cluster.start(),
             check=False,
-            limit_s=MINUTES,
             on=member.node,
             serving=cluster,
         )

@@ -95,9 +95,7 @@ class Preparing:
     async def start(self, step: str) -> None:
         """Start the bench's cluster. Raises TargetProblem with the end of its log."""
         cluster = self.bench.cluster
-        result = await self.bench.step(
-            step, cluster.start(), check=False, limit_s=MINUTES, serving=cluster
-        )
+        result = await self.bench.step(step, cluster.start(), check=False, serving=cluster)
         if result.exit_status in NOT_A_PROGRAM:
             raise failed(result, self.base.path)
         if result.exit_status != 0:
@@ -182,7 +180,7 @@ class Preparing:
         await self.start("start-to-load")
         await bench.sql("create-database", f"CREATE DATABASE {DATABASE};", database="postgres")
         await self.procedure.load(bench)
-        await bench.step("stop-after-load", cluster.stop(), limit_s=MINUTES, serving=cluster)
+        await bench.step("stop-after-load", cluster.stop(), serving=cluster)
         bench.is_serving = False
         bench.cluster = self.cluster
         if is_shared:

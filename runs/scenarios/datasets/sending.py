@@ -67,8 +67,9 @@ async def placed(
 
 
 def copy_placed(bench: Bench, table: str) -> str:
-    """The statement that copies a placed file into its table."""
-    return f"COPY {table} FROM '{bench.cluster.data}/benchlab/{table}.csv' WITH ({options});"
+    """The statement that copies a placed file, which has a heading, into its table."""
+    path = f"{bench.cluster.data}/benchlab/{table}.csv"
+    return f"COPY {table} FROM '{path}' WITH (FORMAT csv, HEADER true);"
 
 
 async def send(bench: Bench, local: Path, path: str) -> None:
