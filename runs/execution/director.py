@@ -198,14 +198,12 @@ class Director:
             self.bench.cluster = await listening.prepare(self.bench)
 
     async def _claim(self) -> int:
-        """Claim every base directory; returns the free bytes of the database's."""
         free = [await node.claim() for node in self.bench.nodes]
         if not self.taken_over:
             self.arrangement.check_disk(free, self.preparing.disk_bytes)
         return free[0]
 
     async def _measure(self) -> None:
-        """Run the load while every machine is watched."""
         monitors, profile = self.monitors, Profile(self.bench)
         evidence, account = Evidence(self.bench), Accounting(self.bench)
         try:
@@ -317,7 +315,6 @@ class Director:
         )
 
     async def _keep_log(self) -> None:
-        """Store the server's log of this run as an artifact, if there is one."""
         if log := await self.bench.server_log(KEPT_LOG_LINES):
             self.bench.keep("server.log", log)
         await self.arrangement.keep_logs()

@@ -121,7 +121,6 @@ async def _deeper(problem: TargetProblem, bench: Bench, *, taken_over: bool) -> 
 
 
 async def _gone(bench: Bench) -> TargetProblem | None:
-    """The first of the started further clusters that does not run any more."""
     for member in bench.members.values():
         begun = f"{member.cluster.data}/postmaster.opts"
         if (await bench.run("test", "-e", begun, on=member.node)).exit_status != 0:

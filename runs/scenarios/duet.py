@@ -108,7 +108,6 @@ class Duet:
 
 
 def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
-    """Of one side, pair by pair. Raises TargetProblem `duet_incomplete`."""
     found: dict[int, float] = {}
     expected = pgbench.Expected(duration_s=bench.parameters["duration"], clients=bench.clients)
     for part in text.split("== ")[1:]:

@@ -184,7 +184,6 @@ async def _create_index(bench: Bench) -> None:
 
 
 async def _search(bench: Bench, query: str) -> None:
-    """One client searches all the time, where the index is."""
     if member := bench.members.get(searched(bench)):
         bench.entrance = Entrance(member.cluster.port, member.cluster.address)
     await pgbench.measure(bench, f"{query};\n")
@@ -235,7 +234,6 @@ async def _check_letters(bench: Bench, extension: str) -> None:
 
 
 async def _note_index(bench: Bench) -> None:
-    """The index's size."""
     if bench.levels["index"] not in CREATE_INDEX:
         return
     statement = "SELECT pg_relation_size('searched');"
@@ -248,7 +246,6 @@ async def _rows(bench: Bench, step: str) -> int:
 
 
 async def _background(bench: Bench) -> tuple[str, ...]:
-    """pgbench with one client at the campaign's rate, until it is ended."""
     path = f"{bench.directory}/background.sql"
     script = for_tool(_insert_script(bench), bench.plan.client_version_num)
     await bench.write("write-background-script", path, script)

@@ -248,7 +248,6 @@ def _hold_snapshot(bench: Bench) -> None:
 
 
 async def _vacuums(bench: Bench) -> list[float]:
-    """The duration of each autovacuum in seconds, from the server's log."""
     argv = ["sh", "-c", VACUUMS, "vacuums", bench.cluster.log]
     done = await bench.step("read-vacuums", argv)
     return [float(each) for each in _ELAPSED.findall(done.stdout)]

@@ -56,7 +56,6 @@ class OperatingSystems(pgbench.PrewarmedTables):
             await pgbench.measure(bench, fixed_point_update.SCRIPT)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
-        """The time of one write with the method on the disk of the WAL; a note if unknown."""
         seconds = bench.parameters["fsync_seconds"]
         if not seconds:
             return

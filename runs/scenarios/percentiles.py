@@ -78,7 +78,6 @@ async def add(bench: Bench, logs: Sequence[Logged]) -> None:
 
 
 async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
-    """One machine's latencies; None, with a note, if its log is missing or incomplete."""
     if logged.log is None:
         return None
     name = f"count-latencies{logged.suffix}"

@@ -329,7 +329,6 @@ def connection_to(cluster: Cluster) -> pgbench.Connection:
 
 
 def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> list[int]:
-    """Add the results; the transactions of each machine, whose result must be complete."""
     results = []
     for load, step in zip(loads, steps, strict=True):
         result = _parsed(bench, load, step)

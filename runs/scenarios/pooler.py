@@ -107,7 +107,6 @@ class _Place:
         return f"{self.node.directory}/s"
 
     def _addresses(self) -> Sequence[str]:
-        """Of its machine, as the load knows them."""
         if self.address:
             return [listening.checked(self.address)]
         known_by = [each.address_of_database for each in self.bench.plan.generators]

@@ -132,7 +132,8 @@ class Cleaning:
 
     async def _stop_steps(self, node: Node) -> None:
         async def stop(host: Host) -> None:
-            await stop_all(node.base.checked(host, node.directory), node.steps_directory)
+            run = node.base.checked(host, node.directory)
+            await stop_all(host, node.steps_directory, run)
 
         await node.on_host(stop)
 
@@ -154,7 +155,6 @@ class Cleaning:
         return is_broken or not is_prepared
 
     async def _remove_placed(self) -> None:
-        """The folders with parts of the files of a cluster that was stopped."""
         run_id = self.bench.plan.run_id
         for node in self.bench.database_nodes[1:]:
             if node in self.left_out:

@@ -43,9 +43,9 @@ async def end(host: Host, base: BaseDir, path: str) -> None:
     Raises TargetProblem `step_does_not_end`, `not_set_back`, `postgres_does_not_stop`, `not_ours`
     or `leads_out`; with the last two nothing was ended.
     """
-    await stop_all(base.checked(host, path), f"{path}/steps")
+    await stop_all(host, f"{path}/steps", base.checked(host, path))
     await set_back(host, path)
-    await postgres.stop_in(host, path)
+    await postgres.stop_in(host.run, path)
 
 
 async def remove(host: Host, base: BaseDir, path: str) -> None:

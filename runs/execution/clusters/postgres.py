@@ -14,7 +14,7 @@ from pathlib import Path
 from runs import foreign_json
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.cpus import pinned
-from runs.execution.ssh.hosts import COMMAND_SECONDS, Commands
+from runs.execution.ssh.hosts import COMMAND_SECONDS, Run
 from runs.postgresql_settings import conf_file, names, ownership
 from runs.wording import gettext_noop as _
 
@@ -240,7 +240,6 @@ def lines_for(settings: Mapping[str, str]) -> list[str]:
 
 
 def _line(name: str, value: str) -> str:
-    """A line for postgresql.conf. Raises TargetProblem `setting_refused`."""
     if ownership.runs_command(name, value) or ownership.loads_from_elsewhere(name, value):
         raise _refused(_("%(line)s would run something on the server."), f"{name} = {value}")
     if not names.is_name(name) or "\n" in value or "\0" in value:
@@ -323,13 +322,13 @@ def argv_to_stop(directory: str) -> tuple[str, ...]:
     return ("sh", "-c", _STOP, "stop", f"{directory}/data", str(SECONDS_BETWEEN_SIGNALS))
 
 
-async def stop_in(host: Commands, directory: str) -> bool:
+async def stop_in(run: Run, directory: str) -> bool:
     """Stop it; whether its cluster is prepared. Raises TargetProblem `postgres_does_not_stop`.
 
     Check first (`BaseDir.checked`) whether the folder is ours.
     """
     patience = SIGNALS * SECONDS_BETWEEN_SIGNALS + COMMAND_SECONDS
-    answer = await host.run(argv_to_stop(directory), timeout_s=patience)
+    answer = await run(argv_to_stop(directory), timeout_s=patience)
     if answer.exit_status != 0:
         raise does_not_stop(directory)
     return answer.stdout.startswith(b"prepared\n")

@@ -109,13 +109,11 @@ async def tried(
         return [failed] if failed else await trial.scripts()
     finally:
         async with asyncio.timeout(CLEANING_SECONDS):
-            await postgres.stop_in(host, path)
+            await postgres.stop_in(host.run, path)
             await base.remove(host, path)
 
 
 class _Trial:
-    """One scratch cluster."""
-
     def __init__(
         self, host: Host, path: str, programs: Programs, workload: WorkloadContent
     ) -> None:

@@ -128,7 +128,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[dict[str, str]]:
 
 
 def _of_block(cpu: dict[str, str]) -> tuple[int | None, int | None]:
-    """(sockets, cores) of one model."""
     sockets = number_in(cpu.get("Socket(s)")) or number_in(cpu.get("CPU socket(s)"))
     if sockets is None and (per_book := number_in(cpu.get("Socket(s) per book"))):
         books = number_in(cpu.get("Book(s)")) or number_in(cpu.get("Book(s) per drawer")) or 1
@@ -153,7 +152,6 @@ def _cores(lines: Sequence[str]) -> int | None:
 
 
 def _model(sections: Sections) -> str:
-    """The models of the processors; by other names where lscpu has none."""
     lines = sections.get("lscpu", [])
     named = [each.get("Model name", "") for each in _blocks(lines)]
     models = [each for each in dict.fromkeys(named) if each not in _UNKNOWN]
@@ -171,7 +169,6 @@ def _model(sections: Sections) -> str:
 
 
 def _cpu_limit(sections: Sections) -> float | None:
-    """How many processors' time the groups leave; None without a limit."""
     found: list[float] = []
     quota: int | None = None
     for line in sections.get("cgroup", []):

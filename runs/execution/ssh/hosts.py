@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, Self
 
@@ -57,15 +57,8 @@ def fingerprint(public_key: str) -> str:
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
-class Commands(Protocol):
-    """What executes commands on a target."""
-
-    @property
-    def address(self) -> Address:
-        """The target, for texts."""
-
-    async def run(self, argv: Sequence[str], *, timeout_s: float | None = ...) -> Answer:
-        """Run a command and wait for its end; see `Host.run`."""
+# `Host.run`, or what runs a command on the same condition.
+Run = Callable[..., Awaitable[Answer]]
 
 
 class Host(Protocol):

@@ -273,7 +273,6 @@ def _acknowledge_at_once(conn: asyncssh.SSHClientConnection) -> None:
 
 
 def _at_a_hop(problem: TargetProblem, hop: Address) -> TargetProblem:
-    """The same problem, reported for a hop on the way."""
     code = f"hop_{problem.code.removeprefix('host_')}"
     remedy = REMEDIES_AT_A_HOP.get(problem.code, problem.remedy)
     text = _("At the hop %(hop)s: %(problem)s")
@@ -322,7 +321,6 @@ def _reason(error: Exception) -> str:
 
 
 def _let_go(process: asyncssh.SSHClientProcess[bytes]) -> None:
-    """End a command as far as possible, and read no more of it."""
     with contextlib.suppress(OSError, asyncssh.Error):
         process.terminate()
         process.close()

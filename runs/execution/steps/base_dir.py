@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs.execution.errors import ServerFault, TargetProblem
-from runs.execution.ssh.hosts import COMMAND_SECONDS, REMOVAL_SECONDS, Address, Answer, Host
+from runs.execution.ssh.hosts import COMMAND_SECONDS, REMOVAL_SECONDS, Answer, Host, Run
 from runs.execution.steps.fence import Fence, raise_if_behind
 from runs.execution.steps.steps import FREE, Condition, disk_full
 from runs.wording import gettext_noop as _
@@ -341,9 +341,16 @@ class BaseDir:
 
         return Condition(_CHECK, self._words(path), refused)
 
-    def checked(self, host: Host, path: str) -> "Checked":
-        """The host, whose commands first `check` the folder in the same round trip."""
-        return Checked(self, host, path)
+    def checked(self, host: Host, path: str) -> Run:
+        """What runs commands there that first `check` the folder in the same round trip.
+
+        They must not end with a status of the check's own (`_STATUSES`).
+        """
+
+        async def run(argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS) -> Answer:
+            return await self.run(host, _CHECK, path, timeout_s=timeout_s, then=argv)
+
+        return run
 
     async def run(
         self,
@@ -373,7 +380,6 @@ class BaseDir:
         return answer
 
     def _words(self, path: str) -> tuple[str, str, str, str]:
-        """What the scripts that know `within` get."""
         return path, self.mark(path), self.path, self.mark(self.path)
 
     def _other_file_system(self, expected: str, found: str) -> TargetProblem:
@@ -395,7 +401,6 @@ class BaseDir:
         return fault
 
     def _refusal_at(self, path: str, exit_status: int, found: str) -> TargetProblem:
-        """The error for a folder below the base directory that is refused."""
         if exit_status == 91:
             return TargetProblem(
                 _(
@@ -424,32 +429,8 @@ class BaseDir:
 
 
 def _command(script: str, words: Sequence[str], then: Sequence[str]) -> list[str]:
-    """The script with these words, and the command `then` after it where there is one."""
     if then:
         is_script = tuple(then[:2]) == ("sh", "-c")
         following, then = (then[2], then[4:]) if is_script else ('exec "$@"', then)
         script = _THEN.format(script=script, words=len(words), then=following)
     return ["sh", "-c", script, "base-dir", *words, *then]
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A connection whose commands are executed only if a folder is ours; see `BaseDir.check`.
-
-    They must not end with a status of the check's own (`_STATUSES`).
-    """
-
-    base: BaseDir
-    host: Host
-    path: str
-
-    @property
-    def address(self) -> Address:
-        """That of the host."""
-        return self.host.address
-
-    async def run(
-        self, argv: Sequence[str], *, timeout_s: float | None = COMMAND_SECONDS
-    ) -> Answer:
-        """Run the command. Raises TargetProblem `not_ours`, `leads_out`: then nothing was run."""
-        return await self.base.run(self.host, _CHECK, self.path, timeout_s=timeout_s, then=argv)

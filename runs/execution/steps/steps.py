@@ -19,7 +19,7 @@ from runs.execution.errors import (
     TargetProblem,
     TargetRestarted,
 )
-from runs.execution.ssh.hosts import REMOVAL_SECONDS, Answer, Commands, Host
+from runs.execution.ssh.hosts import REMOVAL_SECONDS, Answer, Host, Run
 from runs.execution.ssh.login_shell import shell_fault
 from runs.execution.steps.fence import BEHIND, Fence, lease_lost
 from runs.wording import gettext_noop as _
@@ -187,8 +187,6 @@ async def perform(
 
 
 async def _report_of(host: Host, script: str, words: Sequence[str], stdin: str) -> Answer:
-    """What the shell says that performs the step, or attaches to it."""
-
     async def ask() -> Answer:
         return await host.run(
             ["sh", "-c", script, "step", *words],
@@ -226,12 +224,10 @@ async def so_far(
     return _read(name, tuple(argv), stdin, answer, end) if is_there else None
 
 
-async def stop_all(host: Commands, directory: str) -> None:
+async def stop_all(host: Host, directory: str, run: Run | None = None) -> None:
     """End the processes of every running step in `directory`: INT, then TERM, then KILL."""
-    patience = str(SECONDS_BETWEEN_SIGNALS)
-    answer = await host.run(
-        ["sh", "-c", _STOP, "stop", directory, patience], timeout_s=REMOVAL_SECONDS
-    )
+    argv = ["sh", "-c", _STOP, "stop", directory, str(SECONDS_BETWEEN_SIGNALS)]
+    answer = await (run or host.run)(argv, timeout_s=REMOVAL_SECONDS)
     if answer.exit_status != 0:
         raise TargetProblem(
             _("A step in %(directory)s on %(address)s does not end, not even by KILL."),
@@ -303,7 +299,6 @@ def _read(name: str, argv: tuple[str, ...], stdin: str, answer: Answer, end: str
 
 
 def _until(end: str, printed: bytes, begin: int) -> bytes | None:
-    """A stream of the step; None for one that was cut off."""
     close = printed.rfind(f"benchlab-end {end}\n".encode())
     return printed[begin:close] if begin <= close else None
 
