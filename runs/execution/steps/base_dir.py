@@ -22,135 +22,16 @@ from runs.wording import gettext_noop as _
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
 
-_COMMON = (
-    FREE
-    + """
-set -u
-umask 077
-export LC_ALL=C
-dir=$1 mark=$2
-cannot() {
-    rm -f "$dir/.benchlab.new"
-    left=$(free "$dir")
-    # Without a mark no later clean-up would know it as ours.
-    [ -z "${made-}" ] || rmdir "$dir"
-    [ "${left:-64}" -lt 64 ] && exit 95
-    exit 90
-}
-# Whole or not at all: a mark that was cut off by a full disk would be nobody's. Never through a
-# link that somebody has laid there.
-set_mark() {
-    if [ -e "$dir/.benchlab.new" ] || [ -L "$dir/.benchlab.new" ]; then
-        rm -f "$dir/.benchlab.new" || return 1
-    fi
-    (set -C && echo "$mark" >"$dir/.benchlab.new") && mv "$dir/.benchlab.new" "$dir/.benchlab"
-}
-# By the shell itself, as this is asked several times in each run.
-marked() {
-    [ ! -L "$1/.benchlab" ] && [ -f "$1/.benchlab" ] || return 1
-    found= more=
-    { { IFS= read -r found; IFS= read -r more; } <"$1/.benchlab"; } 2>/dev/null
-    [ "$found" = "$2" ] && [ -z "$more" ]
-}
-# The first names of what others keep there.
-foreign() {
-    names=0
-    for name in "$1"/* "$1"/.[!.]* "$1"/..?*; do
-        [ -e "$name" ] || [ -L "$name" ] || continue
-        [ "${name##*/}" != .benchlab.new ] || continue
-        printf '%s\\n' "${name##*/}"
-        names=$((names + 1))
-        [ $names -lt 5 ] || break
-    done
-}
-"""
-)
 
-_CLAIM = (
-    _COMMON
-    + """
-# Without its disk the folder would be an ordinary one of the disk above it.
-near=$dir
-while [ ! -e "$near" ]; do near=${near%/*} near=${near:-/}; done
-found=$(df -Pk "$near" 2>/dev/null | {
-    read -r title
-    read -r device blocks used left share mounted rest && echo "$left $mounted"
-})
-left=${found%% *} mounted=${found#* }
-[ -z "$3" ] || [ -z "$mounted" ] || [ "$mounted" = "$3" ] || { echo "$mounted"; exit 89; }
-[ -d "$dir" ] || mkdir -p "$dir" || cannot
-cd "$dir" || exit 90
-if [ -f .benchlab ]; then
-    marked . "$mark" || { [ -L .benchlab ] || head -n 1 .benchlab; exit 91; }
-elif [ -n "$(foreign .)" ]; then
-    foreign .
-    exit 92
-else
-    set_mark || cannot
-fi
-for folder in runs clusters leases; do
-    [ ! -L "$folder" ] || { echo "$folder"; exit 96; }
-    [ -d "$folder" ] || mkdir -p "$folder" || cannot
-done
-command -v setsid >/dev/null || exit 93
-# The kernel tells the real user, the one in effect, and more.
-user=
-while [ -z "$user" ] && read -r key real effective rest; do
-    [ "$key" != Uid: ] || user=$effective
-done 2>/dev/null <"/proc/$$/status"
-[ "${user:-$(id -u)}" -ne 0 ] || exit 94
-echo "benchlab-free $left"
-"""
-)
+def _script(*names: str) -> str:
+    """Of shell files here, the first of which has what they share."""
+    return FREE + "".join((_HERE / f"{name}.sh").read_text() for name in ("base_dir", *names))
 
-# The folder above must be the claimed base directory or really be below it: links may lead out.
-_WITHIN = (
-    _COMMON
-    + """
-base=$3 base_mark=$4
-within() {
-    marked "$base" "$base_mark" || exit 91
-    above=${dir%/*}
-    while [ ! -d "$above" ]; do above=${above%/*}; done
-    real_base=$(cd -P "$base" && pwd -P) && real_above=$(cd -P "$above" && pwd -P) || exit 96
-    case $real_above/ in "$real_base"/*) ;; *) echo "$real_above"; exit 96 ;; esac
-    [ ! -L "$dir" ] || { echo "$dir"; exit 96; }
-}
-"""
-)
 
-_MARKED_FOLDER = (
-    _WITHIN
-    + """
-within
-made=
-# A new one is empty.
-if mkdir "$dir" 2>/dev/null; then
-    made=yes
-else
-    mkdir -p "$dir" || cannot
-    marked "$dir" "$mark" && exit 0
-    # What somebody else keeps there must not become ours by a mark.
-    [ -z "$(foreign "$dir")" ] || { foreign "$dir"; exit 97; }
-fi
-set_mark || cannot
-"""
-)
-
-_REMOVE = _WITHIN + (Path(__file__).parent / "remove_folder.sh").read_text()
-
-_CHECK = (
-    _WITHIN
-    + """
-[ -e "$dir" ] || [ -L "$dir" ] || exit 0
-within
-marked "$dir" "$mark" || { [ -n "$(foreign "$dir")" ] && exit 97; exit 0; }
-for part in "$dir/data" "$dir/steps" "$dir/prepared"; do
-    [ ! -L "$part" ] || { echo "$part"; exit 96; }
-done
-"""
-)
-
+_HERE = Path(__file__).parent
+_CLAIM, _RELEASE = _script("claim"), _script("release")
+_MARKED_FOLDER = _script("within", "marked_folder")
+_REMOVE, _CHECK = _script("within", "remove_folder"), _script("within", "check")
 # Once: $5 tells that it was done, and what has been made there since is kept.
 _REPLACE = f"""
 [ ! -e "$5" ] || exit 0
@@ -162,21 +43,6 @@ _REPLACE = f"""
 ) || exit
 true >"$5"
 """
-
-_RELEASE = (
-    _COMMON
-    + """
-[ -d "$dir" ] && marked "$dir" "$mark" || exit 0
-cd "$dir" || exit 90
-left=$(find runs clusters builds -mindepth 1 -maxdepth 1 ! -name .benchlab 2>/dev/null | head -n 5)
-[ -z "$left" ] || { echo "$left"; exit 98; }
-# The fence's files are empty and have numbers for names; whatever else lies there stays.
-[ -L leases ] || rm -f leases/[0-9]*/[0-9]*
-[ -L builds ] || rm -f builds/.benchlab
-rmdir runs clusters builds leases/[0-9]* leases 2>/dev/null
-rm -f .benchlab
-"""
-)
 
 # Another command, in the same round trip; it must not end with a status of the scripts above. If it
 # is a script, this shell executes it.
