@@ -21,6 +21,7 @@ from runs.wording import gettext_noop as _
 
 # A Unix socket's path has at most 107 bytes; this is what BenchLab itself adds to base_dir.
 LONGEST_BASE_DIR = 70
+_HERE = Path(__file__).parent
 
 
 def _script(*names: str) -> str:
@@ -28,7 +29,6 @@ def _script(*names: str) -> str:
     return FREE + "".join((_HERE / f"{name}.sh").read_text() for name in ("base_dir", *names))
 
 
-_HERE = Path(__file__).parent
 _CLAIM, _RELEASE = _script("claim"), _script("release")
 _MARKED_FOLDER = _script("within", "marked_folder")
 _REMOVE, _CHECK = _script("within", "remove_folder"), _script("within", "check")
