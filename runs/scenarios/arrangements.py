@@ -9,10 +9,9 @@ Sources: chapters on high availability and logical replication of PostgreSQL's m
 PgBouncer's config.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.clusters import standbys
@@ -27,9 +26,11 @@ from runs.scenarios.definition import (
     ClusterOptions,
     FurtherCluster,
     Objection,
+    Parameters,
     Procedure,
     Requirement,
     Sizes,
+    Values,
 )
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
@@ -69,7 +70,7 @@ REQUIRES = (
 )
 
 
-def objection(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> Objection | None:
+def objection(levels: Values, _parameters: Parameters) -> Objection | None:
     """PgBouncer before 1.21 loses prepared statements between two transactions."""
     if levels.get(NAME) != POOLED or levels.get("query_mode") != "prepared":
         return None
@@ -87,7 +88,7 @@ def names_of(level: str) -> list[str]:
     return [f"standby{place}" for place in range(1, STREAMING.get(level, 0) + 1)]
 
 
-def further(levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def further(levels: Values) -> tuple[FurtherCluster, ...]:
     """The further clusters of a cell: all are copied from its loaded one."""
     level = str(levels[NAME])
     if level == LOGICAL:
@@ -95,7 +96,7 @@ def further(levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
     return tuple(FurtherCluster(name, "standby", "standby") for name in names_of(level))
 
 
-def wanted(version_num: int, levels: Mapping[str, Any], own: ClusterOptions) -> ClusterOptions:
+def wanted(version_num: int, levels: Values, own: ClusterOptions) -> ClusterOptions:
     """Settings that the run's own cluster needs; also set for one cluster, so that they compare."""
     level = str(levels[NAME])
     required = standbys.settings_of_primary(version_num)
@@ -150,11 +151,11 @@ class Arranged:
         else:
             await self.procedure.measure(bench)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """As for the scenario; each further cluster takes the same again."""
         return self.procedure.sizes(parameters)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """2 s and 0.05 s per unit of scale for each further cluster: its copy, start and stop."""
         load, run = self.procedure.seconds(parameters)
         clusters = len(names_of(str(parameters.get(NAME, SINGLE))))

@@ -7,9 +7,6 @@ restart, then five scans in a row; five joins. Added here: five groupings, ANALY
 plans, work_mem and effective_cache_size as in 2012. Derived from TPC-H.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import MAIN
@@ -21,6 +18,7 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.pgbench_design import comparable, room_for_wal
 from runs.scenarios.timed_sql import planned, timed
@@ -97,13 +95,13 @@ class BlockSize:
             if name == "scan":
                 await _note_cached(bench)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """The files, tables with keys and indexes, and the WAL of creating them."""
         scale = parameters["scale_percent"] / 100
         tables = int(tpch.BYTES_PER_SCALE * scale)
         return Sizes(2 * tables + int(tpch.CSV_BYTES_PER_SCALE * scale) + 128 * 1024 * 1024)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 30 s per unit to generate and send; 250 s to load and query."""
         scale = parameters["scale_percent"] / 100
         return 5 + 30 * scale, 8 + 250 * scale
@@ -155,7 +153,7 @@ async def _note_cached(bench: Bench) -> None:
     bench.measured(quantities.CACHED_BYTES, float(blocks[0]) if blocks else 0.0)
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """As in the article, with units: bare numbers would be blocks. Room for the WAL of loading."""
     settings = {
         "autovacuum": "off",

@@ -14,7 +14,9 @@ from runs.scenarios.definition import (
     Factor,
     Level,
     Objection,
+    Parameters,
     Scenario,
+    Values,
 )
 from runs.tools import quantities
 from runs.wording import gettext_noop as _
@@ -23,9 +25,7 @@ CORES = Factor("cores", _("CPU cores"), default=(1, 2), minimum=1, maximum=8192)
 EVERY: tuple[AnyFactor, ...] = (CORES, arrangements.FACTOR)
 
 
-def too_few_clients(
-    levels: Mapping[str, Any], parameters: Mapping[str, int | None]
-) -> Objection | None:
+def too_few_clients(levels: Values, parameters: Parameters) -> Objection | None:
     """With fewer clients than cores the number of clients would be the limit."""
     clients, cores = levels.get("clients") or parameters.get("clients"), levels.get(CORES.name)
     if not isinstance(clients, int) or not isinstance(cores, int) or clients >= cores:
@@ -59,9 +59,7 @@ def widened(scenario: Scenario, levels: Mapping[str, Iterable[Level]]) -> Scenar
 
 
 def _objection_to(scenario: Scenario) -> Any:
-    def objection(
-        levels: Mapping[str, Any], parameters: Mapping[str, int | None]
-    ) -> Objection | None:
+    def objection(levels: Values, parameters: Parameters) -> Objection | None:
         own = (scenario.objection, too_few_clients, arrangements.objection)
         found = (each(levels, parameters) for each in own)
         return next((each for each in found if each), None)

@@ -10,9 +10,6 @@ A pgbench on the same machine has no cores of its own unless the treatment gives
 (`pgbench_cpus`), which PostgreSQL then leaves alone at every level.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
 from runs.scenarios.common_factors import CORES, too_few_clients
@@ -20,6 +17,7 @@ from runs.scenarios.definition import (
     ClusterOptions,
     Quick,
     Scenario,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
@@ -30,7 +28,7 @@ READ = fixed_point_read.SCENARIO
 PARALLEL_SINCE = 90600
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """No parallel plans: with other cores the planner must not choose another way."""
     if version_num >= PARALLEL_SINCE:
         return ClusterOptions(settings={"max_parallel_workers_per_gather": "0"})

@@ -20,6 +20,9 @@ def _is_installed(package: str) -> bool:
 
 
 Level = int | str
+# By name: a cell's levels, or these with a campaign's constants; and constants, if they were given.
+Values = Mapping[str, Any]
+Parameters = Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -87,11 +90,11 @@ class Requirement:
     level: Level = ""
     other_than: Level | None = None
 
-    def is_met(self, version_num: int, levels: Mapping[str, Any]) -> bool:
+    def is_met(self, version_num: int, levels: Values) -> bool:
         """Whether that version can run a cell of these levels."""
         return version_num >= self.since or not self._concerns(levels)
 
-    def _concerns(self, levels: Mapping[str, Any]) -> bool:
+    def _concerns(self, levels: Values) -> bool:
         if not self.factor:
             return True
         level = levels.get(self.factor)
@@ -108,7 +111,7 @@ class ExtensionRequirement:
     factor: str = ""
     level: Level = ""
 
-    def concerns(self, levels: Mapping[str, Any]) -> bool:
+    def concerns(self, levels: Values) -> bool:
         """Whether a cell of these levels needs it."""
         return not self.factor or bool(levels.get(self.factor) == self.level)
 
@@ -124,18 +127,6 @@ class Objection:
     remedy: str
     of: str
     words: Mapping[str, Any] = field(default_factory=dict)
-
-
-def no_objection(
-    _levels: Mapping[str, Any], _parameters: Mapping[str, int | None]
-) -> Objection | None:
-    """Every combination makes sense."""
-    return None
-
-
-def every_cell(_levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
-    """The full product of the levels is measured."""
-    return True
 
 
 @dataclass(frozen=True)
@@ -196,11 +187,6 @@ class ClusterOptions:
     required: Mapping[str, str] = field(default_factory=dict)
 
 
-def ordinary_cluster(_version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
-    """No wishes: the campaign's configuration applies."""
-    return ClusterOptions()
-
-
 @dataclass(frozen=True)
 class FurtherCluster:
     """A named cluster that a cell needs besides its own (`execution.plan.ClusterPlan`).
@@ -215,11 +201,6 @@ class FurtherCluster:
     origin: Origin
     settings: Mapping[str, str] = field(default_factory=dict)
     of_baseline: bool = False
-
-
-def one_cluster(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
-    """The smallest arrangement: the run's own cluster, and no others."""
-    return ()
 
 
 @dataclass(frozen=True)
@@ -250,16 +231,11 @@ class Sizes:
 class Procedure(Steps, Protocol):
     """The steps of a scenario, named as in its source, and what they take."""
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """How much space the data of these parameters, and of a cell's levels, will take."""
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Rough time of (preparing a cluster, one run of these levels) in seconds."""
-
-
-def never(_levels: Mapping[str, Any]) -> bool:
-    """Of no cell."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -291,19 +267,19 @@ class Scenario:
     metrics: tuple[Metric, ...]
     writes: bool
     procedure: Procedure
-    cluster: Callable[[int, Mapping[str, Any]], ClusterOptions] = ordinary_cluster
-    arrangement: Callable[[int, Mapping[str, Any]], tuple[FurtherCluster, ...]] = one_cluster
+    cluster: Callable[[int, Values], ClusterOptions] = lambda _version_num, _levels: (
+        ClusterOptions()
+    )
+    arrangement: Callable[[int, Values], tuple[FurtherCluster, ...]] = lambda _num, _levels: ()
     kind: str = ""
     requires: tuple[Requirement, ...] = ()
-    objection: Callable[[Mapping[str, Any], Mapping[str, int | None]], Objection | None] = (
-        no_objection
-    )
-    measures: Callable[[Mapping[str, Any], Mapping[str, int | None]], bool] = every_cell
+    objection: Callable[[Values, Parameters], Objection | None] = lambda _levels, _given: None
+    measures: Callable[[Values, Parameters], bool] = lambda _levels, _given: True
     quick: Quick = Quick()
     places: Mapping[str, Place] = field(default_factory=dict)
     printed: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     by_hand: ByHand | None = None
-    only_reads: Callable[[Mapping[str, Any]], bool] = never
+    only_reads: Callable[[Values], bool] = lambda _levels: False
     packages: tuple[str, ...] = ()
     extensions: tuple[ExtensionRequirement, ...] = ()
     has_pgbench_tables: bool = False
@@ -314,7 +290,7 @@ class Scenario:
         """The name of the metric that charts and comparisons show first."""
         return self.primary or self.metrics[0].name
 
-    def changes_data(self, levels: Mapping[str, Any]) -> bool:
+    def changes_data(self, levels: Values) -> bool:
         """Whether a run of a cell with these levels changes the data."""
         return self.writes and not self.only_reads(levels)
 
@@ -326,7 +302,7 @@ class Scenario:
         """The metric to show first, of a campaign that repeats the published one of this slug."""
         return self.places.get(reproduces, Place()).metric or self.primary_metric
 
-    def refusal(self, version_num: int, levels: Mapping[str, Any]) -> Requirement | None:
+    def refusal(self, version_num: int, levels: Values) -> Requirement | None:
         """Why that version cannot run a cell with these levels; None if it can."""
         unmet = (each for each in self.requires if not each.is_met(version_num, levels))
         return next(unmet, None)

@@ -13,8 +13,7 @@ value is the geometric mean of the ratios of its pairs.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -28,6 +27,7 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.tools import pgbench, quantities
@@ -94,13 +94,13 @@ class Duet:
         bench.keep("pairs.txt", text)
         _report(bench, *(_throughputs(text, name, bench) for name in (MAIN, PARTNER)))
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Data, index and WAL of one cluster; the partner takes the same again."""
         data = parameters["scale"] * design.BYTES_PER_SCALE
         wal = min(data, design.WAL_BYTES)
         return Sizes(disk_bytes=data + wal + design.BUSY_CLUSTER_BYTES)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Each run creates and loads its partner."""
         scale = parameters["scale"]
         made = 4 + 0.3 * scale
@@ -149,7 +149,7 @@ def _incomplete(found: str | Wording) -> TargetProblem:
     )
 
 
-def partner(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def partner(_version_num: int, _levels: Values) -> tuple[FurtherCluster, ...]:
     """The baseline's installation, in a cluster that each run makes."""
     return (FurtherCluster(PARTNER, "partner", "initdb", of_baseline=True),)
 

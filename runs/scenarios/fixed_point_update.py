@@ -5,9 +5,6 @@ cluster, with pages filled to 80 % so that an update finds room on the row's pag
 checkpoint happens during the measurement.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
@@ -17,6 +14,7 @@ from runs.scenarios.definition import (
     Place,
     Quick,
     Scenario,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.notes import without_checkpoints
@@ -43,7 +41,7 @@ class FixedPointUpdate(pgbench.PrewarmedTables):
             await pgbench.measure(bench, SCRIPT)
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """Room for WAL, so that no checkpoint is requested during the load."""
     return ClusterOptions(settings=design.room_for_wal(version_num, "160GB", 4000))
 

@@ -15,8 +15,7 @@ The statements work in every version from 9.3 on, and use improvements of later 
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from runs.execution.bench import Bench
 from runs.execution.clusters import standbys
@@ -32,11 +31,13 @@ from runs.scenarios.definition import (
     Factor,
     FurtherCluster,
     Parameter,
+    Parameters,
     Place,
     Quick,
     Requirement,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
@@ -193,18 +194,18 @@ class ForeignTables:
                 plan=plan,
             )
 
-    def sizes(self, parameters: Mapping[str, int]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Both tables, their indexes, and the WAL of loading them; each server has them."""
         data = parameters["scale"] * design.BYTES_PER_SCALE * 5 // 2
         return design.sizes(parameters, data)
 
-    def seconds(self, parameters: Mapping[str, int]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """About 2 s per unit of scale to load; 6 s to copy, start, link and stop three servers."""
         measured = parameters["warm_up"] + parameters["duration"]
         return 4 + 2.0 * parameters["scale"], 6 + 0.3 * parameters["scale"] + measured
 
 
-def script(levels: Mapping[str, Any]) -> str:
+def script(levels: Values) -> str:
     """What pgbench runs in a cell."""
     if levels["operation"] == "select":
         customers, accounts = PATTERNS[int(levels["pattern"])]
@@ -213,7 +214,7 @@ def script(levels: Mapping[str, Any]) -> str:
     return (UPDATE if levels["operation"] == "update" else INSERT).format(accounts=accounts)
 
 
-def plan_problem(plan: str, version_num: int, levels: Mapping[str, Any]) -> str:
+def plan_problem(plan: str, version_num: int, levels: Values) -> str:
     """Why a plan (EXPLAIN VERBOSE) is not that of the cell; empty if it is."""
     sent, wanted = remote_sql(plan), sent_statements(version_num, levels)
     if len(sent) != wanted:
@@ -223,7 +224,7 @@ def plan_problem(plan: str, version_num: int, levels: Mapping[str, Any]) -> str:
     return ""
 
 
-def sent_statements(version_num: int, levels: Mapping[str, Any]) -> int:
+def sent_statements(version_num: int, levels: Values) -> int:
     """How many statements a plan of the cell sends to other servers."""
     if levels["operation"] == "select":
         return sum(schema != "public" for schema in PATTERNS[int(levels["pattern"])])
@@ -233,19 +234,19 @@ def sent_statements(version_num: int, levels: Mapping[str, Any]) -> int:
     return 2 if in_two else 1
 
 
-def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+def measures(levels: Values, _parameters: Parameters) -> bool:
     """Patterns are for reading; local or foreign is for writing."""
     if levels["operation"] == "select":
         return bool(levels["table_location"] == "local")
     return bool(levels["pattern"] == 1)
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """Base backups of the loaded server must be possible."""
     return ClusterOptions(required=standbys.needed_settings(version_num))
 
 
-def arrangement(_version_num: int, _levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def arrangement(_version_num: int, _levels: Values) -> tuple[FurtherCluster, ...]:
     """Two external servers with the same data, in every cell."""
     return tuple(FurtherCluster(name, "foreign", "copy") for name in ("external1", "external2"))
 

@@ -9,9 +9,6 @@ and `bigram` (all pieces of two characters, in plain SQL). pg_bigm and PGroonga 
 installation has them. A search whose plan does not use the index gives no result.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench, Entrance
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.monitors import GRACE_SECONDS
@@ -30,6 +27,7 @@ from runs.scenarios.definition import (
     Requirement,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
@@ -109,13 +107,13 @@ class Data:
         if (replica := searched(bench)) != MAIN:
             await pgbench_design.prewarm_all(bench, at=replica)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Both tables, the largest index, and WAL."""
         data = parameters["records"] * videos.BYTES_A_RECORD * 3
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(2 * data + 256 * 1024 * 1024, run_bytes=logs)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 0.25 ms per record to generate and index."""
         return 5 + 25e-5 * parameters["records"], 4 + parameters["duration"]
 
@@ -259,7 +257,7 @@ def _insert_script(bench: Bench) -> str:
     return INSERT_SCRIPT.replace(":records", str(bench.parameters["records"]))
 
 
-def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """A locale that knows Japanese letters; each index and column is another cluster.
 
     By libc in every version: pg_trgm asks it what a letter is, also of a database whose own locale
@@ -278,7 +276,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     )
 
 
-def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]:
     """The subscriber, which begins as a copy of the loaded cluster."""
     if levels.get(REPLICATION) != LOGICAL:
         return ()

@@ -12,7 +12,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -29,6 +28,7 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
@@ -210,19 +210,19 @@ class LongRunStability:
         _note_samples(bench, found, vacuums)
         _note_verdict(bench, found)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """The tables, and what the load adds to them and to WAL at most."""
         data = parameters["warehouses"] * BYTES_A_WAREHOUSE
         written = min(parameters["duration"] * BYTES_A_SECOND, MOST_WRITTEN)
         logs = percentiles.log_bytes(parameters["duration"])
         return Sizes(2 * data + written + 256 * 1024 * 1024, run_bytes=logs)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 0.3 s per warehouse to load."""
         return 5 + 0.3 * parameters["warehouses"], 5 + parameters["duration"]
 
 
-def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """The levels are settings that no configuration may override; vacuum often, and log it."""
     required = {
         "autovacuum": str(levels["autovacuum"]),

@@ -11,7 +11,6 @@ pg_test_fsync measures on the same disk how long one write with that method take
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from runs.execution.bench import NOT_A_PROGRAM, Bench
 from runs.execution.errors import TargetProblem
@@ -22,10 +21,12 @@ from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
     Parameter,
+    Parameters,
     Place,
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
@@ -82,11 +83,11 @@ class OperatingSystems(pgbench.PrewarmedTables):
         else:
             bench.measured(quantities.FSYNC_OPERATIONS, rate)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """As for the fixed-point updates, though without room in the pages."""
         return UPDATE.procedure.sizes(parameters)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """As for the fixed-point updates; pg_test_fsync runs 17 tests."""
         prepare, measure = super().seconds(parameters)
         return prepare, measure + 17 * parameters["fsync_seconds"]
@@ -116,7 +117,7 @@ def check_method(settings: Mapping[str, Mapping[str, str]], method: str) -> None
         )
 
 
-def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """The settings that the levels name; room for WAL if the load writes."""
     required = {
         name: str(levels[name])
@@ -127,13 +128,13 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=room, required=required)
 
 
-def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+def measures(levels: Values, _parameters: Parameters) -> bool:
     """As in the report: shared_buffers with reading, wal_sync_method with updating."""
     other = "wal_sync_method" if levels["operation"] == "read" else "shared_buffers"
     return bool(levels[other] == AS_CONFIGURED)
 
 
-def only_reads(levels: Mapping[str, Any]) -> bool:
+def only_reads(levels: Values) -> bool:
     """Whether a cell changes nothing."""
     return bool(levels["operation"] == "read")
 

@@ -6,9 +6,6 @@ into the buffer pool, so the cost shows if the data do not all fit into shared_b
 other compiler flags (2.5) are other installations.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
 from runs.scenarios.definition import (
@@ -16,6 +13,7 @@ from runs.scenarios.definition import (
     Quick,
     Requirement,
     Scenario,
+    Values,
 )
 from runs.wording import gettext_noop as _
 
@@ -23,7 +21,7 @@ CHECKSUMS_SINCE = 90300
 READ = fixed_point_read.SCENARIO
 
 
-def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """initdb with or without checksums; if they are the default, they are turned off explicitly."""
     on = levels["checksums"] == "on"
     return ClusterOptions(initdb_options=("--data-checksums" if on else "--no-data-checksums",))

@@ -9,9 +9,7 @@ to the hashed sub-plans that made it thousands of times as fast in 9.6: that nee
 """
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from runs.execution.bench import Bench
 from runs.query_plans import Plan, parallel
@@ -27,6 +25,7 @@ from runs.scenarios.definition import (
     Requirement,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.timed_sql import explained, repeated
 from runs.tools import quantities
@@ -70,12 +69,12 @@ class ParallelQuery:
         if plan is not None:
             _note_parallel(bench, plan)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """The tables and their keys; sorts that exceed work_mem use the disk."""
         scale = parameters["scale_percent"] / 100
         return Sizes(tpcds.disk_bytes(scale), run_bytes=int(1_000_000_000 * scale))
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured at scale 0.2 and 1 on two cores: 60 s per unit to generate, send and load."""
         scale = parameters["scale_percent"] / 100
         limit = parameters["statement_timeout"] or 3600
@@ -94,7 +93,7 @@ def session(bench: Bench) -> list[str]:
     return [f"SET {name} = {value}" for name, value in settings.items()]
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """As in the report; later features that are on by default are off, so that versions compare."""
     settings = {"autovacuum": "off"}
     if version_num >= PARALLEL_SINCE:

@@ -1,12 +1,15 @@
 """What scenarios with pgbench's tables declare alike: factors, parameters, space, room for WAL."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
 from runs.scenarios import percentiles
-from runs.scenarios.definition import ChoiceFactor, Factor, Parameter, Sizes
+from runs.scenarios.definition import (
+    ChoiceFactor,
+    Factor,
+    Parameter,
+    Sizes,
+    Values,
+)
 from runs.wording import gettext_noop as _
 
 EXTENSION = "pg_prewarm"
@@ -94,7 +97,7 @@ def duration(help_text: str) -> Parameter:
     return Parameter("duration", _("Duration"), "s", 60, 1, maximum=604_800, help=help_text)
 
 
-def sizes(parameters: Mapping[str, Any], data: int, *, written: int = 0) -> Sizes:
+def sizes(parameters: Values, data: int, *, written: int = 0) -> Sizes:
     """Data with its index, the WAL of loading them, what the load writes, and logs of latencies."""
     wal = min(data, WAL_BYTES)
     logs = percentiles.log_bytes(parameters["duration"])

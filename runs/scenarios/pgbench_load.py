@@ -5,9 +5,6 @@ A user's workload is a level of the factor `script` like `orders@3`: version 3 o
 scripts, each measured on its own, is what pgbench-tools (Greg Smith) calls a set.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import WorkloadPlan
@@ -22,6 +19,7 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
@@ -92,14 +90,14 @@ class PgbenchLoad:
         bench.measured(quantities.DATABASE_SIZE, float(size) / 10**6)
         await pgbench.measure(bench, scripts_of(bench), options_of(bench))
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Data at the fillfactor, index, WAL of loading them, and what the load writes."""
         scale = int(parameters.get("scale", 1))
         data = scale * design.BYTES_PER_SCALE * 100 // int(parameters.get("fillfactor", 100))
         written = int(parameters["duration"]) * BYTES_WRITTEN_A_SECOND
         return design.sizes(parameters, data, written=written + design.WAL_BYTES)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """As for the fixed-point observations, plus the warm-up."""
         scale = int(parameters.get("scale", 1))
         measured = parameters["duration"] + parameters.get("warm_up", 0)
@@ -143,12 +141,12 @@ def options_of(bench: Bench) -> Options:
     )
 
 
-def only_reads(levels: Mapping[str, Any]) -> bool:
+def only_reads(levels: Values) -> bool:
     """The one built-in script that changes nothing; own scripts may change anything."""
     return levels.get("script") == "select-only"
 
 
-def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """A different scale is different data, and so is what a user's workload initialises."""
     script = str(levels.get("script", ""))
     own = () if script in BUILT_IN else (script,)

@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import LIVE_SECONDS, Bench
@@ -19,7 +18,10 @@ from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import notes, percentiles, pgbench_design
-from runs.scenarios.definition import Sizes
+from runs.scenarios.definition import (
+    Sizes,
+    Values,
+)
 from runs.tools import pgbench, quantities
 from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
@@ -87,12 +89,12 @@ class PrewarmedTables:
         """pg_prewarm, or a sequential read if it is missing."""
         await prewarm(bench)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Data, index, the WAL of loading them, and that of the load."""
         data = int(parameters["scale"]) * pgbench_design.BYTES_PER_SCALE * 100 // self.fillfactor
         return pgbench_design.sizes(parameters, data, written=self.written)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """About 4 s to create a cluster, 0.3 s per scale unit to load."""
         scale, (more, by_scale) = int(parameters["scale"]), self.seconds_more
         return 4 + 0.3 * scale, more + by_scale * scale + parameters["duration"]

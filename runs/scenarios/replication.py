@@ -17,8 +17,7 @@ every version; the three lags in seconds from 10 on, and only while something is
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from runs.execution.bench import Bench
 from runs.execution.clusters import standbys
@@ -33,10 +32,12 @@ from runs.scenarios.definition import (
     Factor,
     FurtherCluster,
     Parameter,
+    Parameters,
     Place,
     Quick,
     Requirement,
     Scenario,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import quantities
@@ -174,7 +175,7 @@ class Replication(pgbench.PrewarmedTables):
         await standbys.wait(bench, names, "wait-for-modes", states=wanted)
 
 
-def states(levels: Mapping[str, Any]) -> dict[str, str]:
+def states(levels: Values) -> dict[str, str]:
     """The sync_state that pg_stat_replication must show for each standby."""
     as_asked = "quorum" if _is_quorum(levels) else "sync"
     names = standby_names(levels)
@@ -182,17 +183,17 @@ def states(levels: Mapping[str, Any]) -> dict[str, str]:
     return {name: as_asked if place < number else "async" for place, name in enumerate(names)}
 
 
-def standby_names(levels: Mapping[str, Any]) -> list[str]:
+def standby_names(levels: Values) -> list[str]:
     """The standbys of a cell; the synchronous ones come first."""
     number = int(levels["sync_standbys"]) + int(levels["async_standbys"])
     return [f"standby{place}" for place in range(1, number + 1)]
 
 
-def _is_quorum(levels: Mapping[str, Any]) -> bool:
+def _is_quorum(levels: Values) -> bool:
     return levels.get("synchronous_by") == "majority"
 
 
-def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """What replication needs in every version, WAL kept without slots, and synchronous_commit."""
     required = standbys.settings_of_primary(version_num)
     required["synchronous_commit"] = str(levels["synchronous_commit"])
@@ -200,12 +201,12 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings, required=required)
 
 
-def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]:
     """The standbys, copied from the loaded primary."""
     return tuple(FurtherCluster(name, "standby", "standby") for name in standby_names(levels))
 
 
-def measures(levels: Mapping[str, Any], parameters: Mapping[str, int | None]) -> bool:
+def measures(levels: Values, parameters: Parameters) -> bool:
     """At most three standbys; with `standbys` exactly as many. A quorum needs synchronous ones."""
     number, wanted = len(standby_names(levels)), parameters.get("standbys")
     if _is_quorum(levels) and not levels["sync_standbys"]:

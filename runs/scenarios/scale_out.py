@@ -10,9 +10,6 @@ On one machine the nodes share its processors and disk: then the figures show th
 and that it is correct, not how it scales.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.asyncio_tasks import together
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
@@ -28,6 +25,7 @@ from runs.scenarios.definition import (
     Quick,
     Requirement,
     Scenario,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
@@ -158,10 +156,10 @@ class ScaleOut(pgbench.PrewarmedTables):
             )
 
 
-def total_scale(levels: Mapping[str, Any], parameters: Mapping[str, int]) -> int:
+def total_scale(levels: Values, parameters: Values) -> int:
     """The scale of the database: the parameter, times the nodes where the size is per node."""
     nodes = NODES.get(levels["cluster"], 1) if levels["size"] == "per-node" else 1
-    return parameters["scale"] * nodes
+    return int(parameters["scale"]) * nodes
 
 
 def shard_sql(scale: int, place: int, nodes: int) -> str:
@@ -195,7 +193,7 @@ def coordinator_sql(nodes: list[str]) -> str:
     return "\n".join(lines)
 
 
-def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(_version_num: int, levels: Values) -> ClusterOptions:
     """A coordinator is loaded with nothing; autovacuum is off, as in the report."""
     return ClusterOptions(
         settings={"autovacuum": "off", "max_wal_size": "16GB"},
@@ -203,7 +201,7 @@ def cluster(_version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     )
 
 
-def arrangement(_version_num: int, levels: Mapping[str, Any]) -> tuple[FurtherCluster, ...]:
+def arrangement(_version_num: int, levels: Values) -> tuple[FurtherCluster, ...]:
     """The nodes; none for PostgreSQL alone."""
     number = NODES.get(levels["cluster"], 0)
     return tuple(FurtherCluster(f"node{n}", "node", "initdb") for n in range(1, number + 1))

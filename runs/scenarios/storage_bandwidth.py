@@ -10,9 +10,6 @@ in the run's folder. As in the report, the jobs end when their size is done; a r
 short says so.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.steps.step_limits import GRACE_SECONDS
@@ -20,10 +17,12 @@ from runs.execution.steps.steps import StepResult
 from runs.scenarios.definition import (
     ChoiceFactor,
     Parameter,
+    Parameters,
     Place,
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.pgbench_design import BUSY_CLUSTER_BYTES
 from runs.tools import quantities
@@ -121,18 +120,18 @@ class StorageBandwidth:
                 seconds=f"{bandwidth.seconds:.1f}",
             )
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """One file per job, and a cluster without data."""
         files = int(parameters["size_mb"]) * MIB * int(parameters["jobs"])
         return Sizes(disk_bytes=BUSY_CLUSTER_BYTES, run_bytes=files)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Files to be read are created first, at 100 MB/s."""
         laid_out = int(parameters["size_mb"]) * int(parameters["jobs"]) / 100
         return 4.0, 2 + laid_out + parameters["duration"]
 
 
-def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) -> tuple[str, ...]:
+def argv(levels: Values, parameters: Values, folder: str) -> tuple[str, ...]:
     """fio's command line: as printed in the report, or buffered with a flush after an interval."""
     interval = str(levels["fsync_interval"])
     common = (
@@ -146,7 +145,7 @@ def argv(levels: Mapping[str, Any], parameters: Mapping[str, int], folder: str) 
     return (*common, "--numjobs=1", f"--fsync={FLUSH_AFTER[interval]}", "--end_fsync=1")
 
 
-def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+def measures(levels: Values, _parameters: Parameters) -> bool:
     """Flushes are combined with sequential writing only."""
     return bool(levels["fsync_interval"] == DIRECT or levels["access"] == "sequential write")
 

@@ -13,9 +13,6 @@ the server is allowed to; nothing is prewarmed. If both are the same device, the
 differ, and the run says so. With data that fit into memory they hardly differ.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
@@ -26,11 +23,13 @@ from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
+    Parameters,
     Place,
     Quick,
     Requirement,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
@@ -174,7 +173,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
             )
         bench.measured(quantities.HEAP_FETCHES, float(fetched))
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
         data = int(parameters["scale"]) * design.BYTES_PER_SCALE
         moved = data + min(data, design.WAL_BYTES)
@@ -224,14 +223,14 @@ def _check_devices(bench: Bench, printed: str, folder: str) -> None:
         )
 
 
-def cluster(version_num: int, _levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, _levels: Values) -> ClusterOptions:
     """Room for WAL and time between checkpoints; no vacuum that would undo the update's effect."""
     room = design.room_for_wal(version_num, "64GB", 1000)
     settings = {**room, "checkpoint_timeout": "60min"}
     return ClusterOptions(settings=settings, required={"autovacuum": "off"})
 
 
-def measures(levels: Mapping[str, Any], _parameters: Mapping[str, int | None]) -> bool:
+def measures(levels: Values, _parameters: Parameters) -> bool:
     """Only the index-only load has scans that succeed or fail, with all or nothing moved."""
     if levels["load"] == "index-only":
         return bool(levels["index_only_scan"] != "any" and levels["placement"] in {SLOW, ALL})

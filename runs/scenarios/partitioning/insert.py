@@ -6,9 +6,6 @@ times at 90. Today static and dynamic change places at few partitions; static st
 number, dynamic does not. The C trigger needs a compiler for each version: not offered.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.scenarios.definition import (
@@ -16,6 +13,7 @@ from runs.scenarios.definition import (
     Quick,
     Scenario,
     Sizes,
+    Values,
 )
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
@@ -70,12 +68,12 @@ class Insert:
         rows = count * bench.parameters["rows_per_partition"]
         bench.measured(quantities.ROW_RATE, rows / done.seconds)
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """The files, the table, and as much WAL."""
         table = layout.bytes_of(parameters, with_index=False)
         return Sizes(3 * table + 128 * 1024 * 1024)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 2 µs per row to generate, 4 to 20 to load."""
         rows = layout.rows_in_all(parameters)
         return 5 + 6e-6 * rows, 2 + 15e-6 * rows

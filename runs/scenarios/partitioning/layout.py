@@ -1,8 +1,5 @@
 """The access log as one table, as partitions by inheritance, and as declared partitions."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from runs.execution.bench import Bench
 from runs.scenarios.definition import (
     ChoiceFactor,
@@ -11,6 +8,7 @@ from runs.scenarios.definition import (
     Parameter,
     Requirement,
     Sizes,
+    Values,
 )
 from runs.scenarios.pgbench_design import comparable
 from runs.wording import gettext_noop as _
@@ -81,17 +79,17 @@ class Filled:
             await bench.sql("update-every-page", UPDATE)
         await bench.sql("checkpoint-after-load", "CHECKPOINT;")
 
-    def sizes(self, parameters: Mapping[str, Any]) -> Sizes:
+    def sizes(self, parameters: Values) -> Sizes:
         """The table with its index, and the WAL of loading."""
         return Sizes(2 * bytes_of(parameters, with_index=True) + 128 * 1024 * 1024)
 
-    def seconds(self, parameters: Mapping[str, Any]) -> tuple[float, float]:
+    def seconds(self, parameters: Values) -> tuple[float, float]:
         """Measured on two cores: 8 µs per row to load and index."""
         rows = rows_in_all(parameters)
         return 5 + 8e-6 * rows, 3 + self.seconds_a_row * rows
 
 
-def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
+def cluster(version_num: int, levels: Values) -> ClusterOptions:
     """As in the report, and serial plans; a different number of months is different data."""
     settings = {"autovacuum": "off", **comparable(version_num)}
     kind = (str(levels["table_kind"]),) if "table_kind" in levels else ()
@@ -99,7 +97,7 @@ def cluster(version_num: int, levels: Mapping[str, Any]) -> ClusterOptions:
     return ClusterOptions(settings=settings, data=(levels["months"], *kind, *updated))
 
 
-def _is_updated(levels: Mapping[str, Any]) -> bool:
+def _is_updated(levels: Values) -> bool:
     return str(levels.get("scan", "")).endswith("after-updates")
 
 
@@ -134,12 +132,12 @@ def rows_of(day: int, rows: int) -> str:
     return ROWS.format(first=FIRST_DAY, day=day, rows=rows, products=PRODUCTS).strip()
 
 
-def rows_in_all(parameters: Mapping[str, Any]) -> int:
+def rows_in_all(parameters: Values) -> int:
     """The number of rows of a cell."""
     return int(parameters["months"]) * DAYS_A_MONTH * int(parameters["rows_per_partition"])
 
 
-def bytes_of(parameters: Mapping[str, Any], *, with_index: bool) -> int:
+def bytes_of(parameters: Values, *, with_index: bool) -> int:
     """The size of the table of a cell."""
     return rows_in_all(parameters) * (BYTES_A_ROW + (BYTES_OF_INDEX if with_index else 0))
 
