@@ -17,15 +17,17 @@ from runs.postgresql_settings.catalogue import MAJORS, UNRELEASED, position
 from runs.postgresql_settings.combinations import WAL_SEGMENT_BYTES
 from runs.postgresql_settings.effective import Effective
 from runs.postgresql_settings.findings import Finding, merged
-from runs.postgresql_settings.translation import Change, Impossible, Note
+from runs.postgresql_settings.translation import Change, Note
 from runs.postgresql_settings.validation import check, errors
 from runs.wording import gettext_noop as _
 
 # BenchLab's clusters do this their own way, so the setting is not needed.
 _LEFT_OUT = frozenset({"set_by_benchlab", "outside_cluster", "needs_certificate", "runs_command"})
 # Without any command, a server that archives would keep all its WAL until the disk is full.
-_ARCHIVES_NOTHING = "true"
-_NOTHING_ARCHIVED = _("No user's command runs on the database host; WAL counts as archived.")
+_ARCHIVES_NOTHING = (
+    "true",
+    _("No user's command runs on the database host; WAL counts as archived."),
+)
 _SINGLE = _("%(name)s is of a standby or a recovery; BenchLab makes those itself.")
 
 
@@ -42,7 +44,7 @@ class Fitted:
     major: str
     settings: Mapping[str, str]
     changes: tuple[Change, ...]
-    left_out: tuple[Impossible, ...]
+    left_out: tuple[Change, ...]
     notes: tuple[Note, ...]
     findings: tuple[Finding, ...]
 
@@ -149,9 +151,9 @@ def _fit(
     source = written_for or home(dict(given), major)
     kept, own = _without_benchlabs_own(dict(given), source)
     done = translation.translate(kept, source, major, wal_segment_bytes=wal_segment_bytes)
-    lost = {each.name for each in done.impossible}
+    lost = {each.name_from for each in done.impossible}
     beside = tuple(
-        Impossible(name, value, _SINGLE, {"name": name})
+        Change(name, value, "", "", _SINGLE, {"name": name})
         for name, value in done.recovery_conf.items()
         if name not in lost
     )
@@ -165,7 +167,7 @@ def _fit(
         major,
         settings,
         (*(each for each in done.changes if each.name_to in settings), *instead),
-        tuple(each for each in left_out if each.name not in replaced),
+        tuple(each for each in left_out if each.name_from not in replaced),
         done.notes,
         tuple(
             finding
@@ -179,7 +181,7 @@ def _fit(
 
 
 def _archiving_nothing(
-    settings: Mapping[str, str], major: str, left_out: Sequence[Impossible]
+    settings: Mapping[str, str], major: str, left_out: Sequence[Change]
 ) -> tuple[Change, ...]:
     """What takes the place of an archive_command that was left out, where archiving is on."""
     effective = Effective(settings, major)
@@ -187,15 +189,15 @@ def _archiving_nothing(
     if not effective.is_on("archive_mode") and mode not in {*unlisted.ON, "always"}:
         return ()
     return tuple(
-        Change(each.name, each.value, "archive_command", _ARCHIVES_NOTHING, _NOTHING_ARCHIVED)
+        Change(each.name_from, each.value_from, "archive_command", *_ARCHIVES_NOTHING)
         for each in left_out
-        if each.name.lower() == "archive_command"
+        if each.name_from.lower() == "archive_command"
     )
 
 
 def _without_benchlabs_own(
     settings: Mapping[str, str], major: str
-) -> tuple[dict[str, str], tuple[Impossible, ...]]:
+) -> tuple[dict[str, str], tuple[Change, ...]]:
     found = {
         finding.name.lower(): finding
         for finding in check(settings, [major])
@@ -203,7 +205,7 @@ def _without_benchlabs_own(
     }
     kept = {name: value for name, value in settings.items() if name.lower() not in found}
     own = tuple(
-        Impossible(name, value, found[name.lower()].message, found[name.lower()].parameters)
+        Change(name, value, "", "", found[name.lower()].message, found[name.lower()].parameters)
         for name, value in settings.items()
         if name.lower() in found
     )

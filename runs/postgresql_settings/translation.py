@@ -33,23 +33,14 @@ _SAME_AMOUNT = _("The same amount as PostgreSQL %(major)s writes it.")
 class Change:
     """A setting that has another name or value in the target version.
 
-    `reason` is a translatable template, `parameters` belong into it.
+    Without a `name_to` nothing there does the work of it. `reason` is a translatable template,
+    `parameters` belong into it.
     """
 
     name_from: str
     value_from: str
     name_to: str
     value_to: str
-    reason: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Impossible:
-    """A setting that nothing in the target version does the work of."""
-
-    name: str
-    value: str
     reason: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,7 +63,7 @@ class Translation:
 
     settings: Mapping[str, str]
     changes: tuple[Change, ...]
-    impossible: tuple[Impossible, ...]
+    impossible: tuple[Change, ...]
     notes: tuple[Note, ...]
     recovery_conf: Mapping[str, str]
 
@@ -101,7 +92,7 @@ class _Journey:
         self.major = major
         # Settings on their way, by the name that they have now.
         self.live: dict[str, Change] = {}
-        self.lost: list[Impossible] = []
+        self.lost: list[Change] = []
         for name, value in settings.items():
             today = canonical(unlisted.alias(name, major) or name)
             reason = "" if today == canonical(name) else _("Another name of the same setting.")
@@ -176,7 +167,8 @@ class _Journey:
         self.live[name] = _moved(live, name, value, reason, parameters)
 
     def _lose(self, live: Change, reason: str, parameters: Mapping[str, str]) -> None:
-        self.lost.append(Impossible(live.name_from, live.value_from, reason, parameters))
+        lost = replace(live, name_to="", value_to="", reason=reason, parameters=parameters)
+        self.lost.append(lost)
 
     def _leave_recovery_conf(self) -> None:
         mode = self.live.pop("standby_mode", None)

@@ -141,7 +141,7 @@ def _of_translation(fitted: Iterable[Fitted]) -> Iterator[Remark]:
             seen.setdefault(("translated", change.name_from, message), []).append(each.major)
         for lost in each.left_out:
             message = _("is not applied: %(reason)s") % {"reason": _(lost.reason) % lost.parameters}
-            seen.setdefault(("left_out", lost.name, message), []).append(each.major)
+            seen.setdefault(("left_out", lost.name_from, message), []).append(each.major)
     for (code, name, message), majors in seen.items():
         yield Remark("info", code, name, tuple(majors), f"{name} {message}")
 

@@ -87,7 +87,7 @@ def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
     for fit in fits:
         names = {name.lower(): name for name in fit.varied}
         for lost in fit.fitted.left_out:
-            name = names.get(lost.name.lower())
+            name = names.get(lost.name_from.lower())
             if name is not None and (name, fit.fitted.major) not in seen:
                 seen.add((name, fit.fitted.major))
                 message = _("PostgreSQL %(version)s cannot vary %(name)s: %(reason)s") % {

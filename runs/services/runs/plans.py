@@ -162,16 +162,5 @@ def workload_plan(version: WorkloadVersion | None) -> WorkloadPlan | None:
 
 def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     """Where the run's settings differ from the configuration as written, as stored with the run."""
-    changes = [vars(change) for change in fitted.changes]
-    lost = [
-        {
-            "name_from": each.name,
-            "value_from": each.value,
-            "name_to": "",
-            "value_to": "",
-            "reason": each.reason,
-            "parameters": each.parameters,
-        }
-        for each in fitted.left_out
-    ]
-    return tuple({**each, "parameters": dict(each["parameters"])} for each in [*changes, *lost])
+    changes = (*fitted.changes, *fitted.left_out)
+    return tuple({**vars(each), "parameters": dict(each.parameters)} for each in changes)

@@ -71,7 +71,7 @@ def reason_against(cell: DesignCell) -> str:
         return fitted_configurations.words(error)[0]
     varied = {name.lower() for name in cell.variant.varied}
     for lost in cell.fitted.left_out:
-        if lost.name.lower() in varied:
+        if lost.name_from.lower() in varied:
             return _(lost.reason) % lost.parameters
     return ""
 

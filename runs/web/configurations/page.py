@@ -46,12 +46,7 @@ def translated(configuration: Configuration, major: str) -> dict[str, Any]:
 
 def changes(fitted: Fitted) -> list[dict[str, str]]:
     """What reads otherwise in that version, or is not there, with the reason."""
-    found = [{**vars(each)} for each in fitted.changes]
-    found += [
-        {**vars(each), "name_from": each.name, "value_from": each.value, "name_to": ""}
-        for each in fitted.left_out
-    ]
-    return recorded_changes(found)
+    return recorded_changes([vars(each) for each in (*fitted.changes, *fitted.left_out)])
 
 
 def recorded_changes(translated: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

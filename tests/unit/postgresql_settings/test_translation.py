@@ -46,7 +46,7 @@ def test_nothing_is_forgotten_between_any_two_versions(source):
     for target in others(source):
         done = everything_translated(source, target)
         moved = {change.name_from for change in done.changes}
-        lost = {each.name for each in done.impossible}
+        lost = {each.name_from for each in done.impossible}
         arrived = moved | lost | {*done.settings, *done.recovery_conf}
         assert set(everything(source)) - arrived == set(), target
         found = errors(check(done.settings, [target], for_run=False))
@@ -173,7 +173,7 @@ def test_a_setting_becomes_what_does_its_work(source, target, given, expected):
 def test_a_setting_without_equivalent_is_dropped_with_the_reason(source, target, name, value, why):
     done = translate({name: value}, source, target)
     (lost,) = done.impossible
-    assert (lost.name, lost.value, dict(done.settings)) == (name, value, {})
+    assert (lost.name_from, lost.value_from, dict(done.settings)) == (name, value, {})
     assert why in lost.reason % lost.parameters
 
 
@@ -305,7 +305,7 @@ def test_the_words_of_each_version_are_found():
 def test_benchlabs_own_settings_are_left_out_with_the_reason():
     fitted = fit({"port": "1", "ssl": "on", "log_directory": "/x", "work_mem": "8MB"}, "16")
     assert fitted.settings == {"work_mem": "8MB"}
-    assert {each.name for each in fitted.left_out} == {"port", "ssl", "log_directory"}
+    assert {each.name_from for each in fitted.left_out} == {"port", "ssl", "log_directory"}
     assert fitted.errors == ()
 
 
@@ -315,7 +315,7 @@ def test_commands_are_left_out_with_the_reason(major):
     fitted = fit(settings, major)
     assert fitted.settings == {"work_mem": "8MB"}
     [lost] = fitted.left_out
-    assert (lost.name, lost.value) == ("archive_command", "cp %p /x")
+    assert (lost.name_from, lost.value_from) == ("archive_command", "cp %p /x")
     assert "on the database host" in lost.reason
     assert fitted.errors == ()
 
@@ -340,7 +340,7 @@ def test_libraries_from_elsewhere_are_refused():
 def test_settings_of_a_standby_are_left_out_of_every_version(major):
     settings = {"primary_conninfo": "host=a", "standby_mode": "on", "work_mem": "8MB"}
     fitted = fit(settings, major, written_for="10")
-    assert "standby_mode" in {each.name for each in fitted.left_out}
+    assert "standby_mode" in {each.name_from for each in fitted.left_out}
     assert "standby_mode" not in fitted.settings
 
 
