@@ -212,26 +212,16 @@ class Bench:
 
         if limit_s is None:
             limit_s = MINUTES if serving else self.patience_s
-        guard = self._guard(node, name, limit_s, floor_bytes)
+        floor = self.floor_bytes if floor_bytes is None else floor_bytes
+        guard = Guard(node, name, limit_s, floor, self.look_s)
         work = node.perform(name, argv, stdin=stdin, condition=condition, through=through)
-        result = await guarded(work, guard.watch(node.line))
+        result = await guarded(work, guard.watch())
         self.running_step = None
         await self.reporter.command(node.address, result)
         del self.in_hand[name]
         if check and result.exit_status != 0:
             raise failed(result, node.base.path)
         return result
-
-    def _guard(self, node: Node, name: str, limit_s: float, floor_bytes: int | None) -> Guard:
-        return Guard(
-            directory=node.steps_directory,
-            name=name,
-            address=node.address,
-            base_dir=node.base.path,
-            limit_s=limit_s,
-            floor_bytes=self.floor_bytes if floor_bytes is None else floor_bytes,
-            look_s=self.look_s,
-        )
 
     def _named(self, step: InHand) -> InHand:
         """The step; another one of its name would silently get the result of the first."""

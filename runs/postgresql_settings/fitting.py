@@ -63,48 +63,27 @@ def fit(
     settings: Mapping[str, str],
     major: str,
     *,
+    varied: Mapping[str, str] | None = None,
     written_for: str = "",
     memory_bytes: int | None = None,
     wal_segment_bytes: int = WAL_SEGMENT_BYTES,
 ) -> Fitted:
-    """What the version would run with.
+    """What the version would run with, where `varied` replace the settings of these names.
 
     Without `written_for` the settings are taken to be in the words of the version nearest to
-    `major` that objects least. Takes some milliseconds the first time. Raises UnknownVersion.
+    `major` that objects least; each of the varied ones may be in those of another version. Takes
+    some milliseconds the first time. Raises UnknownVersion.
     """
-    given = tuple(settings.items())
-    return _fit(given, major, written_for, memory_bytes, wal_segment_bytes)
-
-
-def fit_varied(
-    settings: Mapping[str, str],
-    varied: Mapping[str, str],
-    major: str,
-    *,
-    written_for: str = "",
-    memory_bytes: int | None = None,
-    wal_segment_bytes: int = WAL_SEGMENT_BYTES,
-) -> Fitted:
-    """The settings that the version would run with, with `varied` replacing those of that name.
-
-    The varied settings may be in the words of another version than the others. Raises
-    UnknownVersion.
-    """
-    base = fit(settings, major, written_for=written_for, wal_segment_bytes=wal_segment_bytes)
-    own = [
-        fit({name: value}, major, wal_segment_bytes=wal_segment_bytes)
-        for name, value in varied.items()
-    ]
+    if not varied:
+        given = tuple(settings.items())
+        return _fit(given, major, written_for, memory_bytes, wal_segment_bytes)
+    alone = functools.partial(fit, major=major, wal_segment_bytes=wal_segment_bytes)
+    base = alone(settings, written_for=written_for)
+    own = [alone({name: value}) for name, value in varied.items()]
     chosen = {name: value for each in own for name, value in each.settings.items()}
     replaced = {name.lower() for name in chosen}
     kept = {name: each for name, each in base.settings.items() if name.lower() not in replaced}
-    together = fit(
-        {**kept, **chosen},
-        major,
-        written_for=major,
-        memory_bytes=memory_bytes,
-        wal_segment_bytes=wal_segment_bytes,
-    )
+    together = alone({**kept, **chosen}, written_for=major, memory_bytes=memory_bytes)
     changes = [each for each in base.changes if each.name_to.lower() not in replaced]
     return replace(
         together,

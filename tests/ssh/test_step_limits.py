@@ -7,9 +7,11 @@ import pytest
 
 from runs.execution.director import Director
 from runs.execution.errors import Detached, EndNotSeen, TargetProblem
+from runs.execution.nodes import Node
 from runs.execution.plan import RunPlan
 from runs.execution.ssh.connection import Line
 from runs.execution.steps import steps
+from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.step_limits import Guard, generous_seconds, guarded
 from runs.scenarios import pgbench_procedure
 from tests.ssh.directing import execute, left_running, names
@@ -38,20 +40,19 @@ def line(on_host):
 
 @pytest.fixture
 def guard(base_dir):
-    return Guard(
-        directory=str(base_dir),
-        name="one",
-        address="10.0.0.1",
-        base_dir=str(base_dir),
-        limit_s=60,
-        look_s=0.2,
-    )
+    base = BaseDir(str(base_dir), "test")
+    node = Node("db", "10.0.0.1", Line(None), base, str(base_dir), None)
+    return Guard(node, "one", limit_s=60, look_s=0.2)
+
+
+def watch(guard, opened, **changed):
+    return replace(guard, node=replace(guard.node, line=opened), **changed).watch()
 
 
 def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir):
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["sleep", "75"])
-        await guarded(work, replace(guard, limit_s=1).watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["sleep", "75"])
+        await guarded(work, watch(guard, opened, limit_s=1))
 
     with pytest.raises(TargetProblem, match="within 1 s") as told:
         line(act)
@@ -61,8 +62,8 @@ def test_a_step_that_runs_too_long_is_told_with_its_limit(line, guard, base_dir)
 
 def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(line, guard, base_dir):
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["sleep", "76"])
-        await guarded(work, replace(guard, floor_bytes=1 << 60).watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["sleep", "76"])
+        await guarded(work, watch(guard, opened, floor_bytes=1 << 60))
 
     with pytest.raises(TargetProblem, match=f"MB are free below {base_dir} on 10.0.0.1") as told:
         line(act)
@@ -71,17 +72,17 @@ def test_a_step_that_leaves_too_little_of_the_disk_is_told_with_what_is_free(lin
 
 def test_a_step_within_its_bounds_gives_its_result(line, guard, base_dir):
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 1; echo done"])
-        return await guarded(work, guard.watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 1; echo done"])
+        return await guarded(work, watch(guard, opened))
 
     assert line(act).stdout == "done\n"
 
 
 def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, guard, base_dir):
     async def act(host, opened):
-        await steps.perform(host, str(base_dir), "one", ["true"])
+        await steps.perform(host, f"{base_dir}/steps", "one", ["true"])
         waiting_for_ever = asyncio.Event().wait()
-        await guarded(waiting_for_ever, replace(guard, stuck_s=0.5).watch(opened))
+        await guarded(waiting_for_ever, watch(guard, opened, stuck_s=0.5))
 
     with pytest.raises(EndNotSeen):
         line(act)
@@ -90,8 +91,8 @@ def test_an_end_that_the_worker_does_not_see_lets_another_worker_go_on(line, gua
 
 def test_the_guards_task_ends_with_the_step(line, guard, base_dir):
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["true"])
-        await guarded(work, guard.watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["true"])
+        await guarded(work, watch(guard, opened))
         await asyncio.sleep(0)
         return [task for task in asyncio.all_tasks() if "watch" in repr(task.get_coro())]
 
@@ -105,8 +106,8 @@ def test_a_disk_that_does_not_answer_ends_the_step_soon_after_its_limit(
     monkeypatch.setattr(steps, "_LOOK", f"echo >>{base_dir}/looks; exec sleep 6; :")
 
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["sleep", "6"])
-        await guarded(work, replace(guard, limit_s=1, hangs_s=1).watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["sleep", "6"])
+        await guarded(work, watch(guard, opened, limit_s=1, hangs_s=1))
 
     with pytest.raises(TargetProblem) as told:
         line(act)
@@ -118,8 +119,8 @@ def test_a_disk_that_answers_late_costs_nothing(line, guard, base_dir, monkeypat
     monkeypatch.setattr(steps, "_LOOK", "sleep 1.5\n" + steps._LOOK)
 
     async def act(host, opened):
-        work = steps.perform(host, str(base_dir), "one", ["sh", "-c", "sleep 3; echo done"])
-        return await guarded(work, replace(guard, hangs_s=1).watch(opened))
+        work = steps.perform(host, f"{base_dir}/steps", "one", ["sh", "-c", "sleep 3; echo done"])
+        return await guarded(work, watch(guard, opened, hangs_s=1))
 
     assert line(act).stdout == "done\n"
 
@@ -130,7 +131,7 @@ def test_nothing_is_concluded_while_the_target_is_away(guard):
             raise AssertionError("the guard does not connect")
 
         work = asyncio.sleep(1, "result")
-        return await guarded(work, replace(guard, limit_s=0).watch(Line(no_connection)))
+        return await guarded(work, watch(guard, Line(no_connection), limit_s=0))
 
     assert asyncio.run(act()) == "result"
 

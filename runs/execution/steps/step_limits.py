@@ -20,7 +20,6 @@ from runs.execution.errors import (
 )
 from runs.execution.nodes import Node
 from runs.execution.reporter import ArtifactData, Findings, Reporter
-from runs.execution.ssh.connection import Line
 from runs.execution.steps.steps import Look, StepResult, free_bytes, look, so_far
 from runs.wording import gettext_noop as _
 
@@ -45,18 +44,16 @@ def generous_seconds(disk_bytes: int, parameters: Mapping[str, int]) -> float:
 
 @dataclass(frozen=True)
 class Guard:
-    """Looks at a running step every `look_s` seconds, on the machine at `address`.
+    """Looks at a running step every `look_s` seconds, on its machine.
 
     `limit_s` counts from when this worker began to wait, on its own clock, since the target's may
-    jump. `floor_bytes` of the disk under `base_dir` must stay free; 0 turns this off. If a step has
+    jump. `floor_bytes` of the base directory's disk must stay free; 0 turns this off. If a step has
     ended on the target and the worker has not noticed for `stuck_s`, another worker gets the run.
     If the machine answers but its disk does not for `hangs_s`, `limit_s` applies all the same.
     """
 
-    directory: str
+    node: Node
     name: str
-    address: str
-    base_dir: str
     limit_s: float
     floor_bytes: int = DISK_FLOOR_BYTES
     look_s: float = LOOK_SECONDS
@@ -65,7 +62,7 @@ class Guard:
     # Longer than it takes to notice a broken connection (`ssh.SECONDS_TO_NOTICE`).
     hangs_s: float = 180.0
 
-    async def watch(self, line: Line) -> NoReturn:
+    async def watch(self) -> NoReturn:
         """Ends only by TargetProblem (`step_timeout`, `disk_almost_full`) or EndNotSeen.
 
         Without a connection nothing is concluded.
@@ -74,24 +71,23 @@ class Guard:
         ended: float | None = None
         while True:
             await asyncio.sleep(self.look_s)
-            seen = await self._look(line, begun)
+            seen = await self._look(begun)
             now = time.monotonic()
             if seen is None:
                 continue
             if not seen.has_ended:
-                where = f"{self.base_dir} on {self.address}"
-                _check_free(f"Step {self.name}", seen.free_bytes, where, self.floor_bytes)
+                _check_free(f"Step {self.name}", seen.free_bytes, self.node, self.floor_bytes)
                 self._check_time(now - begun)
             ended = (ended or now) if seen.has_ended else None
             if ended is not None and now - ended > self.stuck_s:
                 raise EndNotSeen(f"Step {self.name} has ended on the target without being seen.")
 
-    async def _look(self, line: Line, begun: float) -> Look | None:
+    async def _look(self, begun: float) -> Look | None:
         """One look, however long it takes: another one would leave a hanging process too."""
-        host = line.open_host()
+        node, host = self.node, self.node.line.open_host()
         if host is None:
             return None
-        looking = asyncio.create_task(look(host, self.directory, self.name, self.base_dir))
+        looking = asyncio.create_task(look(host, node.steps_directory, self.name, node.base.path))
         began = time.monotonic()
         try:
             while not looking.done():
@@ -139,13 +135,11 @@ class DiskGuard:
 
         It reopens a lost connection: nobody else may need it during that time.
         """
-        base_dir = self.node.base.path
-        where = f"{base_dir} on {self.node.address}"
         wait = self.look_s
         while True:
             await asyncio.sleep(wait)
             try:
-                free = await self.node.on_host(partial(free_bytes, where=base_dir))
+                free = await self.node.on_host(partial(free_bytes, where=self.node.base.path))
             except TooFewSessions:
                 raise
             except TargetProblem:
@@ -154,10 +148,10 @@ class DiskGuard:
                 wait *= 2
                 continue
             wait = self.look_s
-            _check_free("The load", free, where, self.floor_bytes)
+            _check_free("The load", free, self.node, self.floor_bytes)
 
 
-def _check_free(what: str, free: int | None, where: str, floor_bytes: int) -> None:
+def _check_free(what: str, free: int | None, node: Node, floor_bytes: int) -> None:
     if free is not None and free < floor_bytes:
         raise ServerFault(
             _(
@@ -171,7 +165,7 @@ def _check_free(what: str, free: int | None, where: str, floor_bytes: int) -> No
             ),
             what=what,
             free=f"{free / 1e6:.0f}",
-            where=where,
+            where=f"{node.base.path} on {node.address}",
             floor=f"{floor_bytes / 1e6:.0f}",
         )
 

@@ -36,22 +36,13 @@ def fitted(
     varied: Mapping[str, str] | None = None,
 ) -> Fitted:
     """What one version gets. Raises UnknownVersion."""
-    segment = fitting.wal_segment_bytes(wanted.initdb_options)
-    if varied:
-        return fitting.fit_varied(
-            wanted.settings,
-            varied,
-            major,
-            written_for=wanted.written_for,
-            memory_bytes=memory_bytes,
-            wal_segment_bytes=segment,
-        )
     return fitting.fit(
         wanted.settings,
         major,
+        varied=varied,
         written_for=wanted.written_for,
         memory_bytes=memory_bytes,
-        wal_segment_bytes=segment,
+        wal_segment_bytes=fitting.wal_segment_bytes(wanted.initdb_options),
     )
 
 
