@@ -30,7 +30,7 @@ from runs.execution.evidence.evidence import Evidence
 from runs.execution.evidence.profiling import Profile
 from runs.execution.machine import clocks, cores, treating
 from runs.execution.machine.monitors import Monitors
-from runs.execution.machine.probing import Probing
+from runs.execution.machine.probing import probing
 from runs.execution.machine.target_facts import version_text
 from runs.execution.nodes import Place, cluster_of, nodes_of
 from runs.execution.plan import MAIN, RunPlan
@@ -166,12 +166,10 @@ class Director:
 
     async def _start(self, free: int) -> None:
         """Create the cluster and start it; probe the machines at the same time."""
-        probing = Probing(self.bench)
-        probing.begin()
-        try:
+        async with probing(self.bench) as probed:
             await self._prepare_cluster(free)
             if self.plan.treatment.chosen():
-                await probing.finish()
+                await probed
             await treating.before_start(self.bench)
             if self.plan.cores:
                 await cores.pin(self.bench)
@@ -187,9 +185,7 @@ class Director:
                 await self._watched(self.procedure.arrange(self.bench))
             if self.plan.clusters:
                 self.bench.beforehand.append(self._record_what_was_arranged)
-            await probing.finish()
-        finally:
-            await probing.let_go()
+            await probed
 
     async def _prepare_cluster(self, free: int) -> None:
         await treating.check_cpus(self.bench)

@@ -29,15 +29,13 @@ def probe(director: Director, *, clean_up: bool = False) -> dict[str, target_fac
 
     async def look() -> None:
         bench = director.bench
-        looking = probing.Probing(bench)
         try:
             for node in bench.nodes:
                 await node.claim()
                 await failure_causes.make_folders_noting_boot(node, [node.steps_directory])
-            looking.begin()
-            await looking.finish()
+            async with probing.probing(bench) as probed:
+                await probed
         finally:
-            await looking.let_go()
             if clean_up:
                 await director.clean_up()
             await bench.close()

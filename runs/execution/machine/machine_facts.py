@@ -130,15 +130,11 @@ class OperatingSystem:
 
 def hardware(sections: Sections) -> Hardware:
     """Read the sections about hardware."""
-    processors = processors_of(sections)
     cpu = pairs(sections.get("lscpu", []), ":")
     virtualization = first(sections, "virtualization") or cpu.get("Hypervisor vendor", "")
     cards = sections.get("network", [])
     return Hardware(
-        cpu_model=processors.model,
-        sockets=processors.sockets,
-        cores=processors.cores,
-        threads=processors.threads,
+        **processors_of(sections),
         memory_bytes=usable_memory(sections),
         virtualization="" if virtualization == "none" else virtualization,
         product=" ".join(line.strip() for line in sections.get("product", [])).strip(),

@@ -169,7 +169,7 @@ def note_generator_cpu(
     ]
     if len(known) < len(steps):
         return
-    bench.findings.measurements[quantities.GENERATOR_CPU.name] = round(sum(known), 3)
+    bench.measured(quantities.GENERATOR_CPU, round(sum(known), 3))
     for used, own, step in zip(known, threads, steps, strict=True):
         if own and used > SATURATED_THREADS * own:
             bench.note(

@@ -5,6 +5,8 @@ were then, and not what the run itself has set since.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from runs.execution.asyncio_tasks import end, together
 from runs.execution.bench import Bench
@@ -19,44 +21,34 @@ LIMIT_SECONDS = 30
 UNKNOWN = "facts_unknown"
 
 
-class Probing:
-    """Probes all machines of a run at once.
+@asynccontextmanager
+async def probing(bench: Bench) -> AsyncIterator["asyncio.Task[list[None]]"]:
+    """Probe all machines of a run at once, and wait for it no longer at the end.
 
-    Call `begin`, and `finish` before they are treated, and before the load in any case.
+    The task is to be awaited before they are treated, and before the load in any case. A missing
+    fact does not affect the run.
     """
+    looking = asyncio.create_task(together(_look(bench, node) for node in bench.nodes))
+    try:
+        yield looking
+    finally:
+        await end(looking)
 
-    def __init__(self, bench: Bench) -> None:
-        self._bench = bench
-        self._looking: asyncio.Task[list[None]] | None = None
 
-    def begin(self) -> None:
-        """Start, without waiting for it."""
-        self._looking = asyncio.create_task(together(map(self._look, self._bench.nodes)))
-
-    async def finish(self) -> None:
-        """Wait until every machine has reported. A missing fact does not affect the run."""
-        if self._looking is not None:
-            await self._looking
-
-    async def let_go(self) -> None:
-        """Stop waiting for it."""
-        if self._looking is not None:
-            await end(self._looking)
-
-    async def _look(self, node: Node) -> None:
-        try:
-            argv = target_facts.machine_probe(node.base.path)
-            async with asyncio.timeout(LIMIT_SECONDS):
-                told = await node.perform(STEP, argv)
-            found = target_facts.of_machine(told.stdout)
-        except OUT_OF_REACH:
-            raise
-        except (TargetProblem, TimeoutError) as problem:
-            reason = problem
-            if not str(problem):
-                reason = TargetProblem(_("no answer within %(seconds)s s"), seconds=LIMIT_SECONDS)
-            text = _("%(address)s does not report its hardware: %(reason)s")
-            unknown = TargetProblem(text, address=node.address, reason=reason)
-            await self._bench.reporter.event(UNKNOWN, unknown)
-            found = None
-        await self._bench.reporter.machine(node.name, found)
+async def _look(bench: Bench, node: Node) -> None:
+    try:
+        argv = target_facts.machine_probe(node.base.path)
+        async with asyncio.timeout(LIMIT_SECONDS):
+            told = await node.perform(STEP, argv)
+        found = target_facts.of_machine(told.stdout)
+    except OUT_OF_REACH:
+        raise
+    except (TargetProblem, TimeoutError) as problem:
+        reason = problem
+        if not str(problem):
+            reason = TargetProblem(_("no answer within %(seconds)s s"), seconds=LIMIT_SECONDS)
+        text = _("%(address)s does not report its hardware: %(reason)s")
+        unknown = TargetProblem(text, address=node.address, reason=reason)
+        await bench.reporter.event(UNKNOWN, unknown)
+        found = None
+    await bench.reporter.machine(node.name, found)

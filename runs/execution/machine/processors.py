@@ -5,7 +5,7 @@ lscpu(1), whose labels differ by architecture and version.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from runs.execution.machine.sections import Sections, first, number_in, pairs
 
@@ -14,18 +14,8 @@ MOST_PROCESSORS = 65_536
 _UNKNOWN = frozenset(("", "-", "unknown", "Not Specified"))
 
 
-@dataclass(frozen=True)
-class Processors:
-    """What may be used; None is unknown. `model` has all models of hybrid processors."""
-
-    model: str
-    sockets: int | None
-    cores: int | None
-    threads: int | None
-
-
-def processors_of(sections: Sections) -> Processors:
-    """Read the sections about processors."""
+def processors_of(sections: Sections) -> dict[str, Any]:
+    """What may be used of the processors, as fields of `Hardware`; None is unknown."""
     lines = sections.get("lscpu", [])
     # The numbers of the processors that are on line and allowed; empty if they are unknown.
     online, allowed = _online(sections), _numbers(first(sections, "allowed"))
@@ -41,7 +31,8 @@ def processors_of(sections: Sections) -> Processors:
         per_core = number_in(cpu.get("Thread(s) per core")) if is_part else None
         cores = min(cores, max(threads // (per_core or 1), 1))
         sockets = sockets and min(sockets, cores)  # a mainframe lists all that it could have
-    return Processors(_model(sections), sockets, cores, threads)
+    model = _model(sections)
+    return {"cpu_model": model, "sockets": sockets, "cores": cores, "threads": threads}
 
 
 def usable_memory(sections: Sections) -> int | None:
