@@ -15,6 +15,7 @@ from runs.postgresql_settings.catalogue import (
     setting,
 )
 from runs.postgresql_settings.findings import About, Finding
+from runs.postgresql_settings.translation_rules import KIN
 from runs.wording import gettext_noop as _
 
 _WORD = r"[A-Za-z_\u0080-\uffff][\w$]*"
@@ -103,7 +104,10 @@ def _missing(name: str, major: str) -> Finding:
             _("Leave it out here; the standby's recovery.conf is written from the topology."),
         )
     successor = ", ".join(
-        each for each in version_notes.kin(name) if setting(each, major) is not None
+        each
+        for pair in KIN
+        for each in pair
+        if name.lower() in pair and each != name.lower() and setting(each, major) is not None
     )
     if has and before(major, has[0]):
         message = _("%(name)s exists from PostgreSQL %(since)s on, not in %(major)s.")

@@ -377,3 +377,5 @@ RULES: tuple[Rule, ...] = (
         _("Before 19, there is one level for all processes."),
     ),
 )
+# The names under which versions know what is one setting to a user, the older one first.
+KIN = tuple((rule.older, rule.newer) for rule in RULES if rule.older != rule.newer)

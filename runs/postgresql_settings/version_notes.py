@@ -8,19 +8,6 @@ from collections.abc import Mapping
 
 from runs.wording import gettext_noop as _
 
-# What does the work of a setting in versions that do not have it, oldest name first.
-KIN: tuple[tuple[str, ...], ...] = (
-    ("checkpoint_segments", "max_wal_size"),
-    ("wal_keep_segments", "wal_keep_size"),
-    ("unix_socket_directory", "unix_socket_directories"),
-    ("replication_timeout", "wal_sender_timeout"),
-    ("min_parallel_relation_size", "min_parallel_table_scan_size"),
-    ("force_parallel_mode", "debug_parallel_query"),
-    ("trigger_file", "promote_trigger_file"),
-    ("ssl_ecdh_curve", "ssl_groups"),
-    ("io_workers", "io_max_workers"),
-)
-
 # Why a setting is gone, and what to know instead; for those without a kin.
 REASONS: Mapping[str, str] = {
     "standby_mode": _("Since 12, an empty file standby.signal makes a standby."),
@@ -138,9 +125,3 @@ FELT_WHEN_NEW = frozenset(
 NOT_FELT = frozenset(
     {"search_path", "shared_buffers", "transaction_isolation", "data_checksums", "log_connections"}
 )
-
-
-def kin(name: str) -> tuple[str, ...]:
-    """The other names under which versions know that setting."""
-    found = next((names for names in KIN if name.lower() in names), ())
-    return tuple(other for other in found if other != name.lower())

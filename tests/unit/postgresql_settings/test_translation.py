@@ -85,7 +85,7 @@ def test_every_rule_stands_where_the_catalogue_changes(rule):
         assert setting(rule.newer, below) is None
 
 
-@pytest.mark.parametrize("pair", version_notes.KIN, ids=lambda pair: pair[0])
+@pytest.mark.parametrize("pair", translation_rules.KIN, ids=lambda pair: pair[0])
 def test_kin_are_never_in_one_version(pair):
     for major in MAJORS:
         assert sum(setting(name, major) is not None for name in pair) <= 1
