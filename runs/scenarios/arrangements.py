@@ -10,7 +10,7 @@ PgBouncer's config.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from runs.execution.bench import Bench
@@ -102,13 +102,8 @@ def wanted(version_num: int, levels: Values, own: ClusterOptions) -> ClusterOpti
     required = standbys.settings_of_primary(version_num)
     if level == LOGICAL:
         required["wal_level"] = "logical"
-    return ClusterOptions(
-        settings=own.settings,
-        initdb_options=own.initdb_options,
-        # Its configuration gets additions, so no other run can start with this cluster.
-        data=(*own.data, level),
-        required={**own.required, **required},
-    )
+    # Its configuration gets additions, so no other run can start with this cluster.
+    return replace(own, data=(*own.data, level), required={**own.required, **required})
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,7 @@ PHASES = ("write", "flush", "replay")
 _ASK = r"""printf '%s\n' "$1" >"$2/lag.sql"; shift; dir=$1; shift; exec "$@" -f "$dir/lag.sql" """
 
 
-async def position(bench: Bench, step: str) -> str:
-    """The present end of the primary's WAL."""
-    sql = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
-    return (await bench.sql(step, sql)).strip()
-
-
-async def written_since(bench: Bench, begin: str) -> float:
-    """Bytes of WAL from there to the present end."""
+async def _written_since(bench: Bench, begin: str) -> float:
     version_num = bench.plan.version_num
     diff = "pg_wal_lsn_diff" if version_num >= LSN_SINCE else "pg_xlog_location_diff"
     sql = f"SELECT {diff}({standbys.position_sql(version_num)}, '{begin}');"
@@ -151,12 +144,13 @@ class Replication(pgbench.PrewarmedTables):
         await self._set_modes(bench)
         modes = states(bench.levels)
         before = await standbys.proof(bench, "replication-before", modes)
-        begin = await position(bench, "wal-begin")
+        end_of_wal = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
+        begin = (await bench.sql("wal-begin", end_of_wal)).strip()
         asking = _begin_asking(bench) if bench.members else None
         await pgbench.measure(bench, SCRIPT)
         if asking:
             await _end_asking(bench, asking)
-        written = await written_since(bench, begin)
+        written = await _written_since(bench, begin)
         transactions = max(1.0, bench.findings.measurements[quantities.TRANSACTIONS.name])
         bench.measured(quantities.WAL_PER_TRANSACTION, round(written / transactions, 1))
         if await standbys.proof(bench, after := "replication-after", modes) != before:

@@ -9,7 +9,6 @@ import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from runs.control_characters import neutralised
 from runs.execution.clusters import leftovers, postgres
@@ -142,7 +141,15 @@ class _Trial:
         ):
             answer = await self._run(argv, given=given, seconds=LOAD_SECONDS)
             if answer.exit_status != 0:
-                _does_not_start(answer)
+                message = _output(answer) or answer.stdout.decode(errors="replace")
+                raise TargetProblem(
+                    _("No scratch cluster can be made: %(said)s"),
+                    code="postgres_does_not_start",
+                    remedy=_(
+                        "Check the configuration's settings against this version and machine."
+                    ),
+                    said=message,
+                )
         statement = f"CREATE DATABASE {DATABASE};"
         await self._run(self.cluster.psql(database="postgres"), given=statement)
 
@@ -238,13 +245,3 @@ def _of_init(answer: Answer) -> Failure:
 
 def _output(answer: Answer) -> str:
     return neutralised(answer.stderr.decode(errors="replace")).strip()[-2000:]
-
-
-def _does_not_start(answer: Answer) -> NoReturn:
-    message = _output(answer) or answer.stdout.decode(errors="replace")
-    raise TargetProblem(
-        _("No scratch cluster can be made: %(said)s"),
-        code="postgres_does_not_start",
-        remedy=_("Check the configuration's settings against this version and machine."),
-        said=message,
-    )
