@@ -39,7 +39,9 @@ def line(on_host):
 
 
 @pytest.fixture
-def guard(base_dir):
+def guard(base_dir, account):
+    (base_dir / "steps").mkdir()
+    account.own(base_dir / "steps")
     base = BaseDir(str(base_dir), "test")
     node = Node("db", "10.0.0.1", Line(None), base, str(base_dir), None)
     return Guard(node, "one", limit_s=60, look_s=0.2)
