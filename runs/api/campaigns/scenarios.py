@@ -43,7 +43,7 @@ class FactorSerializer(Shape):
     minimum = serializers.IntegerField(allow_null=True, default=None)
     maximum = serializers.IntegerField(allow_null=True, default=None)
     choices = computed(
-        *(serializers.ListField, lambda it: [each.value for each in getattr(it, "choices", ())]),
+        *(serializers.ListField, lambda it: list(getattr(it, "choices", ()))),
         help_text="The levels that there are; empty where numbers are.",
         child=serializers.CharField(),
     )
