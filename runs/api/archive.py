@@ -78,10 +78,10 @@ class CorrectionSerializer(serializers.Serializer[Any]):
     date = serializers.DateField()
     table = serializers.CharField()
     figures = serializers.ListField(child=serializers.CharField(), default=list)
-    was = computed(serializers.CharField, lambda it: _in(it["was"], "en"))
-    was_ja = computed(serializers.CharField, lambda it: _in(it["was"], "ja"))
-    now = computed(serializers.CharField, lambda it: _in(it["now"], "en"))
-    now_ja = computed(serializers.CharField, lambda it: _in(it["now"], "ja"))
+    was = computed(serializers.CharField, lambda it: _in(it["was"], "en"), "In English.")
+    was_ja = computed(serializers.CharField, lambda it: _in(it["was"], "ja"), "In Japanese.")
+    now = computed(serializers.CharField, lambda it: _in(it["now"], "en"), "In English.")
+    now_ja = computed(serializers.CharField, lambda it: _in(it["now"], "ja"), "In Japanese.")
     reason = serializers.DictField(child=serializers.CharField())
 
 

@@ -84,7 +84,7 @@ class RunSerializer(serializers.Serializer[Run]):
         help_text="Empty without a result.",
     )
     code = serializers.CharField()
-    message = computed(serializers.CharField, runs.beginning)
+    message = computed(serializers.CharField, runs.beginning, "Its beginning.")
     remedy = Translated()
     server = serializers.CharField(source="server.slug", allow_null=True, default=None)
     queued_at = serializers.DateTimeField()

@@ -45,7 +45,7 @@ class ScheduleSerializer(serializers.Serializer[Schedule]):
         help_text="Hour and minute in its time zone.",
     )
     time_zone = serializers.CharField()
-    is_paused = computed(serializers.BooleanField, lambda it: not it.enabled)
+    is_paused = computed(serializers.BooleanField, lambda it: not it.enabled, "It queues nothing.")
     next_at = serializers.DateTimeField(allow_null=True)
     # The newest five firings, the newest first.
     events = ScheduleEventSerializer(source="newest_events", many=True)

@@ -68,9 +68,15 @@ class MeasurementSerializer(serializers.Serializer[Measurement]):
     remark = serializers.SerializerMethodField()
     place = shape(Place)(source="provenance.place", **OF_PRINT)
     said_by = serializers.SerializerMethodField()
-    exact = serializers.BooleanField(source="provenance.exact", **OF_PRINT)
+    exact = serializers.BooleanField(
+        source="provenance.exact", help_text="Whether the publication calls it so.", **OF_PRINT
+    )
     conditions = serializers.DictField(source="provenance.conditions", **OF_PRINT)
-    recomputed = serializers.FloatField(source="provenance.recomputed", **OF_PRINT)
+    recomputed = serializers.FloatField(
+        source="provenance.recomputed",
+        help_text="What follows from other figures; else null.",
+        **OF_PRINT,
+    )
     disputed = DisputeSerializer(source="provenance.disputed", many=True, **OF_PRINT)
 
     def to_representation(self, instance: Measurement) -> dict[str, Any]:
