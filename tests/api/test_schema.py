@@ -17,7 +17,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from runs.api.uploads import circumstances, description, measured_values, runs
-from runs.api.uploads.circumstances import (
+from runs.api.uploads.limits import (
     ENVIRONMENT_TEXTS,
     HARDWARE_NUMBERS,
     HARDWARE_TEXTS,

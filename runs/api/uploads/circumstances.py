@@ -10,21 +10,12 @@ from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.utils.translation import gettext as _
 
+from runs.api.uploads import limits
 from runs.api.uploads.fields import Object, Reader, below
 from runs.postgresql_settings import catalogue, secrets
 from runs.selectors.archive import versions
 from runs.services.uploads import GivenProfile, GivenRevision
 
-HARDWARE_TEXTS = {"name": 200, "cpu_model": 200, "virtualization": 60}
-# The least and the most of each that a machine could have.
-HARDWARE_NUMBERS = {
-    "sockets": (1, 1024),
-    "cores": (1, 65_536),
-    "threads": (1, 262_144),
-    "memory_bytes": (2**20, 2**50),
-}
-ENVIRONMENT_TEXTS = {"os_name": 200, "kernel": 200, "architecture": 40}
-DEEPEST_FACTS = 16
 # From so many settings on it is all that a server has; every version has more.
 WHOLE_LISTING = 150
 SETTING = re.compile(r"[A-Za-z_][\w$]*(\.[A-Za-z_][\w$]*)*")
@@ -32,14 +23,13 @@ POSTGRESQL = frozenset({"version", "settings"})
 REVISION = frozenset({"sha", "ref", "url", "committed_at", "parents"})
 TOOL = frozenset({"name", "version"})
 SHA = re.compile(r"[0-9a-fA-F]{7,64}")
-MOST_PARENTS = 100
 REF_PREFIX = re.compile(r"\A(?:refs/(?:heads|tags|remotes/[^/]{1,100})/|refs/|origin/)")
 IS_URL = URLValidator(schemes=["http", "https"])
 
 
 def hardware(run: Reader) -> GivenProfile | None:
     """A slug, or an object of what is known of the machine."""
-    machine = _profile(run, "hardware", HARDWARE_TEXTS, HARDWARE_NUMBERS)
+    machine = _profile(run, "hardware", limits.HARDWARE_TEXTS, limits.HARDWARE_NUMBERS)
     if machine is None or machine.slug:
         return machine
     return GivenProfile(fields={"name": machine.fields.get("cpu_model", "?"), **machine.fields})
@@ -47,7 +37,7 @@ def hardware(run: Reader) -> GivenProfile | None:
 
 def environment(run: Reader) -> GivenProfile | None:
     """A slug, or an object of what is known of the system."""
-    return _profile(run, "environment", ENVIRONMENT_TEXTS, {})
+    return _profile(run, "environment", limits.ENVIRONMENT_TEXTS, {})
 
 
 def _profile(
@@ -158,7 +148,7 @@ def _branch(ref: str) -> str:
 
 
 def _parents(given: Reader, sha: str) -> tuple[str, ...]:
-    listed = given.items("parents", most=MOST_PARENTS)
+    listed = given.items("parents", most=limits.MOST_PARENTS)
     for index, each in enumerate(listed):
         name = f"parents/{index}"
         if type(each) is not str or not SHA.fullmatch(each):
@@ -174,8 +164,8 @@ def _facts(given: Reader) -> Object:
     facts = given.mapping("facts")
     if facts is None or not facts.body:
         return {}
-    if _is_deep(facts.body, DEEPEST_FACTS):
-        message = _("Nested more than %(most)d deep.") % {"most": DEEPEST_FACTS}
+    if _is_deep(facts.body, limits.DEEPEST_FACTS):
+        message = _("Nested more than %(most)d deep.") % {"most": limits.DEEPEST_FACTS}
         given.fault("facts", "too_deep", message)
         return {}
     flat: list[Any] = [facts.body]

@@ -7,8 +7,9 @@ from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
 from runs.api.examples import EXAMPLES
-from runs.api.uploads.measured_values import DIRECTIONS, MOST_POINTS
-from runs.api.uploads.runs import MOST_RUNS, STATUSES
+from runs.api.uploads import limits
+from runs.api.uploads.measured_values import DIRECTIONS
+from runs.api.uploads.runs import STATUSES
 from runs.models import Run
 
 Shape = serializers.Serializer[Any]
@@ -36,7 +37,7 @@ class UploadedSeriesSerializer(Shape):
     start = serializers.FloatField(default=0)
     interval = serializers.FloatField(default=1)
     values = serializers.ListField(
-        child=serializers.FloatField(allow_null=True), max_length=MOST_POINTS
+        child=serializers.FloatField(allow_null=True), max_length=limits.MOST_POINTS
     )
 
 
@@ -178,7 +179,7 @@ class UploadedFilesSerializer(Shape):
 class UploadedBatchSerializer(Shape):
     """Runs that are stored together or not at all."""
 
-    runs = UploadedRunSerializer(many=True, help_text=f"At most {MOST_RUNS}.")
+    runs = UploadedRunSerializer(many=True, help_text=f"At most {limits.MOST_RUNS}.")
 
 
 class StoredRunSerializer(Shape):

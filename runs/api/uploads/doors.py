@@ -22,7 +22,7 @@ from rest_framework.response import Response
 from runs.api.authentication import project_of, reader
 from runs.api.doors import QueryDoor, Schema
 from runs.api.parsing import MOST_BYTES, TooLarge, read_json
-from runs.api.uploads import description, runs
+from runs.api.uploads import description, limits, runs
 from runs.api.uploads.fields import Faults, Object, Reader
 from runs.api.uploads.raw import Files
 from runs.models import Project
@@ -161,7 +161,6 @@ def _digest(content: bytes, files: Files) -> str:
 
 
 KEY = "Idempotency-Key"
-LONGEST_KEY = 200
 
 
 class UploadSchema(Schema):
@@ -177,7 +176,11 @@ class _Door(QueryDoor):
         key = request.headers.get(KEY)
         if key is None:
             return _of(store())
-        if not key.strip() or len(key) > LONGEST_KEY or not (key.isprintable() and key.isascii()):
+        if (
+            not key.strip()
+            or len(key) > limits.LONGEST_IDEMPOTENCY_KEY
+            or not (key.isprintable() and key.isascii())
+        ):
             message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
             raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
         done = uploads.once(

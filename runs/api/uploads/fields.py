@@ -3,19 +3,15 @@
 import json
 import re
 from collections.abc import Collection, Set
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from runs.api.uploads import limits
 from runs.services.errors import Fault, Refused
 
-MOST_FAULTS = 1000
-# Nobody measures that much in any unit; squares of it can still be summed up.
-LARGEST = 1e24
-MOST_AHEAD = timedelta(days=1)
-OLDEST = 1995  # the year of Postgres95
 SLUG = re.compile(r"[-a-zA-Z0-9_]+")
 DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # Repeats are counted as they come: as a level each would be a cell of its own.
@@ -31,7 +27,7 @@ class Faults(list[Fault]):
     def add(self, pointer: str, code: str, message: str) -> None:
         """Note a fault. Raises Refused when there are too many to be read by anybody."""
         self.append(Fault(pointer, code, message))
-        if len(self) >= MOST_FAULTS:
+        if len(self) >= limits.MOST_FAULTS:
             self.refuse_if_any()
 
     def refuse_if_any(self) -> None:
@@ -105,7 +101,7 @@ class Reader:
         if kind is not float and kind is not int:
             self.fault(name, "not_a_number", _("Not a number."))
             return None
-        if -LARGEST <= value <= LARGEST:
+        if -limits.LARGEST <= value <= limits.LARGEST:
             return float(value)
         self.fault(name, "out_of_range", _("Not a finite number below 1e24."))
         return None
@@ -147,9 +143,9 @@ class Reader:
             self.fault(name, "not_a_time", message)
         elif moment.tzinfo is None:
             self.fault(name, "no_time_zone", _("The time zone is missing, such as Z."))
-        elif moment.year < OLDEST:
+        elif moment.year < limits.OLDEST:
             self.fault(name, "too_old", _("The date is before PostgreSQL existed (1996)."))
-        elif moment.year > 9000 or moment > timezone.now() + MOST_AHEAD:
+        elif moment.year > 9000 or moment > timezone.now() + limits.MOST_AHEAD:
             self.fault(name, "in_the_future", _("More than a day ahead of this server."))
         else:
             return moment

@@ -7,18 +7,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads.fields import LARGEST, Faults, Object, Reader, reader
+from runs.api.uploads import limits
+from runs.api.uploads.fields import Faults, Object, Reader, reader
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric
 from runs.services.uploads import GivenMeasurement, plausible_figures
 from runs.tools.adapter import SeriesData
 
-MOST_MEASUREMENTS = 1000
-MOST_SERIES = 100
-MOST_POINTS = 200_000
-MOST_SAMPLES = 10_000
-LARGEST_REAL = 3.4e38  # of four bytes, in which series are stored
-SHORTEST_INTERVAL, LONGEST_INTERVAL = 1e-6, 366 * 86400  # seconds
 MEASUREMENT = frozenset({"metric", "value", "samples", "unit", "direction"})
 SERIES = frozenset({"name", "unit", "start", "interval", "values"})
 TEXT = frozenset({str, type(None)})
@@ -27,7 +22,7 @@ DIRECTIONS: tuple[str, ...] = tuple(Metric.Direction.values)
 
 def measurements(run: Reader) -> tuple[GivenMeasurement, ...]:
     """The numbers, each metric once."""
-    listed = run.items("measurements", most=MOST_MEASUREMENTS)
+    listed = run.items("measurements", most=limits.MOST_MEASUREMENTS)
     found = tuple(
         [
             made
@@ -58,7 +53,7 @@ def samples(body: Object) -> tuple[ArtifactData, ...]:
 
 def series(run: Reader) -> tuple[SeriesData, ...]:
     """The values over time, each name once."""
-    listed = run.items("series", most=MOST_SERIES)
+    listed = run.items("series", most=limits.MOST_SERIES)
     found = tuple(
         made
         for index, each in enumerate(listed)
@@ -79,7 +74,7 @@ def _plain(given: Any) -> GivenMeasurement | None:
     names: tuple[Any, Any, Any] = given.get("metric"), given.get("unit"), given.get("direction")
     metric, unit, direction = names
     are_texts = type(metric) is str and type(unit) in TEXT and type(direction) in TEXT
-    if not are_texts or not -LARGEST <= value <= LARGEST:
+    if not are_texts or not -limits.LARGEST <= value <= limits.LARGEST:
         return None
     meant = _known_unit(metric, unit, direction)
     if meant is None or plausible_figures.fault_of(metric, meant, value, value):
@@ -130,7 +125,7 @@ def _values(given: Reader) -> list[float]:
     if body.get("value") is not None:
         given.fault("value", "either_or", _("Give a value or samples, not both."))
         return []
-    listed = given.items("samples", most=MOST_SAMPLES)
+    listed = given.items("samples", most=limits.MOST_SAMPLES)
     if body["samples"] == []:
         given.fault("samples", "required", _("Give at least one sample."))
     values = [given.number(each, f"samples/{i}") for i, each in enumerate(listed)]
@@ -148,12 +143,12 @@ def _series(given: Reader | None) -> SeriesData | None:
     interval = given.number(given.body.get("interval", 1), "interval")
     if start is not None and start < 0:
         given.fault("start", "negative_time", _("A time cannot be negative."))
-    elif start is not None and start > LONGEST_INTERVAL:
+    elif start is not None and start > limits.LONGEST_INTERVAL:
         given.fault("start", "out_of_range", _("More than a year after the beginning."))
-    if interval is not None and not SHORTEST_INTERVAL <= interval <= LONGEST_INTERVAL:
+    if interval is not None and not limits.SHORTEST_INTERVAL <= interval <= limits.LONGEST_INTERVAL:
         message = _("The interval must be from 0.000001 s to a year.")
         given.fault("interval", "out_of_range", message)
-    values = given.items("values", most=MOST_POINTS)
+    values = given.items("values", most=limits.MOST_POINTS)
     if given.body.get("values") in (None, []):
         given.missing("values")
     elif values and all(value is None for value in values):
@@ -170,7 +165,7 @@ def _points(given: Reader, values: list[Any]) -> list[float | None]:
         kind = type(value)
         if value is None:
             made.append(None)
-        elif (kind is float or kind is int) and -LARGEST_REAL < value < LARGEST_REAL:
+        elif (kind is float or kind is int) and -limits.LARGEST_REAL < value < limits.LARGEST_REAL:
             made.append(float(value))
         else:
             message = _("Not a number of four bytes, and not null.")

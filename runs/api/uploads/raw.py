@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.api.uploads import limits
 from runs.api.uploads.fields import Reader
 from runs.execution.reporter import ArtifactData, Note
 from runs.services.errors import Fault
@@ -15,7 +16,6 @@ from runs.tools.adapter import Adapter, Reading, UnreadableOutput
 from runs.wording import gettext_noop, put, wording_of
 
 Files = Mapping[str, bytes | str]
-MOST_FILES = 200
 EXIT_STATUS = "exit_status"
 STATUS = re.compile(r"-?[0-9]{1,9}")
 INSTEAD = ("measurements", "series", "status")
@@ -40,7 +40,7 @@ def files(run: Reader) -> Files:
         elif run.is_storable(name, pointer, most=100) and _is_name(run, name, pointer):
             found[name] = content
     _check_exit_status(run, found)
-    if not found or len(found) > MOST_FILES:
+    if not found or len(found) > limits.MOST_FILES:
         run.fault("raw", "required", _("Give the output of the tool, up to 200 files."))
     return found
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import circumstances, measured_values, raw
+from runs.api.uploads import circumstances, limits, measured_values, raw
 from runs.api.uploads.fields import Faults, Object, Reader, reader
 from runs.api.uploads.raw import Files
 from runs.selectors.archive import versions
@@ -26,10 +26,6 @@ FIELDS = frozenset(
     }
 )
 STATUSES = ("finished", "failed", "partial")
-MOST_RUNS = 1000
-LONGEST_KEY = 300
-# As far as the database counts; a job may use the time in seconds.
-MOST_ROUND = 2**31 - 1
 
 
 def batch(body: Object, faults: Faults) -> list[GivenRun]:
@@ -39,7 +35,7 @@ def batch(body: Object, faults: Faults) -> list[GivenRun]:
     if body.get("runs") in (None, []):
         whole.missing("runs")
     found, alike = [], _Alike()
-    for index, each in enumerate(whole.items("runs", most=MOST_RUNS)):
+    for index, each in enumerate(whole.items("runs", most=limits.MOST_RUNS)):
         given = reader(each, f"/runs/{index}", faults)
         if given is not None and (made := run(given, alike=alike)):
             found.append(made)
@@ -112,7 +108,7 @@ def _described(given: Reader, alike: _Alike) -> dict[str, Any]:
         "labels": given.strings("labels", most=50, most_characters=500)
         | ({"job": job} if job else {}),
         "external_id": given.text("external_id", most=200),
-        "round": given.whole("round", least=0, most=MOST_ROUND),
+        "round": given.whole("round", least=0, most=limits.MOST_ROUND),
     }
 
 
@@ -175,11 +171,13 @@ def _check_age(given: Reader, version: str, started_at: datetime) -> None:
 def _check_key(given: Reader, fields: Mapping[str, Any]) -> None:
     revision = fields["revision"]
     length = len(json.dumps(dict(fields["levels"]))) + (len(revision.sha) + 1 if revision else 0)
-    if length > LONGEST_KEY:
+    if length > limits.LONGEST_LEVELS:
         message = _(
             "The levels are too long: %(length)d characters with the revision, of %(most)d."
         )
-        given.fault("levels", "too_long", message % {"length": length, "most": LONGEST_KEY})
+        given.fault(
+            "levels", "too_long", message % {"length": length, "most": limits.LONGEST_LEVELS}
+        )
 
 
 def _refuse_repeated_ids(found: list[GivenRun], faults: Faults) -> None:
