@@ -78,36 +78,24 @@ def series_part(run_id: int, name: str, *, skip: int, to: Reader) -> Series | No
     return found.annotate(length=_LENGTH, part=part).first()
 
 
-def running_now() -> QuerySet[Run]:
-    """The runs that a worker executes now, the longest first; at most one per server."""
-    return (
-        Run.objects.filter(state__in=Run.ACTIVE)
-        .select_related("campaign__scenario", "cell", "server")
-        .defer("plan")
-        .order_by("started_at", "pk")
-    )
-
-
-def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
-    """The runs that ended last and that the reader may see."""
-    ended = (
-        Run.objects.filter(state__in=Run.ENDED, finished_at__isnull=False)
-        .select_related("campaign__scenario", "cell__revision", "server")
-        .defer("plan")
-        .order_by("-finished_at", "-pk")
-    )
-    return projects.newest(ended, to=to, number=limit)
-
-
+# What a line of the first page says of a run.
+_LINE = (
+    *("repeat", "state", "origin", "validity", "started_at", "campaign__title"),
+    *("cell__levels", "cell__revision__sha", "server__name"),
+)
 _CONFIGURATION = [f"campaign__configurations__configuration__{each}" for each in ("slug", "name")]
 
 
 def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[Run]]:
-    """What `running_now` has that the reader may see, and `latest`. Two queries.
+    """The runs that workers execute now, the longest first, and those that ended last. Two queries.
 
     A third one where a level is a configuration, whose name it has instead.
     """
-    now, last = list(visible(running_now(), to=to)), list(latest(limit, to=to))
+    lines = Run.objects.select_related("campaign", "cell__revision", "server").only(*_LINE)
+    active = lines.filter(state__in=Run.ACTIVE).order_by("started_at", "pk")
+    ended = lines.filter(state__in=Run.ENDED, finished_at__isnull=False)
+    now = list(visible(active, to=to))
+    last = list(projects.newest(ended.order_by("-finished_at", "-pk"), to=to, number=limit))
     configured = [run for run in (*now, *last) if "configuration" in run.cell.levels]
     used = Run.objects.filter(pk__in=[each.pk for each in configured]).order_by()
     names = dict(used.values_list(*_CONFIGURATION))

@@ -90,7 +90,8 @@ def at_a_glance() -> list[Any]:
     """
     own = Installation.objects.filter(server=OuterRef("pk"), removed_at=None)
     names = ArraySubquery(own.order_by("version_num", "bindir").values("version"))
-    return list(Server.objects.annotate(queued=_waiting(), versions=names).order_by("name", "pk"))
+    found = Server.objects.only("slug", "name", "state").order_by("name", "pk")
+    return list(found.annotate(queued=_waiting(), versions=names))
 
 
 def detail(slug: str, *, to: projects.Reader = projects.NOBODY) -> ServerRow:
