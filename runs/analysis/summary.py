@@ -111,6 +111,12 @@ class Summary:
     log_mean: float | None = None
     log_variance: float | None = None
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether `flag` may find an outlier: by their range, it cannot in most cells."""
+        ratio = SMALLEST_RATIO if (self.n or 0) >= ROBUST_FROM else FEW_RATIO
+        return (self.n or 0) >= 3 and self.minimum > 0 and self.maximum / self.minimum > ratio
+
 
 def summarise(values: Sequence[float]) -> Summary:
     """Summarise the values of a metric over the repeats of a cell.

@@ -250,10 +250,12 @@ def measured_again(campaign: Campaign) -> int:
 
 def machines(campaign: Campaign) -> list[Run]:
     """The first run on each server, in the order of the factor, with what it ran on. One query."""
-    first = campaign.runs.order_by("server_id", "position").distinct("server_id").defer("plan")
+    # By their keys: whole rows of all runs take five times as long to sort.
+    first = campaign.runs.order_by("server_id", "position").distinct("server_id").values("pk")
+    found = Run.objects.filter(pk__in=first).defer("plan")
     places = {slug: place for place, slug in enumerate(campaign.factors.get(SERVER, ()))}
     return sorted(
-        first.select_related("server", "hardware", "environment"),
+        found.select_related("server", "hardware", "environment"),
         key=lambda run: (places.get(run.server.slug if run.server else "", 0), run.position),
     )
 

@@ -147,9 +147,9 @@ def grid(
     among: Measured | None = None,
     most_rows: int | None = None,
 ) -> Grid:
-    """The cells of a campaign with the states of their runs. Six queries, whatever the size, two
+    """The cells of a campaign with the states of their runs. Five queries, whatever the size, two
     of them for what it is made `among`; one more each if the server or the configuration is a
-    factor.
+    factor, or if repeats lie far apart.
 
     Shows `metric`, by default the campaign's primary one. With `page` only that page of rows, with
     at most about MOST_ON_PAGE runs; one query more. Without, of many rows the first.
@@ -170,7 +170,8 @@ def grid(
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
     listed = found[:most_rows] if shown_rows is None else list(shown_rows)
     of_rows = [cell for row in listed for cell in row.cells]
-    runs, judged = _runs(of_rows, metric), validity.of_cells([cell.pk for cell in of_rows])
+    runs = _runs(of_rows, summaries, metric)
+    judged = validity.of_cells([cell.pk for cell in of_rows])
     made = []
     for row in listed:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
@@ -243,7 +244,9 @@ def _without(levels: Mapping[str, Any], factor: str | None) -> dict[str, Any]:
     return {name: level for name, level in levels.items() if name != factor}
 
 
-def _runs(cells: Sequence[Cell], metric: Metric | None) -> dict[int, list[GridRun]]:
+def _runs(
+    cells: Sequence[Cell], summaries: Mapping[int, Summary], metric: Metric | None
+) -> dict[int, list[GridRun]]:
     """The runs of each cell by repeat, with their outliers in the metric; only the first
     MOST_MARKED if a cell has more.
     """
@@ -253,12 +256,11 @@ def _runs(cells: Sequence[Cell], metric: Metric | None) -> dict[int, list[GridRu
     for cell_id, *run in listed.values_list(*columns):
         if len(found[cell_id]) < MOST_MARKED:
             found[cell_id].append(GridRun(*run))
-    finished = [
-        run.id for runs in found.values() for run in runs if run.state == Run.State.FINISHED
-    ]
-    measured = Measurement.objects.filter(metric=metric, run__in=finished).order_by()
+    spread = [runs for key, runs in found.items() if key in summaries and summaries[key].is_spread]
+    asked = [run.id for runs in spread for run in runs if run.state == Run.State.FINISHED]
+    measured = Measurement.objects.filter(metric=metric, run__in=asked).order_by()
     values = dict(measured.values_list("run", "value"))
-    for runs in found.values():
+    for runs in spread:
         repeats = [run for run in runs if run.id in values]
         for outlier in summary.flag([values[run.id] for run in repeats]):
             place = runs.index(repeats[outlier.index])

@@ -260,3 +260,8 @@ def test_half_the_interval_is_that_of_scipy():
 )
 def test_another_repeat_is_needed_while_the_interval_is_too_wide(summary, is_needed):
     assert noise.needs_more(summary, 0.02) == is_needed
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=12))
+def test_where_an_outlier_is_the_range_says_that_there_may_be_one(values):
+    assert summarise(values).is_spread or not summary.flag(values)

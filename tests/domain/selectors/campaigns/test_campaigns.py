@@ -248,11 +248,11 @@ def test_a_scenario_that_is_only_data_shows_tps_before_other_metrics():
 
 
 @pytest.mark.parametrize("clients", [[1], [1, 2, 4, 8, 16]])
-def test_a_grid_takes_six_queries_however_many_cells(clients, django_assert_num_queries):
+def test_a_grid_takes_five_queries_however_many_cells(clients, django_assert_num_queries):
     campaign = factories.campaign(factors={"version": ["16.14", "18.4"], "clients": clients})
     factories.finish_all(campaign)
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         grids.grid(campaign)
 
 
