@@ -83,6 +83,18 @@ _LINE = (
     *("repeat", "state", "origin", "validity", "started_at", "campaign__title"),
     *("cell__levels", "cell__revision__sha", "server__name"),
 )
+
+
+def _lines() -> QuerySet[Run]:
+    return Run.objects.select_related("campaign", "cell__revision", "server").only(*_LINE)
+
+
+def latest(limit: int, *, to: Reader = NOBODY) -> QuerySet[Run]:
+    """The runs that ended last and that the reader may see."""
+    ended = _lines().filter(state__in=Run.ENDED, finished_at__isnull=False)
+    return projects.newest(ended.order_by("-finished_at", "-pk"), to=to, number=limit)
+
+
 _CONFIGURATION = [f"campaign__configurations__configuration__{each}" for each in ("slug", "name")]
 
 
@@ -91,11 +103,8 @@ def now_and_latest(limit: int, *, to: Reader = NOBODY) -> tuple[list[Run], list[
 
     A third one where a level is a configuration, whose name it has instead.
     """
-    lines = Run.objects.select_related("campaign", "cell__revision", "server").only(*_LINE)
-    active = lines.filter(state__in=Run.ACTIVE).order_by("started_at", "pk")
-    ended = lines.filter(state__in=Run.ENDED, finished_at__isnull=False)
-    now = list(visible(active, to=to))
-    last = list(projects.newest(ended.order_by("-finished_at", "-pk"), to=to, number=limit))
+    active = _lines().filter(state__in=Run.ACTIVE).order_by("started_at", "pk")
+    now, last = list(visible(active, to=to)), list(latest(limit, to=to))
     configured = [run for run in (*now, *last) if "configuration" in run.cell.levels]
     used = Run.objects.filter(pk__in=[each.pk for each in configured]).order_by()
     names = dict(used.values_list(*_CONFIGURATION))

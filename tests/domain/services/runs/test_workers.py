@@ -109,6 +109,7 @@ def test_held_runs_keep_few_connections_and_no_supervision_waiting(
         setattr(settings, f"{name}_SECONDS", value)
     monkeypatch.setattr(health_checks, "SILENT_SECONDS", 7.0)
     monkeypatch.setattr(readiness, "SILENCES_KEPT_SECONDS", 0.0)
+    readiness._kept_silences.clear()  # a test before may have asked a moment ago
     signs.redis_client().delete(signs.KEY)
     claimed, lost = (Run.objects.filter(state=each) for each in (S.CLAIMED, S.LOST))
     assert silent() == {"workers", "control"}
