@@ -1,7 +1,7 @@
 """What commands have in common: who acts, and that a refusal ends them with one line."""
 
 import getpass
-import sys
+import inspect
 from typing import Any
 
 from django.core.checks import Tags
@@ -21,7 +21,7 @@ class LeanCommand(BaseCommand):
 
     def __init_subclass__(cls) -> None:
         """What a command's module and class say of themselves is its help."""
-        own = (sys.modules[cls.__module__].__doc__, vars(cls).get("__doc__"))
+        own = (inspect.getmodule(cls).__doc__, cls.__doc__)
         cls.help = "\n\n".join(text.strip() for text in own if text)
 
 

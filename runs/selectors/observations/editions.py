@@ -1,6 +1,5 @@
 """Editions of observations: what the newest says, and what the anchor says of the machine."""
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -226,11 +225,7 @@ def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> A
         _version(was, now, anchor, each)
         for each in sorted(was.keys() & now.keys() - {anchor}, key=versions.order)
     )
-    machines = (
-        [(each.server_id, each.hardware_id, each.environment_id) for each in campaigns.machines(of)]
-        for of in (old, new)
-    )
-    same = operator.eq(*machines)
+    same = _machines(old) == _machines(new)
     found = [each for each in others if each is not None]
     direction = cast(Direction, metric.direction)
     anchors = (_build(new, anchor), _build(old, anchor))
@@ -238,6 +233,11 @@ def _again(edition: Edition, before: Edition, old: Campaign, new: Campaign) -> A
     return Again(
         new, edition, before, anchor, anchors, lost, len(shared), drift, found, same, direction
     )
+
+
+def _machines(campaign: Campaign) -> list[tuple[int | None, ...]]:
+    found = campaigns.machines(campaign)
+    return [(run.server_id, run.hardware_id, run.environment_id) for run in found]
 
 
 def _build(campaign: Campaign, anchor: str) -> str:
