@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from benchmarks import histories
 from runs.analysis.inference import Cell, Inference, Model, Noise, Pair, Rule, judge
-from runs.analysis.inference.jobs import BASELINE, Point, begins_of, judge_jobs, learn
+from runs.analysis.inference.job_scatter import BASELINE, Point, begins_of, judge_jobs, learn
 
 RECORDED = Path(__file__).parent / "data" / "pgbench_repeats.csv"
 DOCS = Path(__file__).parents[1] / "docs" / "statistics.md"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from django.conf import settings
 from django.db import connection
 
-from runs import dispatch
+from runs import celery_messages
 from runs.services import seals
 from runs.services.campaigns import bisections, kept_verdicts
 from runs.services.changes import changes, deliveries, mails
@@ -67,7 +67,7 @@ class Background:
 
     def __init__(self, queues: Sequence[str]) -> None:
         self._threads: list[Repeating] = []
-        if any(dispatch.is_for_runs(each) for each in queues):
+        if any(celery_messages.is_for_runs(each) for each in queues):
             self._threads += [
                 Repeating("life", signs.SECONDS_BETWEEN, lambda: signs.show(kind=signs.WORKER)),
                 Repeating("pulse", settings.HEARTBEAT_SECONDS, held_here.beat, held_here.some),

@@ -14,7 +14,7 @@ from django.core.validators import RegexValidator
 from django.db.models import Model, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from runs.analysis.validity import JUDGEMENTS
+from runs.analysis.judged_runs import JUDGEMENTS
 from runs.models import (
     Campaign,
     Change,

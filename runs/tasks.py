@@ -17,7 +17,7 @@ from celery.signals import (
 )
 from django.conf import settings
 
-from runs import dispatch
+from runs import celery_messages
 from runs.background import Background
 from runs.selectors.operations import sites
 from runs.services import seals
@@ -28,7 +28,7 @@ from runs.services.runs import execution, leases, supervision, sweeping
 from runs.services.servers import builds, server_checks
 
 
-@shared_task(name=dispatch.EXECUTE_NEXT)
+@shared_task(name=celery_messages.EXECUTE_NEXT)
 def execute_next(server_id: int) -> None:
     """Execute the next waiting run of a server, if it is free and reached from here."""
     if not sites.serves([server_id]):
@@ -41,25 +41,25 @@ def execute_next(server_id: int) -> None:
         execution.execute(claim)
 
 
-@shared_task(name=dispatch.CHECK_SERVERS)
+@shared_task(name=celery_messages.CHECK_SERVERS)
 def check_servers(check_id: str) -> None:
     """Ask machines what somebody wants to know of them."""
     server_checks.carry_out(check_id=check_id)
 
 
-@shared_task(name=dispatch.BUILD)
+@shared_task(name=celery_messages.BUILD)
 def build(build_id: int) -> None:
     """Begin a build of a commit on its server, or look at it."""
     builds.carry_on(build_id=build_id)
 
 
-@shared_task(name=dispatch.FIND_CHANGES)
+@shared_task(name=celery_messages.FIND_CHANGES)
 def find_changes(campaign_id: int) -> None:
     """Look at the histories of a campaign that got new runs."""
     changes.find(campaign_id=campaign_id)
 
 
-@shared_task(name=dispatch.JUDGE_CAMPAIGN)
+@shared_task(name=celery_messages.JUDGE_CAMPAIGN)
 def judge_campaign(campaign_id: int, asked: str) -> None:
     """Make what the page of a wide campaign says of verdicts."""
     kept_verdicts.keep(campaign_id, asked, partial(in_child, _judged, campaign_id, asked))
@@ -81,19 +81,19 @@ def in_child(function: Callable[..., Any], *given: Any) -> Any:
         return child.submit(function, *given).result()
 
 
-@shared_task(name=dispatch.DELIVER)
+@shared_task(name=celery_messages.DELIVER)
 def deliver(delivery_id: int) -> None:
     """Send a report to a webhook."""
     deliveries.deliver(delivery_id=delivery_id)
 
 
-@shared_task(name=dispatch.SEND_MAILS)
+@shared_task(name=celery_messages.SEND_MAILS)
 def send_mails() -> None:
     """Mail what is news."""
     mails.send()
 
 
-@shared_task(name=dispatch.SEAL)
+@shared_task(name=celery_messages.SEAL)
 def seal() -> None:
     """Seal what has finished since."""
     seals.seal()
@@ -103,8 +103,8 @@ def seal() -> None:
 def serve_sites(instance: Any, **_kwargs: Any) -> None:
     """A worker of runs takes from the queues of its sites too."""
     queues = instance.app.amqp.queues
-    if settings.SITES and any(dispatch.is_for_runs(each) for each in queues.consume_from):
-        for queue in dispatch.queues_of(settings.SITES):
+    if settings.SITES and any(celery_messages.is_for_runs(each) for each in queues.consume_from):
+        for queue in celery_messages.queues_of(settings.SITES):
             queues.select_add(queue)
 
 

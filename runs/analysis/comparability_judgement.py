@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from runs.analysis import fact_readers
-from runs.analysis.comparability_facts import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
+from runs.analysis.comparability_rules import FACTS, KINDS, SETTINGS, Fact, Kind, Raw, Value, Weight
 
 Difference = Literal[
     "hardware_differs",

@@ -16,7 +16,8 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from benchlab import statement_limits
-from runs.api.parsing import MOST_BYTES, QueryFault, TooLarge
+from runs.api.parsing import QueryFault, TooLarge
+from runs.api.uploads.limits import MOST_BYTES
 from runs.services.errors import Refused, ServiceError
 
 REMEDIES: dict[str, str | Promise] = {

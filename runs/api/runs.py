@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from runs.analysis.certificate import WEIGHTS
-from runs.analysis.validity import JUDGEMENTS
+from runs.analysis.judged_runs import JUDGEMENTS
 from runs.api import doors
 from runs.api.authentication import asker, reader
 from runs.api.campaigns.measurements import levels_of

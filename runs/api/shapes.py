@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from rest_framework import serializers
 
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 
 PLAIN = {
     str: serializers.CharField,

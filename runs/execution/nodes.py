@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from runs.execution.clusters.postgres import PORT, SUPERUSER, Cluster
 from runs.execution.errors import ServerFault
 from runs.execution.plan import MAIN, ClusterPlan, RunPlan
-from runs.execution.ssh.connection import Line, Tell
 from runs.execution.ssh.hosts import Answer, Host
+from runs.execution.ssh.reconnecting import Line, Tell
 from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.fence import Fence
 from runs.execution.steps.steps import StepResult, perform

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runs.importers.row import Imported, NotTheirs, moment, texts
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import MetricValue
 from runs.tools.output import number
 from runs.wording import gettext_noop as _
@@ -170,16 +170,16 @@ def _values(kinds: dict[str, _Kind], minutes: float) -> Iterator[MetricValue]:
     counted = {name: kind for name, kind in kinds.items() if name != _BACKGROUND}
     if _NEW_ORDER not in counted:
         return
-    yield from quantities.TPMC.of(counted[_NEW_ORDER].count / minutes)
-    yield from quantities.TPM.of(sum(kind.count for kind in counted.values()) / minutes)
-    yield from quantities.ERRORS.of(sum(kind.errors for kind in counted.values()))
+    yield from known_metrics.TPMC.of(counted[_NEW_ORDER].count / minutes)
+    yield from known_metrics.TPM.of(sum(kind.count for kind in counted.values()) / minutes)
+    yield from known_metrics.ERRORS.of(sum(kind.errors for kind in counted.values()))
     for name, kind in kinds.items():
-        yield from quantities.TRANSACTIONS.part(name).of(kind.count)
-        yield from quantities.ROLLBACKS.part(name).of(kind.rollbacks)
-        yield from quantities.LATENCY_AVERAGE.part(name).of(kind.average or None)
-        yield from quantities.LATENCY_MAXIMUM.part(name).of(kind.most)
+        yield from known_metrics.TRANSACTIONS.part(name).of(kind.count)
+        yield from known_metrics.ROLLBACKS.part(name).of(kind.rollbacks)
+        yield from known_metrics.LATENCY_AVERAGE.part(name).of(kind.average or None)
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(kind.most)
         for percent, value in kind.percentiles.items():
-            yield from quantities.latency_percentile(percent).part(name).of(value or None)
+            yield from known_metrics.latency_percentile(percent).part(name).of(value or None)
 
 
 def _properties(file: Path) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from runs.grouping import by_key
 from runs.importers.row import Imported, NotTheirs, moment, of_reading
-from runs.tools import metrics, quantities
+from runs.tools import known_metrics, metrics
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.hammerdb.adapter import ADAPTER
 from runs.tools.output import number
@@ -109,4 +109,4 @@ def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesData]:
     first = points[0][0] if points else 0.0
     interval = metrics.interval_of([seconds for seconds, _value in points])
     placed = [(seconds - first, value) for seconds, value in points]
-    yield from metrics.regular(quantities.TPM, placed, interval=interval)
+    yield from metrics.regular(known_metrics.TPM, placed, interval=interval)

@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 from runs.grouping import by_key
 from runs.importers.row import Imported, NotTheirs, campaign_of, moment, texts
-from runs.tools import metrics, quantities
+from runs.tools import known_metrics, metrics
 from runs.tools.adapter import Level, MetricValue, SeriesData
 from runs.tools.host_reading import device_column
 from runs.tools.metrics import Metric
@@ -30,12 +30,12 @@ _TABLES = (
     "test_metrics_data",
 )
 _FIGURES = (
-    (quantities.TPS, "tps"),
-    (quantities.TRANSACTIONS, "trans"),
-    (quantities.LATENCY_AVERAGE, "avg_latency"),
-    (quantities.LATENCY_MAXIMUM, "max_latency"),
-    (quantities.latency_percentile("90"), "percentile_90_latency"),
-    (quantities.WAL_WRITTEN, "wal_written"),
+    (known_metrics.TPS, "tps"),
+    (known_metrics.TRANSACTIONS, "trans"),
+    (known_metrics.LATENCY_AVERAGE, "avg_latency"),
+    (known_metrics.LATENCY_MAXIMUM, "max_latency"),
+    (known_metrics.latency_percentile("90"), "percentile_90_latency"),
+    (known_metrics.WAL_WRITTEN, "wal_written"),
 )
 _COUNTERS = ("checkpoints_timed", "checkpoints_req", "buffers_checkpoint", "buffers_clean")
 _LEVELS = {
@@ -51,27 +51,27 @@ _ESCAPES = {r"\t": "\t", r"\n": "\n", r"\\": "\\"}
 _MONITORS = 150  # series of a run
 # What vmstat, /proc/meminfo and the log of transactions gave, in our names and units.
 _MEASURED = {
-    "rate": (quantities.TPS, 1.0),
-    "avg_latency": (quantities.LATENCY, 1.0),
-    "max_latency": (quantities.LATENCY_MAXIMUM, 1.0),
-    "us": (quantities.CPU_USER, 1.0),
-    "sy": (quantities.CPU_SYSTEM, 1.0),
-    "wa": (quantities.CPU_IOWAIT, 1.0),
-    "st": (quantities.CPU_STEAL, 1.0),
-    "id": (quantities.CPU_IDLE, 1.0),
-    "r": (quantities.RUN_QUEUE, 1.0),
-    "MemFree": (quantities.MEMORY_FREE, 1 / 1024),
-    "Cached": (quantities.MEMORY_CACHED, 1 / 1024),
+    "rate": (known_metrics.TPS, 1.0),
+    "avg_latency": (known_metrics.LATENCY, 1.0),
+    "max_latency": (known_metrics.LATENCY_MAXIMUM, 1.0),
+    "us": (known_metrics.CPU_USER, 1.0),
+    "sy": (known_metrics.CPU_SYSTEM, 1.0),
+    "wa": (known_metrics.CPU_IOWAIT, 1.0),
+    "st": (known_metrics.CPU_STEAL, 1.0),
+    "id": (known_metrics.CPU_IDLE, 1.0),
+    "r": (known_metrics.RUN_QUEUE, 1.0),
+    "MemFree": (known_metrics.MEMORY_FREE, 1 / 1024),
+    "Cached": (known_metrics.MEMORY_CACHED, 1 / 1024),
 }
 # The ends of iostat's, behind a disk's name.
 _OF_DISKS = {
-    "rkB/s": (quantities.DISK_READ, 1.0),
-    "rMB/s": (quantities.DISK_READ, 1024.0),
-    "wkB/s": (quantities.DISK_WRITE, 1.0),
-    "wMB/s": (quantities.DISK_WRITE, 1024.0),
-    "MB/s": (quantities.DISK_TRANSFER, 1024.0),
-    "%util": (quantities.DISK_UTIL, 1.0),
-    "await": (quantities.DISK_AWAIT, 1.0),
+    "rkB/s": (known_metrics.DISK_READ, 1.0),
+    "rMB/s": (known_metrics.DISK_READ, 1024.0),
+    "wkB/s": (known_metrics.DISK_WRITE, 1.0),
+    "wMB/s": (known_metrics.DISK_WRITE, 1024.0),
+    "MB/s": (known_metrics.DISK_TRANSFER, 1024.0),
+    "%util": (known_metrics.DISK_UTIL, 1.0),
+    "await": (known_metrics.DISK_AWAIT, 1.0),
 }
 
 
@@ -218,7 +218,7 @@ def _values(
     for metric, column in _FIGURES:
         yield from metric.of(_number(row.get(column)) or None)
     size = _number(row.get("dbsize"))
-    yield from quantities.DATABASE_SIZE.of(size / 10**6 if size else None)
+    yield from known_metrics.DATABASE_SIZE.of(size / 10**6 if size else None)
     for each in further["test_bgwriter"].get(key, [])[:1]:
         for name in _COUNTERS:
             yield from Metric(name, name, "", "neutral").of(_number(each.get(name)))

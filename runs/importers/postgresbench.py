@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from runs.importers import row
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import Level
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
 _FIGURES = {
-    "tps": quantities.TPS,
-    "transactions": quantities.TRANSACTIONS,
-    "failed_transactions": quantities.FAILED,
-    "latency_avg_ms": quantities.LATENCY_AVERAGE,
-    "latency_stddev_ms": quantities.LATENCY_STDDEV,
-    "latency_p95_ms": quantities.latency_percentile("95"),
-    "latency_p99_ms": quantities.latency_percentile("99"),
-    "initial_connection_time_ms": quantities.CONNECTION_TIME,
+    "tps": known_metrics.TPS,
+    "transactions": known_metrics.TRANSACTIONS,
+    "failed_transactions": known_metrics.FAILED,
+    "latency_avg_ms": known_metrics.LATENCY_AVERAGE,
+    "latency_stddev_ms": known_metrics.LATENCY_STDDEV,
+    "latency_p95_ms": known_metrics.latency_percentile("95"),
+    "latency_p99_ms": known_metrics.latency_percentile("99"),
+    "initial_connection_time_ms": known_metrics.CONNECTION_TIME,
 }
 _LEVELS = {"clients": "clients", "threads": "threads", "scale_factor": "scale"}
 _LONGEST = 100_000

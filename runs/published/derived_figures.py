@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runs.grouping import by_key
-from runs.published import recompute
+from runs.published import printing_errors
 from runs.published.document import CampaignEntry, DiscrepancyEntry, Rule, SameAs, Text
 from runs.published.errors import PublishedFileError
 from runs.published.figures import Figure, figures, key_of
-from runs.published.recompute import Operand, Recomputed
+from runs.published.printing_errors import Operand, Recomputed
 
 Kind = Literal["measured", "derived", "not_measured"]
 
@@ -106,7 +106,7 @@ def is_derived(campaign: CampaignEntry, figure: Figure) -> bool:
     rule = campaign.derived.get(figure.metric)
     if rule is None or rule.kind == "same_as" or figure.repeat is not None:
         return False
-    return not recompute.is_part(rule, figure.metric, figure.levels)
+    return not printing_errors.is_part(rule, figure.metric, figure.levels)
 
 
 def _check(table: _Table, tables: Mapping[str, _Table]) -> CheckedTable:
@@ -160,12 +160,12 @@ def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Ite
 def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
     if rule.kind == "median":
         return _median(table.repeats.get((rule.operand, figure.key), []))
-    return recompute.by_rule(rule, figure.levels, table.operand)
+    return printing_errors.by_rule(rule, figure.levels, table.operand)
 
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
     found = [figure for figure in repeats if figure.is_measured]
-    return recompute.median(
+    return printing_errors.median(
         [figure.number for figure in found], texts=[figure.text for figure in found]
     )
 
@@ -175,7 +175,7 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
     if other is None:
         return None
     metric = reference.metric or figure.metric
-    levels = recompute.changed(figure.levels, reference.levels)
+    levels = printing_errors.changed(figure.levels, reference.levels)
     found = (
         other.find(metric, levels)
         if figure.repeat is None
@@ -186,7 +186,7 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
     explanation = Text(
         f"Table {reference.table} prints {found.text}.", f"表 {reference.table} では {found.text}。"
     )
-    return _Result("other_table", recompute.same(found.number, text=found.text), explanation)
+    return _Result("other_table", printing_errors.same(found.number, text=found.text), explanation)
 
 
 def _fault(figure: Figure, result: _Result) -> Fault:

@@ -32,7 +32,7 @@ from runs.scenarios.definition import (
     Sizes,
     Values,
 )
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 NAME = "arrangement"
@@ -189,4 +189,4 @@ async def note_behind(bench: Bench, names: Sequence[str]) -> None:
     sql = f"SELECT max({behind}) FROM pg_stat_replication WHERE application_name IN ({listed});"
     found = (await bench.sql("read-behind", sql)).strip()
     if found:
-        bench.measured(quantities.BEHIND, max(0.0, float(found)))
+        bench.measured(known_metrics.BEHIND, max(0.0, float(found)))

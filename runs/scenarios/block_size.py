@@ -22,7 +22,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.pgbench_design import comparable, room_for_wal
 from runs.scenarios.timed_sql import planned, timed
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.wording import gettext_noop as _
 
@@ -39,9 +39,9 @@ QUERIES = {
     ),
 }
 OF_QUERIES = {
-    "scan": quantities.SCAN_TIME,
-    "group": quantities.GROUP_TIME,
-    "join": quantities.JOIN_TIME,
+    "scan": known_metrics.SCAN_TIME,
+    "group": known_metrics.GROUP_TIME,
+    "join": known_metrics.JOIN_TIME,
 }
 
 SIZES = """
@@ -79,14 +79,14 @@ class BlockSize:
         """Each step of the article, in its order."""
         await bench.sql("create-tables", tpch.ddl())
         copies = [sending.copy_placed(bench, each) for each in tpch.KEYS]
-        await timed(bench, "copy-tables", "\n".join(copies), metric=quantities.LOAD_TIME)
+        await timed(bench, "copy-tables", "\n".join(copies), metric=known_metrics.LOAD_TIME)
         keys = [
             f"ALTER TABLE {table} ADD CONSTRAINT pk_{table} PRIMARY KEY ({key});"
             for table, key in tpch.KEYS.items()
         ]
-        await timed(bench, "primary-keys", "\n".join(keys), metric=quantities.KEYS_TIME)
+        await timed(bench, "primary-keys", "\n".join(keys), metric=known_metrics.KEYS_TIME)
         indexes = [f"CREATE INDEX ON {each};" for each in tpch.INDEXES]
-        await timed(bench, "indexes", "\n".join(indexes), metric=quantities.INDEXES_TIME)
+        await timed(bench, "indexes", "\n".join(indexes), metric=known_metrics.INDEXES_TIME)
         await bench.sql("analyze", "ANALYZE;")
         await _note_sizes(bench)
         await _restart(bench)
@@ -130,9 +130,9 @@ async def _repeated(bench: Bench, name: str, query: str) -> None:
 async def _note_sizes(bench: Bench) -> None:
     sizes = (await bench.sql("read-sizes", SIZES)).split()
     block_bytes, table, database = (float(each) for each in sizes)
-    bench.measured(quantities.BLOCK_SIZE, block_bytes / 1024)
-    bench.measured(quantities.TABLE_SIZE, table)
-    bench.measured(quantities.DATABASE_BYTES, database)
+    bench.measured(known_metrics.BLOCK_SIZE, block_bytes / 1024)
+    bench.measured(known_metrics.TABLE_SIZE, table)
+    bench.measured(known_metrics.DATABASE_BYTES, database)
     bench.keep("relation-sizes.txt", await bench.sql("read-relation-sizes", RELATION_SIZES))
 
 
@@ -150,7 +150,7 @@ async def _note_cached(bench: Bench) -> None:
         bench.note("no_buffercache", message, level="info")
         return
     blocks = (await bench.sql("read-buffercache", CACHED_BLOCKS)).split()
-    bench.measured(quantities.CACHED_BYTES, float(blocks[0]) if blocks else 0.0)
+    bench.measured(known_metrics.CACHED_BYTES, float(blocks[0]) if blocks else 0.0)
 
 
 def cluster(version_num: int, _levels: Values) -> ClusterOptions:
@@ -185,13 +185,13 @@ SCENARIO = Scenario(
         OF_QUERIES["join"],
         OF_QUERIES["scan"],
         OF_QUERIES["group"],
-        quantities.LOAD_TIME,
-        quantities.KEYS_TIME,
-        quantities.INDEXES_TIME,
-        quantities.BLOCK_SIZE,
-        quantities.TABLE_SIZE,
-        quantities.DATABASE_BYTES,
-        quantities.CACHED_BYTES,
+        known_metrics.LOAD_TIME,
+        known_metrics.KEYS_TIME,
+        known_metrics.INDEXES_TIME,
+        known_metrics.BLOCK_SIZE,
+        known_metrics.TABLE_SIZE,
+        known_metrics.DATABASE_BYTES,
+        known_metrics.CACHED_BYTES,
     ),
     writes=True,
     procedure=BlockSize(),

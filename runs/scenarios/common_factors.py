@@ -18,7 +18,7 @@ from runs.scenarios.definition import (
     Scenario,
     Values,
 )
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 CORES = Factor("cores", _("CPU cores"), default=(1, 2), minimum=1, maximum=8192)
@@ -72,7 +72,7 @@ def _arranged(scenario: Scenario, chosen: Iterable[Level]) -> Scenario:
     untouched = {arrangements.SINGLE, arrangements.POOLED}
     return replace(
         scenario,
-        metrics=(*scenario.metrics, quantities.BEHIND),
+        metrics=(*scenario.metrics, known_metrics.BEHIND),
         procedure=arrangements.Arranged(scenario.procedure),
         cluster=lambda version_num, levels: arrangements.wanted(
             version_num, levels, scenario.cluster(version_num, levels)

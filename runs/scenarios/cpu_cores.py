@@ -20,7 +20,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 READ = fixed_point_read.SCENARIO
@@ -51,7 +51,7 @@ SCENARIO = Scenario(
             8, _("The same at each number of cores, and no fewer. The report used 80.")
         ),
     ),
-    metrics=(*PGBENCH, quantities.CPU_IDLE),
+    metrics=(*PGBENCH, known_metrics.CPU_IDLE),
     writes=False,
     procedure=READ.procedure,
     has_pgbench_tables=True,

@@ -30,7 +30,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.fixed_point_read import SCRIPT
-from runs.tools import pgbench, quantities
+from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 from runs.wording import gettext_noop as _
@@ -127,11 +127,11 @@ def _throughputs(text: str, name: str, bench: Bench) -> list[float]:
 def _report(bench: Bench, own: Sequence[float], partners: Sequence[float]) -> None:
     logs = [math.log(one / other) for one, other in zip(own, partners, strict=True)]
     spread = statistics.stdev(logs) if len(logs) > 1 else 0.0
-    ratio, length = quantities.DUET_RATIO, float(bench.parameters["duration"])
+    ratio, length = known_metrics.DUET_RATIO, float(bench.parameters["duration"])
     bench.measured(ratio, math.exp(statistics.mean(logs)))
-    bench.measured(quantities.DUET_TPS, statistics.mean(own))
-    bench.measured(quantities.DUET_PARTNER_TPS, statistics.mean(partners))
-    bench.measured(quantities.DUET_SPREAD, 100 * spread)
+    bench.measured(known_metrics.DUET_TPS, statistics.mean(own))
+    bench.measured(known_metrics.DUET_PARTNER_TPS, statistics.mean(partners))
+    bench.measured(known_metrics.DUET_SPREAD, 100 * spread)
     ratios = tuple(math.exp(each) for each in logs)
     series = SeriesData(ratio.name, ratio.unit, ratios, start=length, interval=length)
     bench.findings.series.append(series)
@@ -173,8 +173,8 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(
-        quantities.DUET_RATIO, quantities.DUET_TPS, quantities.DUET_PARTNER_TPS,
-        quantities.DUET_SPREAD,
+        known_metrics.DUET_RATIO, known_metrics.DUET_TPS, known_metrics.DUET_PARTNER_TPS,
+        known_metrics.DUET_SPREAD,
     ),
     writes=False,
     procedure=Duet(),

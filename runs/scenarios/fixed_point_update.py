@@ -8,6 +8,7 @@ checkpoint happens during the measurement.
 from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import (
     ByHand,
     ClusterOptions,
@@ -17,7 +18,6 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.scenarios.notes import without_checkpoints
 from runs.wording import gettext_noop as _
 
 FILLFACTOR = 80

@@ -32,7 +32,7 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.timed_sql import planned
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.pgbench import for_tool
 from runs.wording import gettext_noop as _
 
@@ -126,7 +126,7 @@ class Search(Data):
         query = f"SELECT count(*) FROM nikoniko WHERE {condition(bench)}"
         await _check_plan(bench, query)
         hits = await bench.sql("count-hits", f"{query};", at=searched(bench))
-        bench.measured(quantities.HITS, float(hits))
+        bench.measured(known_metrics.HITS, float(hits))
         await _note_index(bench)
         if bench.levels["background_load"] != "on":
             await _search(bench, query)
@@ -140,7 +140,7 @@ class Search(Data):
         result = await bench.ended(inserting)
         inserted = await _rows(bench, "count-after") - before
         rate = inserted / result.seconds if result.seconds else 0.0
-        bench.measured(quantities.BACKGROUND_INSERTS, rate)
+        bench.measured(known_metrics.BACKGROUND_INSERTS, rate)
         if rate < bench.parameters["insert_rate"] * 0.9:
             bench.note(
                 "background_too_slow",
@@ -160,7 +160,7 @@ class Inserts(Data):
         """pgbench's transactions a second are the inserts a second."""
         await _note_index(bench)
         await pgbench.measure(bench, _insert_script(bench))
-        bench.measured(quantities.INSERTS, bench.findings.measurements["tps"])
+        bench.measured(known_metrics.INSERTS, bench.findings.measurements["tps"])
         await _note_behind(bench)
 
 
@@ -236,7 +236,7 @@ async def _note_index(bench: Bench) -> None:
         return
     statement = "SELECT pg_relation_size('searched');"
     size = await bench.sql("read-index-size", statement, at=searched(bench))
-    bench.measured(quantities.INDEX_BYTES, float(size))
+    bench.measured(known_metrics.INDEX_BYTES, float(size))
 
 
 async def _rows(bench: Bench, step: str) -> int:
@@ -347,12 +347,12 @@ SEARCH = Scenario(
     parameters=(*PARAMETERS, RATE),
     metrics=(
         *PGBENCH,
-        quantities.HITS,
-        quantities.INDEX_BYTES,
-        quantities.BACKGROUND_INSERTS,
-        quantities.BEHIND,
+        known_metrics.HITS,
+        known_metrics.INDEX_BYTES,
+        known_metrics.BACKGROUND_INSERTS,
+        known_metrics.BEHIND,
     ),
-    primary=quantities.LATENCY_AVERAGE.name,
+    primary=known_metrics.LATENCY_AVERAGE.name,
     writes=True,
     only_reads=lambda levels: (
         levels.get("background_load") == "off" and levels.get(REPLICATION) != LOGICAL
@@ -372,7 +372,7 @@ INSERTING = Scenario(
     source="PGECons WG1 2017",
     factors=FACTORS,
     parameters=PARAMETERS,
-    metrics=(quantities.INSERTS, *PGBENCH, quantities.INDEX_BYTES, quantities.BEHIND),
+    metrics=(known_metrics.INSERTS, *PGBENCH, known_metrics.INDEX_BYTES, known_metrics.BEHIND),
     writes=True,
     procedure=Inserts(),
     cluster=cluster,

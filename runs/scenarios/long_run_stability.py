@@ -33,7 +33,7 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_design import comparable
 from runs.scenarios.pgbench_procedure import Options
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.metrics import regular
 from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop as _
@@ -164,12 +164,12 @@ SELECT extract(epoch from clock_timestamp()), sum(n_dead_tup), sum(pg_table_size
 FROM pg_stat_user_tables
 """
 COLUMNS = (
-    quantities.DEAD_ROWS,
-    quantities.TABLE_BYTES,
-    quantities.INDEX_BYTES,
-    quantities.AUTOVACUUMS,
-    quantities.HOT_UPDATES,
-    quantities.UPDATES,
+    known_metrics.DEAD_ROWS,
+    known_metrics.TABLE_BYTES,
+    known_metrics.INDEX_BYTES,
+    known_metrics.AUTOVACUUMS,
+    known_metrics.HOT_UPDATES,
+    known_metrics.UPDATES,
 )
 HOLD_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep({seconds});"
 VACUUMS = 'grep -A 20 "automatic vacuum of table" "$1" || true'
@@ -257,16 +257,16 @@ def _note_samples(
     bench: Bench, found: Mapping[str, Sequence[tuple[float, float]]], vacuums: Sequence[float]
 ) -> None:
     if vacuums:
-        bench.measured(quantities.LONGEST_VACUUM, max(vacuums))
+        bench.measured(known_metrics.LONGEST_VACUUM, max(vacuums))
     if not found.get("updates"):
         return
     first, last = ({name: points[at][1] for name, points in found.items()} for at in (0, -1))
     more = {name: last[name] - first[name] for name in found}
-    bench.measured(quantities.DEAD_ROWS, last["dead_rows"])
-    bench.measured(quantities.GROWTH, more["table_bytes"] + more["index_bytes"])
-    bench.measured(quantities.AUTOVACUUMS, more["autovacuums"])
+    bench.measured(known_metrics.DEAD_ROWS, last["dead_rows"])
+    bench.measured(known_metrics.GROWTH, more["table_bytes"] + more["index_bytes"])
+    bench.measured(known_metrics.AUTOVACUUMS, more["autovacuums"])
     if more["updates"]:
-        bench.measured(quantities.HOT_SHARE, 100 * more["hot_updates"] / more["updates"])
+        bench.measured(known_metrics.HOT_SHARE, 100 * more["hot_updates"] / more["updates"])
     _check_vacuums(bench, more["autovacuums"])
 
 
@@ -285,9 +285,9 @@ def _note_verdict(bench: Bench, found: Mapping[str, Sequence[tuple[float, float]
     verdict = judge(tps.values) if tps else None
     if verdict is None:
         return
-    bench.measured(quantities.TPS_TREND, verdict.trend)
-    bench.measured(quantities.TPS_DIP, verdict.dip)
-    bench.measured(quantities.TPS_VARIATION, verdict.variation)
+    bench.measured(known_metrics.TPS_TREND, verdict.trend)
+    bench.measured(known_metrics.TPS_DIP, verdict.dip)
+    bench.measured(known_metrics.TPS_VARIATION, verdict.variation)
     if verdict.trend < DRIFTING:
         text = _("Throughput ended at %(percent)s %% of what it was at the beginning.")
         bench.note("throughput_drifts", text, level="info", percent=f"{verdict.trend:.0f}")
@@ -338,9 +338,9 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(
-        *PGBENCH, quantities.TPS_TREND, quantities.TPS_DIP, quantities.TPS_VARIATION,
-        quantities.GROWTH, quantities.DEAD_ROWS, quantities.AUTOVACUUMS,
-        quantities.LONGEST_VACUUM, quantities.HOT_SHARE,
+        *PGBENCH, known_metrics.TPS_TREND, known_metrics.TPS_DIP, known_metrics.TPS_VARIATION,
+        known_metrics.GROWTH, known_metrics.DEAD_ROWS, known_metrics.AUTOVACUUMS,
+        known_metrics.LONGEST_VACUUM, known_metrics.HOT_SHARE,
     ),
     writes=True,
     procedure=LongRunStability(),

@@ -1,19 +1,20 @@
 """The metrics that scenarios share."""
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 
 # In percent; named as in uploads.
 LATENCY_PERCENTILES = {
-    percent: quantities.latency_percentile(percent) for percent in ("50", "90", "95", "99", "99.9")
+    percent: known_metrics.latency_percentile(percent)
+    for percent in ("50", "90", "95", "99", "99.9")
 }
 # The metrics of a pgbench run.
 PGBENCH = (
-    quantities.TPS,
-    quantities.LATENCY_AVERAGE,
+    known_metrics.TPS,
+    known_metrics.LATENCY_AVERAGE,
     *LATENCY_PERCENTILES.values(),
-    quantities.LATENCY_STDDEV,
-    quantities.CONNECTION_TIME,
-    quantities.TRANSACTIONS,
+    known_metrics.LATENCY_STDDEV,
+    known_metrics.CONNECTION_TIME,
+    known_metrics.TRANSACTIONS,
 )
 # For any scenario: what the monitors record about a run.
-MONITORED = (quantities.CPU_IDLE, quantities.GENERATOR_CPU)
+MONITORED = (known_metrics.CPU_IDLE, known_metrics.GENERATOR_CPU)

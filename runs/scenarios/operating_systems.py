@@ -14,9 +14,10 @@ from collections.abc import Mapping
 
 from runs.execution.bench import NOT_A_PROGRAM, Bench
 from runs.execution.errors import TargetProblem
-from runs.scenarios import fixed_point_read, fixed_point_update, notes
+from runs.scenarios import fixed_point_read, fixed_point_update
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -29,7 +30,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.pg_test_fsync import adapter
 from runs.wording import gettext_noop as _
 
@@ -53,7 +54,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
         if method != AS_CONFIGURED:
             check_method(bench.findings.settings, method)
             await self._test_fsync(bench, method)
-        async with notes.without_checkpoints(bench):
+        async with without_checkpoints(bench):
             await pgbench.measure(bench, fixed_point_update.SCRIPT)
 
     async def _test_fsync(self, bench: Bench, method: str) -> None:
@@ -81,7 +82,7 @@ class OperatingSystems(pgbench.PrewarmedTables):
             text = _("pg_test_fsync does not report how long a write by %(method)s takes here.")
             bench.note("fsync_not_tested", text, level="info", method=method)
         else:
-            bench.measured(quantities.FSYNC_OPERATIONS, rate)
+            bench.measured(known_metrics.FSYNC_OPERATIONS, rate)
 
     def sizes(self, parameters: Values) -> Sizes:
         """As for the fixed-point updates, though without room in the pages."""
@@ -184,7 +185,7 @@ SCENARIO = Scenario(
             help=_("Before each run of a wal_sync_method; it makes 17 tests. 0 leaves it out."),
         ),
     ),
-    metrics=(*PGBENCH, quantities.CPU_IDLE, quantities.FSYNC_OPERATIONS),
+    metrics=(*PGBENCH, known_metrics.CPU_IDLE, known_metrics.FSYNC_OPERATIONS),
     writes=True,
     procedure=OperatingSystems(),
     cluster=cluster,
@@ -210,7 +211,7 @@ SCENARIO = Scenario(
             levels={
                 "operation": ("update",), "shared_buffers": (AS_CONFIGURED,), "clients": (1,),
             },
-            metric=quantities.FSYNC_OPERATIONS.name,
+            metric=known_metrics.FSYNC_OPERATIONS.name,
         ),
     },
 )  # fmt: skip

@@ -28,7 +28,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.timed_sql import explained, repeated
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 PARALLEL_SINCE = 90600
@@ -58,10 +58,10 @@ class ParallelQuery:
         query = QUERIES[str(bench.levels["query"])]
         before, limit = session(bench), bench.parameters["statement_timeout"]
         done = await repeated(bench, "query", query, before=before, timeout_s=limit)
-        bench.measured(quantities.ELAPSED, done.seconds)
+        bench.measured(known_metrics.ELAPSED, done.seconds)
         if not done.is_cut:
             rows = done.output.splitlines()
-            bench.measured(quantities.ROWS_RETURNED, float(len(rows)))
+            bench.measured(known_metrics.ROWS_RETURNED, float(len(rows)))
             digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
             text = _("%(number)s rows, SHA-256 %(digest)s.")
             bench.note("rows_digest", text, level="info", number=len(rows), digest=digest)
@@ -106,20 +106,20 @@ def cluster(version_num: int, _levels: Values) -> ClusterOptions:
 def _note_parallel(bench: Bench, plan: Plan) -> None:
     """The parallel part: as the report defines it for this query, and in total."""
     found = parallel.gathered(plan)
-    bench.measured(quantities.WORKERS_PLANNED, float(sum(each.planned for each in found)))
-    bench.measured(quantities.WORKERS_LAUNCHED, float(sum(each.launched for each in found)))
+    bench.measured(known_metrics.WORKERS_PLANNED, float(sum(each.planned for each in found)))
+    bench.measured(known_metrics.WORKERS_LAUNCHED, float(sum(each.launched for each in found)))
     if not found:
         if int(bench.levels["workers"]):
             message = _("The planner chose no parallel plan: the number of workers did nothing.")
             bench.note("not_parallel", message, level="info")
         return
-    bench.measured(quantities.GATHERED, sum(each.seconds for each in found))
+    bench.measured(known_metrics.GATHERED, sum(each.seconds for each in found))
     in_subplans = bench.levels["query"] == "Q10"
     part = (parallel.seconds_in_subplans if in_subplans else parallel.seconds_to_the_last_step)(
         plan
     )
     if part is not None:
-        bench.measured(quantities.PARALLEL_PART, part)
+        bench.measured(known_metrics.PARALLEL_PART, part)
     short = [each for each in found if each.launched < each.planned]
     if short:
         bench.note(
@@ -164,8 +164,8 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(
-        quantities.ELAPSED, quantities.PARALLEL_PART, quantities.GATHERED,
-        quantities.WORKERS_PLANNED, quantities.WORKERS_LAUNCHED, quantities.ROWS_RETURNED,
+        known_metrics.ELAPSED, known_metrics.PARALLEL_PART, known_metrics.GATHERED,
+        known_metrics.WORKERS_PLANNED, known_metrics.WORKERS_LAUNCHED, known_metrics.ROWS_RETURNED,
     ),
     writes=False,
     procedure=ParallelQuery(),

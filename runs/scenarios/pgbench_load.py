@@ -23,7 +23,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_procedure import Options
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.pgbench import command, versions
 from runs.tools.pgbench.script_check import GivenScript
 from runs.wording import gettext_noop as _
@@ -87,7 +87,7 @@ class PgbenchLoad:
     async def measure(self, bench: Bench) -> None:
         """The scripts by their weights, as the campaign says, on data whose size is noted."""
         size = await bench.sql("read-size", "SELECT pg_database_size(current_database());")
-        bench.measured(quantities.DATABASE_SIZE, float(size) / 10**6)
+        bench.measured(known_metrics.DATABASE_SIZE, float(size) / 10**6)
         await pgbench.measure(bench, scripts_of(bench), options_of(bench))
 
     def sizes(self, parameters: Values) -> Sizes:
@@ -245,7 +245,7 @@ SCENARIO = Scenario(
             help=_("How full the pages of pgbench's tables are loaded."),
         ),
     ),
-    metrics=(*PGBENCH, quantities.FAILED, quantities.DATABASE_SIZE),
+    metrics=(*PGBENCH, known_metrics.FAILED, known_metrics.DATABASE_SIZE),
     writes=True,
     procedure=PgbenchLoad(),
     has_pgbench_tables=True,
@@ -258,7 +258,7 @@ SCENARIO = Scenario(
             quick=Quick(
                 {"duration": 6}, {"scale": (1, 10, 100)}, on_one_machine=frozenset({"scale"})
             ),
-            metric=quantities.DATABASE_SIZE.name,
+            metric=known_metrics.DATABASE_SIZE.name,
         ),
     },
 )  # fmt: skip

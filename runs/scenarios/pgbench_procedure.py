@@ -17,12 +17,12 @@ from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
-from runs.scenarios import notes, percentiles, pgbench_design
+from runs.scenarios import percentiles, pgbench_design, stalls
 from runs.scenarios.definition import (
     Sizes,
     Values,
 )
-from runs.tools import pgbench, quantities
+from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions
 from runs.tools.pgbench.script_check import GivenScript
@@ -344,14 +344,14 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     findings.tool_version = results[0].tool_version or versions.release_text(loads[0].version_num)
     progress = generators.progress([each.progress for each in results])
     findings.series += _series(progress)
-    notes.note_stalls(bench, progress)
+    stalls.note_stalls(bench, progress)
     for result in results:
         if result.status != "complete":
             raise _not_complete(result)
     whole = generators.combined(results)
     findings.measurements.update(_measurements(whole))
     if loads[0].options.maximum_tries and whole.failed_transactions is not None:
-        bench.measured(quantities.FAILED, float(whole.failed_transactions))
+        bench.measured(known_metrics.FAILED, float(whole.failed_transactions))
     monitors.note_generator_cpu(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         text = _(
@@ -373,11 +373,11 @@ def _parsed(bench: Bench, load: Load, step: StepResult) -> pgbench.PgbenchResult
 
 def _measurements(result: pgbench.PgbenchResult) -> dict[str, float]:
     figures = {
-        quantities.TPS.name: result.tps,
-        quantities.LATENCY_AVERAGE.name: result.latency_average_ms,
-        quantities.LATENCY_STDDEV.name: result.latency_stddev_ms,
-        quantities.CONNECTION_TIME.name: result.initial_connection_time_ms,
-        quantities.TRANSACTIONS.name: result.transactions_processed,
+        known_metrics.TPS.name: result.tps,
+        known_metrics.LATENCY_AVERAGE.name: result.latency_average_ms,
+        known_metrics.LATENCY_STDDEV.name: result.latency_stddev_ms,
+        known_metrics.CONNECTION_TIME.name: result.initial_connection_time_ms,
+        known_metrics.TRANSACTIONS.name: result.transactions_processed,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}
 
@@ -398,8 +398,8 @@ def _series(points: tuple[pgbench.ProgressPoint, ...]) -> list[SeriesData]:
     return [
         SeriesData(metric.name, metric.unit, values, start=1.0)
         for metric, values in (
-            (quantities.TPS, tuple(point.tps for point in points)),
-            (quantities.LATENCY, tuple(point.latency_ms for point in points)),
+            (known_metrics.TPS, tuple(point.tps for point in points)),
+            (known_metrics.LATENCY, tuple(point.latency_ms for point in points)),
         )
     ]
 

@@ -24,7 +24,7 @@ from runs.scenarios import (
 )
 from runs.scenarios.definition import Level, Scenario
 from runs.scenarios.metrics import MONITORED
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.metrics import Metric
 
 _SCENARIOS = {
@@ -77,5 +77,5 @@ def of_cell(slug: str, levels: Mapping[str, Level]) -> Scenario:
 def metrics() -> dict[str, Metric]:
     """Every metric of every scenario and of the monitors, by name."""
     own = {metric.name: metric for scenario in every() for metric in scenario.metrics}
-    further = (*MONITORED, quantities.BEHIND)
+    further = (*MONITORED, known_metrics.BEHIND)
     return own | {metric.name: metric for metric in further}

@@ -40,7 +40,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.metrics import PGBENCH
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.tools.metrics import Metric
 from runs.wording import gettext_noop as _
@@ -91,9 +91,11 @@ def series(printed: str, begin: float) -> list[SeriesData]:
     for name, values in sorted(rows.items()):
         seconds = range(min(values), max(values) + 1)
         columns = [[values.get(second) for second in seconds]]
-        found.append(_column(name, quantities.REPLAY_BYTES, columns[0], 0, seconds[0]))
+        found.append(_column(name, known_metrics.REPLAY_BYTES, columns[0], 0, seconds[0]))
         for place, phase in enumerate(PHASES, start=1):
-            made = _column(f"{name}_{phase}", quantities.PHASE_LAG, columns[0], place, seconds[0])
+            made = _column(
+                f"{name}_{phase}", known_metrics.PHASE_LAG, columns[0], place, seconds[0]
+            )
             found += [made] if any(value is not None for value in made.values) else []
     return found
 
@@ -151,8 +153,8 @@ class Replication(pgbench.PrewarmedTables):
         if asking:
             await _end_asking(bench, asking)
         written = await _written_since(bench, begin)
-        transactions = max(1.0, bench.findings.measurements[quantities.TRANSACTIONS.name])
-        bench.measured(quantities.WAL_PER_TRANSACTION, round(written / transactions, 1))
+        transactions = max(1.0, bench.findings.measurements[known_metrics.TRANSACTIONS.name])
+        bench.measured(known_metrics.WAL_PER_TRANSACTION, round(written / transactions, 1))
         if await standbys.proof(bench, after := "replication-after", modes) != before:
             raise standbys.differs(after, "The standbys were not the same before the load.")
 
@@ -260,7 +262,7 @@ SCENARIO = Scenario(
             help=_("0 measures every pair of at most three; 3 only those of the mixed design."),
         ),
     ),
-    metrics=(*PGBENCH, quantities.WAL_PER_TRANSACTION),
+    metrics=(*PGBENCH, known_metrics.WAL_PER_TRANSACTION),
     writes=True,
     procedure=Replication(),
     cluster=cluster,

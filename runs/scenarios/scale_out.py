@@ -30,7 +30,7 @@ from runs.scenarios.definition import (
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
 from runs.scenarios.pgbench_procedure import Options
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.pgbench import versions
 from runs.wording import gettext_noop as _
 
@@ -131,7 +131,7 @@ class ScaleOut(pgbench.PrewarmedTables):
         }
         text = "".join(f"{name}\t{rows}\n" for name, rows in counts.items())
         bench.keep("accounts-by-node.txt", text)
-        bench.measured(quantities.ROWS_ON_A_NODE, float(max(counts.values())))
+        bench.measured(known_metrics.ROWS_ON_A_NODE, float(max(counts.values())))
         if sum(counts.values()) != 100_000 * scale:
             raise TargetProblem(
                 _("The nodes hold %(there)s accounts, not %(wanted)s:\n%(plan)s"),
@@ -248,7 +248,7 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The report used 600.")),
         design.clients(4, _("The report used 120.")),
     ),
-    metrics=(*PGBENCH, quantities.FAILED, quantities.ROWS_ON_A_NODE),
+    metrics=(*PGBENCH, known_metrics.FAILED, known_metrics.ROWS_ON_A_NODE),
     writes=True,
     procedure=ScaleOut(),
     cluster=cluster,

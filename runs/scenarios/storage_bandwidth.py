@@ -25,7 +25,7 @@ from runs.scenarios.definition import (
     Values,
 )
 from runs.scenarios.pgbench_design import BUSY_CLUSTER_BYTES
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.fio import adapter
 from runs.wording import gettext_noop as _
 
@@ -100,15 +100,15 @@ class StorageBandwidth:
                 stderr=done.stderr.strip()[-300:],
             ) from problem
         figures = {
-            quantities.STORAGE_READ: bandwidth.read_mb,
-            quantities.STORAGE_WRITE: bandwidth.write_mb,
-            quantities.IOPS: bandwidth.iops,
-            quantities.FSYNC_LATENCY: bandwidth.fsync_ms,
+            known_metrics.STORAGE_READ: bandwidth.read_mb,
+            known_metrics.STORAGE_WRITE: bandwidth.write_mb,
+            known_metrics.IOPS: bandwidth.iops,
+            known_metrics.FSYNC_LATENCY: bandwidth.fsync_ms,
         }
         for metric, value in figures.items():
             if value:
                 bench.measured(metric, round(value, 3))
-        bench.measured(quantities.BANDWIDTH, round(bandwidth.read_mb + bandwidth.write_mb, 3))
+        bench.measured(known_metrics.BANDWIDTH, round(bandwidth.read_mb + bandwidth.write_mb, 3))
         bench.findings.tool_name, bench.findings.tool_version = "fio", bandwidth.version
         if bandwidth.seconds < min(SHORTEST_SECONDS, bench.parameters["duration"]):
             bench.note(
@@ -199,13 +199,13 @@ SCENARIO = Scenario(
         ),
     ),
     metrics=(
-        quantities.BANDWIDTH, quantities.STORAGE_READ, quantities.STORAGE_WRITE, quantities.IOPS,
-        quantities.FSYNC_LATENCY,
+        known_metrics.BANDWIDTH, known_metrics.STORAGE_READ, known_metrics.STORAGE_WRITE,
+        known_metrics.IOPS, known_metrics.FSYNC_LATENCY,
     ),
     writes=False,
     procedure=StorageBandwidth(),
     measures=measures,
-    places={"wg1-2013-5-6": Place(metric=quantities.STORAGE_WRITE.name)},
+    places={"wg1-2013-5-6": Place(metric=known_metrics.STORAGE_WRITE.name)},
     quick=Quick(
         parameters={"size_mb": 64, "jobs": 2, "duration": 6, "time_based": 1},
         levels={

@@ -17,9 +17,9 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
 from runs.execution.steps.base_dir import BaseDir
-from runs.scenarios import notes
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
+from runs.scenarios.checkpoints_during_load import without_checkpoints
 from runs.scenarios.definition import (
     ChoiceFactor,
     ClusterOptions,
@@ -33,7 +33,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.metrics import PGBENCH
 from runs.scenarios.pgbench_load import BUILT_IN
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 SLOW, WAL, INDEX, TABLE, ALL = "all-hdd", "wal-ssd", "index-ssd", "table-ssd", "all-ssd"
@@ -123,7 +123,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
             if load == "index-only"
             else BUILT_IN["tpcb-like" if load == "update" else "select-only"]
         )
-        async with notes.without_checkpoints(bench):
+        async with without_checkpoints(bench):
             await pgbench.measure(bench, script)
         if load == "index-only":
             await self._check_scan(bench)
@@ -171,7 +171,7 @@ class StoragePlacement(pgbench.PrewarmedTables):
                 fetched=max(fetched, 0),
                 plan=plan,
             )
-        bench.measured(quantities.HEAP_FETCHES, float(fetched))
+        bench.measured(known_metrics.HEAP_FETCHES, float(fetched))
 
     def sizes(self, parameters: Values) -> Sizes:
         """Data, index, and the WAL of loading and moving them."""
@@ -290,7 +290,7 @@ SCENARIO = Scenario(
         design.duration(_("Seconds per run. The report used 600.")),
         design.clients(2, _("As many as the server has cores, in the report.")),
     ),
-    metrics=(*PGBENCH, quantities.HEAP_FETCHES),
+    metrics=(*PGBENCH, known_metrics.HEAP_FETCHES),
     writes=True,
     procedure=StoragePlacement(),
     cluster=cluster,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from runs import queries
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 from runs.models import Run
 from runs.models.campaigns import Origin
 from runs.models.runs import SUMMARY_REPEAT

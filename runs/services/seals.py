@@ -17,7 +17,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch, queries
+from runs import celery_messages, queries
 from runs.grouping import by_key
 from runs.models import AuditLink, Instance, Measurement, Project, Run, Seal, SealRequest
 from runs.models.campaigns import Origin
@@ -104,7 +104,7 @@ def _figures(runs: Sequence[int]) -> Mapping[int, Figures]:
 
 def seal_once_committed() -> None:
     """Wake a worker after this transaction is committed."""
-    dispatch.seal()
+    celery_messages.seal()
 
 
 def request_missing(*, after_seconds: float = OLD_SERVICES_SECONDS) -> None:
@@ -169,7 +169,7 @@ def _mark_waiting(requests: Sequence[SealRequest]) -> None:
 def wake() -> None:
     """Wake a worker if something waits: messages can get lost, rows cannot."""
     if _waiting().exists() or audit_chain.waiting().exists():
-        dispatch.seal()
+        celery_messages.seal()
 
 
 def _waiting() -> QuerySet[SealRequest]:

@@ -91,16 +91,6 @@ def confirm(content: str, label: str, action: str, **arguments: Any) -> SafeStri
     )
 
 
-# How often a page asks for what is new, while something goes on that it shows.
-SECONDS = {"home": 2, "campaign": 2, "run": 2, "server check": 1, "bisection": 5, "why": 10}
-
-
-@register.simple_tag
-def polled(shown: str) -> SafeString:
-    """`{% polled "run" %}`: the attribute for htmx. static/js/poll.js rests while nobody looks."""
-    return format_html('hx-trigger="every {}s"', SECONDS[shown])
-
-
 IS_HEAD, TITLES = "listing_is_head", "listing_titles"
 FLAGS = frozenset({"header", "labelled", "number"})
 

@@ -1,6 +1,6 @@
 """What a monitor recorded of a machine: named columns of values, one row a sample.
 
-Names are the same whatever the tool, `quantities.HOST`: processors in percent of all of them, user
+Names are the same whatever the tool, `known_metrics.HOST`: processors in percent of all, user
 with niced; those of a device carry its name (`disk_util_vda`).
 """
 
@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runs.tools.known_metrics import HOST
 from runs.tools.metrics import Metric
 from runs.tools.output import number
-from runs.tools.quantities import HOST
 
 KIB_PER_MIB = 1024
 # A host of containers has hundreds of network devices.

@@ -6,7 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from runs import tools
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import Adapter
 from runs.tools.metrics import Metric
 
@@ -21,7 +21,7 @@ def every() -> tuple[Adapter, ...]:
 
 def metrics() -> dict[str, Metric]:
     """The metrics that the adapters name, by name; those of a part of a run have further names."""
-    return dict(quantities.METRICS)
+    return dict(known_metrics.METRICS)
 
 
 def find(name: str) -> Adapter | None:

@@ -11,7 +11,7 @@ import redis
 from celery import Celery
 
 from benchmarks.processes import counted
-from runs import dispatch
+from runs import celery_messages
 from tests.instance.conftest import Instance, new_token
 
 pytestmark = [pytest.mark.instance, pytest.mark.timeout(600)]
@@ -96,7 +96,7 @@ def test_doubled_messages_change_nothing(instance, variables, queue):
         slug = queue("Doubled messages", duration=2, repeats=3)
         for server_id in (1, 1, 1, 999_999):
             for _time in range(10):
-                sender.send_task(dispatch.EXECUTE_NEXT, args=[server_id], expires=60)
+                sender.send_task(celery_messages.EXECUTE_NEXT, args=[server_id], expires=60)
         assert finished(instance, slug, 120)["runs"] == {"finished": 3}
     instance.assert_each_run_was_measured_once(slug, loads, 3)
 

@@ -26,8 +26,8 @@ from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan
 from runs.execution.ssh import ssh
-from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import Address, Host
+from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.base_dir import BaseDir
 from runs.models import Server
 from runs.scenarios import pgbench_procedure, registry

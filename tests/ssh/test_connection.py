@@ -20,8 +20,8 @@ from runs.execution.errors import (
     TargetProblem,
 )
 from runs.execution.ssh import hosts, sessions, ssh
-from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import SESSIONS_NEEDED, Address, Host, Login
+from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.steps import peek, perform
 from tests.ssh.directing import execute, left_running, names
 from tests.ssh.openssh import OpenSSH, login_name, short_folder

@@ -17,8 +17,8 @@ from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
 from runs.execution.ssh import ssh
-from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import Address, Host
+from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.base_dir import BaseDir
 from runs.execution.watch import Order
 from runs.scenarios import pgbench_procedure, registry

@@ -9,7 +9,7 @@ from runs.execution.director import Director
 from runs.execution.errors import Detached, EndNotSeen, TargetProblem
 from runs.execution.nodes import Node
 from runs.execution.plan import RunPlan
-from runs.execution.ssh.connection import Line
+from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps import steps
 from runs.execution.steps.base_dir import BaseDir
 from runs.execution.steps.step_limits import Guard, generous_seconds, guarded

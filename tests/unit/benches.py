@@ -4,8 +4,8 @@ from runs.execution.bench import Bench
 from runs.execution.director import Director
 from runs.execution.nodes import Place
 from runs.execution.plan import GeneratorPlan, RunPlan
-from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import Host
+from runs.execution.ssh.reconnecting import Line
 from runs.scenarios import registry
 from tests.ssh.recording import RecordingReporter
 

@@ -53,7 +53,7 @@ def test_the_documentation_lists_what_can_be_set(read):
 
 def test_the_description_of_the_code_names_what_is_there():
     text = (ROOT / "docs/architecture.md").read_text()
-    layers = "analysis|charts|dispatch|execution|scenarios|selectors|services|tools"
+    layers = "analysis|charts|celery_messages|execution|scenarios|selectors|services|tools"
     named = set(re.findall(rf"(?<![./\w`])(?:{layers})(?:\.[a-z_]+)+\b(?<!\.md)", text))
     assert "services.runs.leases.claim" in named
 

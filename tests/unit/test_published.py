@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.published import derived_figures, figures, reading, recompute, schema, words
+from runs.published import derived_figures, figures, printing_errors, reading, schema, words
 from runs.published.campaign_reading import read_campaign
 from runs.published.errors import PublishedFileError
 from runs.published.fields import parse, typed
@@ -70,7 +70,7 @@ def test_dashes_are_no_figure(text, empty):
 
 
 def ratio(value, base, form):
-    return recompute.ratio(figures.read(value), figures.read(base), form, texts=(value, base))
+    return printing_errors.ratio(figures.read(value), figures.read(base), form, texts=(value, base))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_nothing_is_compared_with_what_may_be_zero():
     ],
 )
 def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
-    found = recompute.median([figures.read(each) for each in repeats], texts=repeats)
+    found = printing_errors.median([figures.read(each) for each in repeats], texts=repeats)
 
     assert found.differs(figures.read(printed)) is differs
 
@@ -125,14 +125,14 @@ def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
 def test_a_sum_may_be_off_by_the_rounding_of_all_its_parts(printed, differs):
     parts = ("3850.05", "3023.57")
 
-    found = recompute.total([figures.read(each) for each in parts], texts=parts)
+    found = printing_errors.total([figures.read(each) for each in parts], texts=parts)
 
     assert found.differs(figures.read(printed)) is differs
 
 
 @pytest.mark.parametrize(("text", "differs"), [("9254.0", False), ("9254", False), ("9253", True)])
 def test_the_same_figure_elsewhere_may_have_fewer_digits(text, differs):
-    found = recompute.same(figures.read(text), text=text)
+    found = printing_errors.same(figures.read(text), text=text)
 
     assert found.differs(figures.read("9254.0")) is differs
 

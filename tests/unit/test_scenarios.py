@@ -18,8 +18,8 @@ from runs.scenarios.fixed_point_update import SCRIPT as UPDATE_SCRIPT
 from runs.scenarios.foreign_tables import plan_problem, script
 from runs.scenarios.long_run_stability import judge
 from runs.scenarios.metrics import PGBENCH
-from runs.scenarios.notes import Stall, longest
 from runs.scenarios.pgbench_procedure import client_shares
+from runs.scenarios.stalls import Stall, longest
 from runs.tools import pgbench
 from runs.tools.pgbench import ProgressPoint
 from tests.unit.benches import bench_of, codes

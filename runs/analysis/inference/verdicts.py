@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from runs.analysis.comparability_judgement import Difference, Differing, Unknown
-from runs.analysis.validity import NOT_JUDGED, Judged
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 
 RULES = 4
 """The version of the rules, stored with every answer. Version 1 was Welch and Holm, 2 knew nothing

@@ -24,7 +24,7 @@ from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.selectors.compare.address.state import CONDITIONS
 from runs.selectors.compare.judge import bisections as found_by
-from runs.selectors.compare.judge.gate import exit_code
+from runs.selectors.compare.judge.exit_codes import exit_code
 from runs.services.campaigns import bisection_questions, bisections
 from runs.services.campaigns.bisection_questions import MOST_BUILDS, Question, Wish
 from runs.services.campaigns.drafts import MOST_REPEATS

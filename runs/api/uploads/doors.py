@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from runs.api.authentication import project_of, reader
 from runs.api.doors import QueryDoor, Schema
-from runs.api.parsing import MOST_BYTES, TooLarge, read_json
+from runs.api.parsing import TooLarge, read_json
 from runs.api.uploads import description, limits, runs
 from runs.api.uploads.fields import Faults, Object, Reader
 from runs.api.uploads.raw import Files
@@ -51,7 +51,7 @@ class Body:
 
 def read(request: HttpRequest, *, takes_files: bool = True) -> Body:
     """Read a body. Raises TooLarge, ParseError, UnsupportedMediaType, Refused."""
-    if _length(request) > MOST_BYTES:
+    if _length(request) > limits.MOST_BYTES:
         raise TooLarge
     if request.content_type == "multipart/form-data" and takes_files:
         return _multipart(request)
@@ -70,10 +70,10 @@ def _length(request: HttpRequest) -> int:
 
 def _received(request: HttpRequest) -> bytes:
     try:
-        content = request.read(MOST_BYTES + 1)
+        content = request.read(limits.MOST_BYTES + 1)
     except OSError as error:
         raise ParseError(_("The body broke off."), "broken_off") from error
-    if len(content) > MOST_BYTES:
+    if len(content) > limits.MOST_BYTES:
         raise TooLarge
     if len(content) < _length(request):
         raise ParseError(_("The body broke off."), "broken_off")
@@ -89,10 +89,10 @@ def _unpacked(request: HttpRequest, content: bytes) -> bytes:
         raise UnsupportedMediaType(encoding, _("Only gzip is taken as Content-Encoding."))
     unpacking = zlib.decompressobj(GZIP)
     try:
-        unpacked = unpacking.decompress(content, MOST_BYTES + 1)
+        unpacked = unpacking.decompress(content, limits.MOST_BYTES + 1)
     except zlib.error as error:
         raise ParseError(_("The body is not gzip."), "not_gzip") from error
-    if len(unpacked) > MOST_BYTES:
+    if len(unpacked) > limits.MOST_BYTES:
         raise TooLarge
     if not unpacking.eof or unpacking.unused_data:
         raise ParseError(_("The body is not one whole gzip file."), "not_gzip")

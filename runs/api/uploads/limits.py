@@ -1,7 +1,9 @@
-"""The most of everything that an upload may have; of bytes: `parsing.MOST_BYTES`."""
+"""The most of everything that an upload, or the body of any other request, may have."""
 
 from datetime import timedelta
 
+# Of the body of every request.
+MOST_BYTES = 10 * 2**20
 MOST_RUNS = 1000
 MOST_MEASUREMENTS = 1000
 MOST_SAMPLES = 10_000

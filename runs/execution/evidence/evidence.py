@@ -16,7 +16,7 @@ from runs.execution.bench import Bench
 from runs.execution.evidence.accounting import FLUSHED
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.wording import gettext_noop as _
 
@@ -263,8 +263,8 @@ def _sessions(seen: Sequence[tuple[float, str, str, int]]) -> list[SeriesData]:
     length = max(times) + 1
     return [
         SeriesData(
-            quantities.WAITS.kind(kind).name,
-            quantities.WAITS.unit,
+            known_metrics.WAITS.kind(kind).name,
+            known_metrics.WAITS.unit,
             tuple(seconds[kind][n] / max(1, len(times[n])) for n in range(length)),
             start=0.0,
         )

@@ -17,7 +17,7 @@ from runs.execution.machine import cpus
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import StepResult
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
@@ -169,7 +169,7 @@ def note_generator_cpu(
     ]
     if len(known) < len(steps):
         return
-    bench.measured(quantities.GENERATOR_CPU, round(sum(known), 3))
+    bench.measured(known_metrics.GENERATOR_CPU, round(sum(known), 3))
     for used, own, step in zip(known, threads, steps, strict=True):
         if own and used > SATURATED_THREADS * own:
             bench.note(

@@ -17,7 +17,7 @@ from runs.scenarios.definition import (
 )
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 KINDS = {"unpartitioned": "unpartitioned", "declarative": "declarative"}
@@ -65,9 +65,9 @@ class Insert:
         ]
         done = await timed(bench, "copy-files", "\n".join(copies))
         await _check_rows(bench, way)
-        bench.measured(quantities.ELAPSED, done.seconds)
+        bench.measured(known_metrics.ELAPSED, done.seconds)
         rows = count * bench.parameters["rows_per_partition"]
-        bench.measured(quantities.ROW_RATE, rows / done.seconds)
+        bench.measured(known_metrics.ROW_RATE, rows / done.seconds)
 
     def sizes(self, parameters: Values) -> Sizes:
         """The files, the table, and as much WAL."""
@@ -154,7 +154,7 @@ SCENARIO = Scenario(
         layout.MONTHS,
     ),
     parameters=(layout.rows_parameter(2000),),
-    metrics=(quantities.ELAPSED, quantities.ROW_RATE),
+    metrics=(known_metrics.ELAPSED, known_metrics.ROW_RATE),
     writes=True,
     procedure=Insert(),
     cluster=layout.cluster,

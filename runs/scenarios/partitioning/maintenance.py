@@ -7,7 +7,7 @@ from runs.execution.bench import Bench
 from runs.scenarios.definition import Place, Quick, Scenario
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.wording import gettext_noop as _
 
 
@@ -19,14 +19,14 @@ class Maintenance(layout.Filled):
 
     async def measure(self, bench: Bench) -> None:
         """Names the child: TRUNCATE of the parent empties everything."""
-        removal = quantities.REMOVAL_TIME
+        removal = known_metrics.REMOVAL_TIME
         if bench.levels["table_kind"] != "unpartitioned":
             await timed(bench, "truncate", f"TRUNCATE {layout.child(1)}", metric=removal)
             return
         delete = f"DELETE FROM access_log WHERE date = {layout.day_of(1)}"
         await timed(bench, "delete", delete, metric=removal)
-        await timed(bench, "vacuum", "VACUUM access_log", metric=quantities.VACUUM_TIME)
-        await timed(bench, "analyze", "ANALYZE access_log", metric=quantities.ANALYZE_TIME)
+        await timed(bench, "vacuum", "VACUUM access_log", metric=known_metrics.VACUUM_TIME)
+        await timed(bench, "analyze", "ANALYZE access_log", metric=known_metrics.ANALYZE_TIME)
 
 
 SCENARIO = Scenario(
@@ -39,7 +39,7 @@ SCENARIO = Scenario(
     source="PGECons WG1 2013",
     factors=(layout.TABLE_KIND, layout.MONTHS),
     parameters=(layout.rows_parameter(5000),),
-    metrics=(quantities.REMOVAL_TIME, quantities.VACUUM_TIME, quantities.ANALYZE_TIME),
+    metrics=(known_metrics.REMOVAL_TIME, known_metrics.VACUUM_TIME, known_metrics.ANALYZE_TIME),
     writes=True,
     procedure=Maintenance(),
     cluster=layout.cluster,

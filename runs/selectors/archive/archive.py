@@ -22,7 +22,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce
 
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 from runs.models import (
     Campaign,
     Cell,

@@ -6,14 +6,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.noise import half_width
-from runs.analysis.validity import NOT_JUDGED, Judged
 from runs.grouping import by_key
 from runs.models import Campaign, CellSummary, Measurement, PrintedFigure, PublishedTable, Run
-from runs.published import recompute
+from runs.published import printing_errors
 from runs.published.document import Rule
 from runs.published.figures import Number
-from runs.published.recompute import Operand
+from runs.published.printing_errors import Operand
 from runs.selectors import validity
 from runs.selectors.archive import provenance, versions
 from runs.selectors.archive.reproduction import Change, of_campaign
@@ -274,7 +274,7 @@ def _derived(
     if not column.get("derived") or "repeat" in column:
         return None
     rule = Rule.of(column["derived"])
-    if recompute.is_part(rule, metric, wanted):
+    if printing_errors.is_part(rule, metric, wanted):
         return None
     used: list[CellSummary] = []
 
@@ -290,7 +290,7 @@ def _derived(
         value = operand.number.value if operand else None
     else:
         to = {**rule.to, **ours.translated(rule.to)}
-        found = recompute.by_rule(replace(rule, to=to), wanted, find)
+        found = printing_errors.by_rule(replace(rule, to=to), wanted, find)
         value = found.value if found else None
     if value is None:
         return None

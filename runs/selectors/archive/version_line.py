@@ -17,8 +17,8 @@ from runs.models.campaigns import Origin
 from runs.models.observations import published_campaign
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
+from runs.selectors.archive.version_line_rules import METRIC, MOST_EXECUTED, MOST_LOOKED_AT
 from runs.selectors.archive.version_pairs import (
-    METRIC,
     Pair,
     material,
     minors,
@@ -27,10 +27,6 @@ from runs.selectors.archive.version_pairs import (
 )
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
-# How many campaigns executed here the line uses.
-MOST_EXECUTED = 12
-# Of the newest of the theme, whether they have figures at all.
-MOST_LOOKED_AT = 100
 # Every major version in the archive, oldest first, with its release year.
 RELEASED = {
     "9.2": 2012,

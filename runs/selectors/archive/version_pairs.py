@@ -16,8 +16,8 @@ from runs.analysis.summary import Summary
 from runs.analysis.trend import Link
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric
-from runs.models.campaigns import Origin
 from runs.selectors.archive import versions
+from runs.selectors.archive.version_line_rules import METRIC, enters
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.describe import summary
@@ -26,9 +26,6 @@ from runs.selectors.compare.judge import judging, known_noise
 from runs.selectors.compare.judge.judging import Judge
 from runs.selectors.compare.load import stored_cells
 
-METRIC = "tps"
-# What a campaign executed here needs to be included: a try of some seconds means little.
-LEAST_REPEATS, LEAST_SECONDS = 3, 30
 MOST_SAID = 3
 
 
@@ -113,7 +110,7 @@ def material(campaigns: Iterable[Campaign], *, any_length: bool = False) -> Mate
         if cell.median is None or not cell.version or not isinstance(clients, int):
             continue
         summary = metrics.summary_of(cell)
-        if summary.median > 0 and (any_length or _enters(campaign, summary)):
+        if summary.median > 0 and (any_length or enters(campaign, summary)):
             server = str(cell.levels.get(series_cells.SERVER, ""))
             found[campaign].append(
                 Measured(
@@ -145,20 +142,6 @@ ORDER BY campaign.year, campaign_id, ordinal, cell.id
 def _cells(campaigns: Collection[int]) -> Iterable[Any]:
     """All cells of these campaigns, each with what is stored of its tps, or None. One query."""
     return Cell.objects.raw(_CELLS, {"metric": METRIC, "campaigns": list(campaigns)})
-
-
-def _enters(campaign: Campaign, summary: Summary) -> bool:
-    """Whether a cell is measured long and often enough; published cells always are.
-
-    Whoever observes the line has chosen how long; the intervals say how much it shows.
-    """
-    if campaign.origin != Origin.EXECUTED:
-        return True
-    if getattr(campaign, "is_observed", False):
-        return (summary.n or 0) >= LEAST_REPEATS
-    seconds = campaign.parameters.get("duration")
-    is_long = not isinstance(seconds, int | float) or seconds >= LEAST_SECONDS
-    return is_long and (summary.n or 0) >= LEAST_REPEATS
 
 
 def pairs(found: Material, *, clients: int | None = None) -> list[Pair]:

@@ -13,8 +13,8 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from runs import queries
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
-from runs.analysis.validity import NOT_JUDGED, Judged
 from runs.charts.scaling import Line, Point
 from runs.grouping import by_key
 from runs.models import (

@@ -9,8 +9,8 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 
 from runs.analysis import summary
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
-from runs.analysis.validity import NOT_JUDGED, Judged
 from runs.models import Campaign, Cell, Measurement, Metric, Run
 from runs.models.campaigns import Origin
 from runs.models.runs import judgement

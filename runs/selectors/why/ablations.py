@@ -11,7 +11,7 @@ from runs.execution.nodes import DATABASE_NODE
 from runs.models import Ablation, Measurement, Run
 from runs.scenarios import registry
 from runs.selectors.access.projects import Reader, visible
-from runs.tools import quantities
+from runs.tools import known_metrics
 
 ARM = "arm"
 
@@ -71,7 +71,7 @@ def _arms(ablation: Ablation) -> tuple[Arms, Arms]:
     rows = Measurement.objects.filter(
         Q(run__state=Run.State.FINISHED) | Q(run__in=Run.objects.filter(Run.LEFT_OUT)),
         run__campaign=ablation.campaign_id,
-        metric__name__in=(metric, quantities.TRANSACTIONS.name),
+        metric__name__in=(metric, known_metrics.TRANSACTIONS.name),
     ).select_related("metric", "run__cell")
     values: dict[Run, dict[str, float]] = defaultdict(dict)
     higher = {}
@@ -87,7 +87,7 @@ def _arms(ablation: Ablation) -> tuple[Arms, Arms]:
         if run.state == Run.State.FINISHED:
             time[arm][run.repeat] = 1 / value if higher[metric] else value
         used = run.certificate.get("usage", {}).get(DATABASE_NODE, {})
-        number = measured.get(quantities.TRANSACTIONS.name, 1.0)
+        number = measured.get(known_metrics.TRANSACTIONS.name, 1.0)
         if used.get("servers", 0) > 0 and number > 0:
             cpu[arm][run.repeat] = used["servers"] / number
     return time, cpu

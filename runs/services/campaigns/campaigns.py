@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import (
     Campaign,
     CampaignConfiguration,
@@ -61,7 +61,7 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
         campaign.changes = reproduction.stored(reproduction.of_campaign(campaign))
         campaign.save(update_fields=["changes"])
     for server in design.draft.servers:
-        dispatch.wake(server.pk)
+        celery_messages.wake(server.pk)
     details = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
     audit.record("campaign_queued", campaign, after=details)
     return campaign
@@ -163,7 +163,7 @@ def _refuse_of_others(draft: Draft, project: int | None) -> None:
 
 def _wake_servers(campaign: Campaign) -> None:
     for server_id in set(campaign.runs.values_list("server_id", flat=True)) - {None}:
-        dispatch.wake(server_id)
+        celery_messages.wake(server_id)
 
 
 def _campaign(design: Design, by: User | None, project: Project | None) -> Campaign:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import get_language
 
-from runs import dispatch
+from runs import celery_messages
 from runs.selectors import caching
 from runs.selectors.caching import Latest
 from runs.services.runs import transitions
@@ -50,7 +50,7 @@ def latest(campaign_id: int, asked: str = "") -> Latest | None:
     version = caching.versions([campaign_id]).results
     if version is None:
         return None
-    ask = partial(dispatch.judge_campaign, campaign_id, asked)
+    ask = partial(celery_messages.judge_campaign, campaign_id, asked)
     return caching.latest(key(campaign_id, asked), version, ask)
 
 

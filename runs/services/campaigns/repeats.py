@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
 from runs.models import Bisection, Campaign, Run, RunEvent
@@ -184,7 +184,7 @@ def _announced(queued: list[Run], code: str, reasons: Iterable[str]) -> list[Run
         for run, reason in zip(queued, reasons, strict=True)
     )
     for server_id in {run.server_id for run in queued if run.server_id is not None}:
-        dispatch.wake(server_id)
+        celery_messages.wake(server_id)
     return queued
 
 

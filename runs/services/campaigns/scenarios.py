@@ -5,7 +5,7 @@ from django.db import transaction
 from runs.models import Metric, Scenario
 from runs.scenarios import registry
 from runs.scenarios.themes import THEMES, title_of
-from runs.tools import quantities
+from runs.tools import known_metrics
 
 
 @transaction.atomic
@@ -28,7 +28,7 @@ def _sync_metrics() -> None:
     stored = {each.name: each for each in Metric.objects.filter(project=None)}
     own = registry.metrics()
     made = []
-    for name, metric in {**quantities.METRICS, **own}.items():
+    for name, metric in {**known_metrics.METRICS, **own}.items():
         fields = {"unit": metric.unit, "direction": metric.direction, "title": metric.title}
         known = stored.get(name)
         if known is None:

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from runs import dispatch, queries
+from runs import celery_messages, queries
 from runs.analysis import inference, monitoring
 from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
@@ -53,14 +53,14 @@ def noting(*, cells: Collection[tuple[int, int]]) -> Statement:
 def find_once_committed(*, campaign_ids: Iterable[int]) -> None:
     """Wake a worker for what was queued, after the commit."""
     for campaign_id in sorted(set(campaign_ids)):
-        dispatch.find_changes(campaign_id)
+        celery_messages.find_changes(campaign_id)
 
 
 def wake() -> None:
     """Wake a worker for each campaign whose histories wait: messages can get lost, rows cannot."""
     waiting = StaleCell.objects.order_by("campaign").values_list("campaign", flat=True)
     for campaign_id in waiting.distinct():
-        dispatch.find_changes(campaign_id)
+        celery_messages.find_changes(campaign_id)
 
 
 def find(*, campaign_id: int) -> list[Change]:

@@ -23,7 +23,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import WebhookDelivery
 from runs.services.changes import webhooks
 
@@ -159,7 +159,7 @@ def wake() -> None:
     """Wake a worker for each delivery that is due."""
     due = WebhookDelivery.objects.filter(state=State.WAITING, next_try_at__lte=timezone.now())
     for key in due.order_by("next_try_at").values_list("pk", flat=True)[:MOST_WOKEN]:
-        dispatch.deliver(key)
+        celery_messages.deliver(key)
 
 
 def forget() -> None:

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import Campaign, Change, Project
 from runs.selectors.compare.describe.verdict_words import VERDICTS
 from runs.selectors.histories import causes
@@ -43,7 +43,7 @@ RELATED = (
 def wake() -> None:
     """Wake a worker if something waits to be mailed."""
     if settings.SENDS_MAIL and (_waiting().exists() or _absences().exists()):
-        dispatch.send_mails()
+        celery_messages.send_mails()
 
 
 def send() -> int:

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import Campaign, Change, Project, Revision, Webhook, WebhookDelivery
 from runs.selectors.histories.causes import Cause
 from runs.services.access import audit, encryption, projects
@@ -153,7 +153,7 @@ def _queued(hooks: Sequence[Webhook], event: str, content: dict[str, Any]) -> li
         ]
     )
     for delivery in made:
-        dispatch.deliver(delivery.pk)
+        celery_messages.deliver(delivery.pk)
     return made
 
 
@@ -194,7 +194,7 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
         if own is not None:
             changes = [_change(each, campaign) for each in own.changes]
             _tell(event, campaign, {"lines": own.lines, "change": changes[0], "changes": changes})
-    dispatch.send_mails()
+    celery_messages.send_mails()
 
 
 def _change(change: Change, campaign: Campaign) -> dict[str, Any]:

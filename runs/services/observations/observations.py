@@ -15,7 +15,7 @@ from runs.models import Campaign, Configuration, Edition, Installation, Observat
 from runs.models.observations import Releases
 from runs.scenarios import registry
 from runs.scenarios.definition import Level
-from runs.selectors.archive import version_line, version_pairs
+from runs.selectors.archive import version_line, version_line_rules
 from runs.selectors.servers import builds
 from runs.services import slugs
 from runs.services.access import audit
@@ -95,7 +95,7 @@ class Plan:
     time_zone: str = "UTC"
 
 
-def proposed(server: Server, *, seconds: int = version_pairs.LEAST_SECONDS) -> Plan:
+def proposed(server: Server, *, seconds: int = version_line_rules.LEAST_SECONDS) -> Plan:
     """Reading and updating, all that is installed, with runs of so many seconds."""
     title = _("Fixed-point observation on %(server)s") % {"server": server.name}
     designs = [

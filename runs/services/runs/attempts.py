@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import Measurement, Run, RunEvent
 from runs.services.errors import ServiceError
 from runs.services.runs import transitions
@@ -130,5 +130,5 @@ def retry_all(*, runs: QuerySet[Run], by: object = None) -> int:
         state=S.QUEUED, attempt=F("attempt") + 1, cancel_requested_at=None, **_AS_NEW
     )
     for server_id in {run.server_id for run in ended if run.server_id is not None}:
-        dispatch.wake(server_id)
+        celery_messages.wake(server_id)
     return len(ended)

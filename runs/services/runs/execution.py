@@ -26,8 +26,8 @@ from runs.execution.errors import (
 )
 from runs.execution.nodes import Place
 from runs.execution.plan import RunPlan, UnreadablePlan
-from runs.execution.ssh.connection import Line
 from runs.execution.ssh.hosts import Host
+from runs.execution.ssh.reconnecting import Line
 from runs.execution.steps.fence import LeaseLost
 from runs.execution.watch import Order, clean_up_watched, execute_watched
 from runs.models import Run, Server

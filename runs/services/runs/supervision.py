@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from runs import dispatch
+from runs import celery_messages
 from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
 from runs.models import Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
@@ -52,7 +52,7 @@ def supervise() -> None:
     schedules.fire_due()
     server_checks.wake()
     for server_id in sorted(_with_work()):
-        dispatch.wake(server_id)
+        celery_messages.wake(server_id)
 
 
 def _is_idle() -> bool:

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch, queries
+from runs import celery_messages, queries
 from runs.models import Campaign, Lease, Run, RunEvent, Server
 from runs.models.campaigns import Origin
 from runs.selectors.runs import machines_of
@@ -294,7 +294,7 @@ def _after(run: Run, to: str, *, is_passing: bool) -> None:
         running = Campaign.State.RUNNING
         Campaign.objects.filter(pk=run.campaign_id).exclude(state=running).update(state=running)
     if run.server_id is not None and to not in Run.ACTIVE:
-        dispatch.wake(run.server_id)
+        celery_messages.wake(run.server_id)
 
 
 # What another one has taken meanwhile is not deleted here, and so not added up twice.

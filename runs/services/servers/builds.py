@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from runs import dispatch
+from runs import celery_messages
 from runs.execution import building
 from runs.execution.building import Ended
 from runs.execution.errors import OUT_OF_REACH, ConnectionLost, TargetProblem
@@ -99,7 +99,7 @@ def ask(*, server: Server, commit: str) -> Build:
     except IntegrityError:
         return live.get()
     audit.record("build_asked_for", server, after={"commit": commit})
-    dispatch.build(made.pk)
+    celery_messages.build(made.pk)
     return made
 
 
@@ -112,7 +112,7 @@ def installation(build: Build) -> Installation | None:
 def wake() -> None:
     """Let workers look at all builds that have not ended."""
     for build_id in Build.objects.filter(state__in=Build.OPEN).values_list("pk", flat=True):
-        dispatch.build(build_id)
+        celery_messages.build(build_id)
 
 
 def carry_on(*, build_id: int) -> None:
@@ -258,4 +258,4 @@ def _end(build: Build, state: str, code: str = "", *, message: str = "", log: st
     before = Build.objects.filter(pk=build.pk, state__in=Build.LIVE)
     before.update(state=state, ended_at=timezone.now(), **details)
     # What was waiting for the end of the build may be measured now.
-    dispatch.wake(build.server_id)
+    celery_messages.wake(build.server_id)

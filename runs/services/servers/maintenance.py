@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import Server
 from runs.services.access import audit
 from runs.services.errors import ServiceError
@@ -39,7 +39,7 @@ def end(*, server: Server) -> Server:
     )
     if not changed:
         raise ServiceError("not_maintained", _("This server is not being maintained."))
-    dispatch.wake(server.pk)
+    celery_messages.wake(server.pk)
     server.refresh_from_db()
     audit.record("maintenance_ended", server)
     return server

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.execution.plan import WorkloadContent
 from runs.models import CheckedServer, Server, ServerCheck
 from runs.selectors.operations import sites
@@ -128,7 +128,7 @@ def wake() -> None:
     long_ago = timezone.now() - UNHEARD
     waiting = ServerCheck.objects.filter(state=State.WAITING, deadline__gt=timezone.now())
     for check_id in waiting.filter(asked_at__lt=long_ago).values_list("pk", flat=True):
-        dispatch.check_servers(str(check_id))
+        celery_messages.check_servers(str(check_id))
 
 
 def carry_out(*, check_id: str) -> None:
@@ -178,7 +178,7 @@ def _ask(
             CheckedServer.objects.bulk_create(
                 CheckedServer(server=each, server_check=check) for each in rows
             )
-            dispatch.check_servers(str(check.pk))
+            celery_messages.check_servers(str(check.pk))
     except IntegrityError:
         return _same(check, machines)
     return check

@@ -10,7 +10,7 @@ from django.db.models import ProtectedError, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.execution.errors import (
     CommandTimeout,
     ConnectionLost,
@@ -391,7 +391,7 @@ def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
         _tell_broken(server, bindir, output)
     gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
     gone.filter(removed_at=None).update(removed_at=timezone.now())
-    dispatch.wake(server.pk)
+    celery_messages.wake(server.pk)
     return server
 
 

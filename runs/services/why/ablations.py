@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs import dispatch
+from runs import celery_messages
 from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
@@ -188,7 +188,7 @@ def _queue(
         run.plan = _of_arm(plan_of[arm.of.pk][1], run, campaign, arm).as_json()
     Run.objects.bulk_update(queued, ["plan"], batch_size=500)
     for server in {run.server_id for run in queued} - {None}:
-        dispatch.wake(server)  # type: ignore[arg-type]
+        celery_messages.wake(server)  # type: ignore[arg-type]
 
 
 def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:

@@ -13,7 +13,7 @@ from runs.execution.evidence import instructions as counting
 from runs.execution.evidence.profiling import FOLDED, SWITCHES
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.services.why import sides
-from runs.tools import quantities
+from runs.tools import known_metrics
 
 WAITS, CALLS, STACKS = (f"evidence-{name}.json" for name in ("waits", "syscalls", "stacks"))
 MISSING = frozenset({"evidence_missing", "profile_missing"})
@@ -170,7 +170,9 @@ def _calls(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Call]:
     if artifacts is None or rows is None:
         return ()
     runs = [each.run_id for each in artifacts]
-    measured = Measurement.objects.filter(run__in=runs, metric__name=quantities.TRANSACTIONS.name)
+    measured = Measurement.objects.filter(
+        run__in=runs, metric__name=known_metrics.TRANSACTIONS.name
+    )
     number = dict(measured.values_list("run", "value"))
     try:
         of_a, of_b = (_called(traces, number[run]) for traces, run in zip(rows, runs, strict=True))

@@ -19,7 +19,7 @@ from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import known_major
 from runs.scenarios import arrangements, pgbench_load, registry
 from runs.services.runs import artifacts
-from runs.tools import quantities
+from runs.tools import known_metrics
 
 MOST_ROUNDS = 12
 MEASURED = Q(state=Run.State.FINISHED) | Run.LEFT_OUT
@@ -111,7 +111,7 @@ def _account(
     load = Load(
         clients=clients_of(cell),
         tps=value if is_rate else 1 / (value * SECONDS[metric.unit]),
-        transactions=values.get(quantities.TRANSACTIONS.name) if is_rate else 1,
+        transactions=values.get(known_metrics.TRANSACTIONS.name) if is_rate else 1,
         reconnects=levels.get("connection") == pgbench_load.RECONNECTING,
         is_paced=bool(parameters.get("rate")),
         has_pooler=levels.get(arrangements.NAME) == arrangements.POOLED,

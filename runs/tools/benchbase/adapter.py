@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -28,14 +28,14 @@ from runs.wording import gettext_noop as _
 
 _THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"
 _LATENCIES = (
-    (quantities.LATENCY_MINIMUM, "Minimum"),
+    (known_metrics.LATENCY_MINIMUM, "Minimum"),
     *(
-        (quantities.latency_percentile(p), f"{p}th Percentile")
+        (known_metrics.latency_percentile(p), f"{p}th Percentile")
         for p in ("25", "75", "90", "95", "99")
     ),
-    (quantities.latency_percentile("50"), "Median"),
-    (quantities.LATENCY_AVERAGE, "Average"),
-    (quantities.LATENCY_MAXIMUM, "Maximum"),
+    (known_metrics.latency_percentile("50"), "Median"),
+    (known_metrics.LATENCY_AVERAGE, "Average"),
+    (known_metrics.LATENCY_MAXIMUM, "Maximum"),
 )
 _DATABASES = {"postgres", "postgresql"}
 _STATES_OF_AN_END = {"done", "exit"}
@@ -114,9 +114,9 @@ def _reasons(summaries: list[dict[str, Any]]) -> Iterator[Reason]:
 
 
 def _measurements(summary: dict[str, Any]) -> Iterator[MetricValue]:
-    yield from quantities.GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
-    yield from quantities.THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
-    yield from quantities.REQUESTS.of(number(summary.get("Measured Requests")))
+    yield from known_metrics.GOODPUT.of(number(summary.get(_GOODPUT_KEY)))
+    yield from known_metrics.THROUGHPUT.of(number(summary.get(_THROUGHPUT_KEY)))
+    yield from known_metrics.REQUESTS.of(number(summary.get("Measured Requests")))
     latencies = part(summary, "Latency Distribution")
     for metric, name in _LATENCIES:
         microseconds = number(latencies.get(f"{name} Latency (microseconds)"))
@@ -139,8 +139,8 @@ def _series(lines: tuple[str, ...]) -> Iterator[SeriesData]:
     seconds = [row[0] for row in table if row[0] is not None]
     interval = interval_of(sorted(seconds))
     for metric, columns in (
-        (quantities.THROUGHPUT, {_THROUGHPUT_KEY: 1.0}),
-        (quantities.LATENCY, _AVERAGES),
+        (known_metrics.THROUGHPUT, {_THROUGHPUT_KEY: 1.0}),
+        (known_metrics.LATENCY, _AVERAGES),
     ):
         column = next((column for column in columns if column in header), None)
         if column is not None:

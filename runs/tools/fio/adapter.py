@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs import foreign_json
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -92,10 +92,10 @@ def _fsync_ms(job: Mapping[str, Any]) -> float | None:
 
 
 _BANDWIDTHS = {
-    "read": quantities.READ_BANDWIDTH,
-    "write": quantities.WRITE_BANDWIDTH,
-    "trim": quantities.TRIM_BANDWIDTH,
-    "mixed": quantities.MIXED_BANDWIDTH,  # of --unified_rw_reporting
+    "read": known_metrics.READ_BANDWIDTH,
+    "write": known_metrics.WRITE_BANDWIDTH,
+    "trim": known_metrics.TRIM_BANDWIDTH,
+    "mixed": known_metrics.MIXED_BANDWIDTH,  # of --unified_rw_reporting
 }
 _BYTES_PER_MIB = 1 << 20
 # To 2.x fio gives microseconds under names without the unit.
@@ -270,7 +270,7 @@ def _of_direction(prefix: str, direction: str, values: dict[str, Any]) -> Iterat
     if not number(values.get("iops")):
         return
     name = f"{prefix}{direction}"
-    yield from quantities.IOPS.part(name).of(number(values.get("iops")))
+    yield from known_metrics.IOPS.part(name).of(number(values.get("iops")))
     bandwidth, kib = number(values.get("bw_bytes")), number(values.get("bw"))
     if bandwidth is None and kib is not None:  # to 3.0 there was KiB/s alone
         bandwidth = kib * KIB
@@ -285,14 +285,16 @@ def _latency(name: str, values: dict[str, Any], percentiles_of: str) -> Iterator
         whole = part(values, f"lat{suffix}")
         if not number(whole.get("mean")):
             continue
-        yield from quantities.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
-        yield from quantities.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
+        yield from known_metrics.LATENCY_AVERAGE.part(name).of(_times(whole.get("mean"), factor))
+        yield from known_metrics.LATENCY_MAXIMUM.part(name).of(_times(whole.get("max"), factor))
         for key, percent in _PERCENTILES.items():
             rows_of = [  # the second with --lat_percentiles=1
                 part(values, f"{kind}{suffix}", "percentile") for kind in (percentiles_of, "lat")
             ]
             found = next((row[key] for row in rows_of if key in row), None)
-            yield from quantities.latency_percentile(percent).part(name).of(_times(found, factor))
+            yield from (
+                known_metrics.latency_percentile(percent).part(name).of(_times(found, factor))
+            )
 
 
 def _times(value: Any, factor: float) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -244,31 +244,31 @@ def _reasons(report: Report) -> Iterator[Reason]:
 
 def _measurements(report: Report) -> Iterator[MetricValue]:
     result = report.results[0]
-    yield from quantities.TPMC.of(result["tpmc"])
-    yield from quantities.TPM.of(result.get("tpmtotal"))
-    yield from quantities.EFFICIENCY.of(result.get("efficiency"))
-    yield from quantities.QPHH.of(report.qphh)
+    yield from known_metrics.TPMC.of(result["tpmc"])
+    yield from known_metrics.TPM.of(result.get("tpmtotal"))
+    yield from known_metrics.EFFICIENCY.of(result.get("efficiency"))
+    yield from known_metrics.QPHH.of(report.qphh)
     for query, average in report.queries.items():
-        yield from quantities.LATENCY_AVERAGE.part(query).of(average)
+        yield from known_metrics.LATENCY_AVERAGE.part(query).of(average)
     errors = report.failed_queries
     for operation in report.summary.values():
         if operation.name.endswith(_ERROR_SUFFIX):
             errors += operation.values["count"]
         else:
             yield from _of_operation(operation)
-    yield from quantities.ERRORS.of(errors)
+    yield from known_metrics.ERRORS.of(errors)
 
 
 def _of_operation(operation: Operation) -> Iterator[MetricValue]:
     for metric, column in (
-        (quantities.TRANSACTIONS, "count"),
-        (quantities.TPM, "tpm"),
-        (quantities.LATENCY_AVERAGE, "avg(ms)"),
+        (known_metrics.TRANSACTIONS, "count"),
+        (known_metrics.TPM, "tpm"),
+        (known_metrics.LATENCY_AVERAGE, "avg(ms)"),
         *(
-            (quantities.latency_percentile(p), f"{p}th(ms)")
+            (known_metrics.latency_percentile(p), f"{p}th(ms)")
             for p in ("50", "90", "95", "99", "99.9")
         ),
-        (quantities.LATENCY_MAXIMUM, "max(ms)"),
+        (known_metrics.LATENCY_MAXIMUM, "max(ms)"),
     ):
         yield from metric.part(operation.name).of(operation.values.get(column))
 
@@ -290,7 +290,7 @@ def _series(report: Report) -> Iterator[SeriesData]:
                 (interval * place, operation.values["tpm"])
                 for place, operation in enumerate(found, start=1)
             ]
-            yield from regular(quantities.TPM.part(name), points, interval=interval)
+            yield from regular(known_metrics.TPM.part(name), points, interval=interval)
 
 
 ADAPTER = Adapter(

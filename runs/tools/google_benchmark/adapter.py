@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     Adapter,
     Direction,
@@ -26,8 +26,8 @@ from runs.wording import gettext_noop as _
 
 _MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "s": 1e3}
 _TIMES = {
-    "real_time": quantities.REAL_TIME,
-    "cpu_time": quantities.CPU_TIME,
+    "real_time": known_metrics.REAL_TIME,
+    "cpu_time": known_metrics.CPU_TIME,
 }
 _AGGREGATES = frozenset({"mean", "median", "stddev", "cv", "BigO", "RMS", "min", "max"})
 # What the tool itself writes of an iteration; all else is the benchmark's own.
@@ -38,7 +38,7 @@ _FIELDS = frozenset(
         *("total_allocated_bytes", "net_heap_growth", "error_occurred", "skipped"),
     }
 )
-_RATES = {each.name: each for each in (quantities.ITEM_RATE, quantities.BYTE_RATE)}
+_RATES = {each.name: each for each in (known_metrics.ITEM_RATE, known_metrics.BYTE_RATE)}
 
 
 def _read(document: Any) -> Reading:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -24,11 +24,11 @@ from runs.tools.output import documents_in, lines_of, number, shown, text_of
 from runs.wording import gettext_noop as _
 
 _TIMES = (
-    (quantities.CALLS, "calls"),
-    (quantities.LATENCY_MINIMUM, "min"),
-    (quantities.LATENCY_AVERAGE, "avg"),
-    (quantities.LATENCY_MAXIMUM, "max"),
-    *((quantities.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
+    (known_metrics.CALLS, "calls"),
+    (known_metrics.LATENCY_MINIMUM, "min"),
+    (known_metrics.LATENCY_AVERAGE, "avg"),
+    (known_metrics.LATENCY_MAXIMUM, "max"),
+    *((known_metrics.latency_percentile(p), f"p{p}") for p in ("25", "50", "75", "95", "99")),
 )
 _FILES = 20
 _PROCEDURES = 40
@@ -106,8 +106,8 @@ def _reasons(log: Log) -> Iterator[Reason]:
 
 
 def _measurements(log: Log) -> Iterator[MetricValue]:
-    yield from quantities.NOPM.of(number(log.results[0]["nopm"]))
-    yield from quantities.TPM.of(number(log.results[0]["tpm"]))
+    yield from known_metrics.NOPM.of(number(log.results[0]["nopm"]))
+    yield from known_metrics.TPM.of(number(log.results[0]["tpm"]))
     for name, times in list(log.profile.items())[:_PROCEDURES]:
         for metric, key in _TIMES:
             yield from metric.part(name).of(times.get(key))

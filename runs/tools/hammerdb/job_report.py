@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.tools.hammerdb.text_log import Log, read_lines
 from runs.tools.metrics import Point, regular
@@ -56,7 +56,7 @@ def counter_series(document: Any) -> Iterator[SeriesData]:
         interval = _usual_interval([moment for moment, _ in points])
         first = points[0][0] if points else 0.0
         placed: list[Point] = [(moment - first, value) for moment, value in points]
-        yield from regular(quantities.TPM, placed, interval=interval)
+        yield from regular(known_metrics.TPM, placed, interval=interval)
         return
 
 

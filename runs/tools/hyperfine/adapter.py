@@ -7,16 +7,16 @@ import statistics
 from collections.abc import Iterator
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
 from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
 from runs.wording import gettext_noop as _
 
 _FIELDS = {
-    "median": quantities.ELAPSED,
-    "user": quantities.USER_TIME,
-    "system": quantities.SYSTEM_TIME,
+    "median": known_metrics.ELAPSED,
+    "user": known_metrics.USER_TIME,
+    "system": known_metrics.SYSTEM_TIME,
 }
 
 
@@ -53,7 +53,7 @@ def _reasons(commands: list[dict[str, Any]]) -> Iterator[Reason]:
             command = words(row.get("command"))
             yield Reason("command_failed", _("%(command)s ended with an error."), command=command)
     yield from doubled([_name(row) for row in commands])
-    if not any(quantities.ELAPSED.of(_median(row)) for row in commands):
+    if not any(known_metrics.ELAPSED.of(_median(row)) for row in commands):
         yield Reason("no_result", _("No command has a median."))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -25,11 +25,11 @@ from runs.tools.output import lines_of, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
 _SECTIONS = (
-    (re.compile(r"\ACompare file sync methods using one .*:"), quantities.ONE_WRITE),
-    (re.compile(r"\ACompare file sync methods using two .*:"), quantities.TWO_WRITES),
-    (re.compile(r"\ACompare open_sync with different .*:"), quantities.SIZES),
-    (re.compile(r"\ATest if fsync on non-write file descriptor.*"), quantities.OTHER_DESCRIPTOR),
-    (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), quantities.UNSYNCED),
+    (re.compile(r"\ACompare file sync methods using one .*:"), known_metrics.ONE_WRITE),
+    (re.compile(r"\ACompare file sync methods using two .*:"), known_metrics.TWO_WRITES),
+    (re.compile(r"\ACompare open_sync with different .*:"), known_metrics.SIZES),
+    (re.compile(r"\ATest if fsync on non-write file descriptor.*"), known_metrics.OTHER_DESCRIPTOR),
+    (re.compile(r"\ANon-[Ss]ync'ed .*writes:"), known_metrics.UNSYNCED),
 )
 _RATE = re.compile(
     r"\A(?P<method>\S.{0,60}?)\s{1,40}(?P<rate>[0-9]{1,12}[.,][0-9]{3}) ops/sec"
@@ -129,7 +129,7 @@ def _reasons(tests: _Tests) -> Iterator[Reason]:
         yield SEVERAL_RESULTS
     if not tests.rates:
         yield Reason("no_result", _("No test of the output has a result."))
-    elif not any(metric.name.startswith(quantities.UNSYNCED.name) for metric in tests.rates):
+    elif not any(metric.name.startswith(known_metrics.UNSYNCED.name) for metric in tests.rates):
         yield Reason("cut", _("The output ends before the last test, the one without sync."))
 
 
@@ -148,7 +148,7 @@ def one_write(text: str) -> dict[str, float]:
     """Each method of the first section with its rate; what is `n/a` there is left out."""
     rates = _read(text, "").rates.items()
     return {
-        metric.name.removeprefix(f"{quantities.ONE_WRITE.name}_"): rate
+        metric.name.removeprefix(f"{known_metrics.ONE_WRITE.name}_"): rate
         for metric, rate in rates
-        if metric.name.startswith(quantities.ONE_WRITE.name)
+        if metric.name.startswith(known_metrics.ONE_WRITE.name)
     }

@@ -7,7 +7,7 @@ each clock that the machine has: the system's is the one of before, the others h
 import re
 from collections.abc import Iterator
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -80,7 +80,7 @@ def _reasons(lines: list[str], clocks: list[str]) -> Iterator[Reason]:
 
 
 def _cost(clock: str, match: re.Match[str]) -> tuple[MetricValue, ...]:
-    metric = quantities.CLOCK_READ_TIME.part(clock) if clock else quantities.CLOCK_READ_TIME
+    metric = known_metrics.CLOCK_READ_TIME.part(clock) if clock else known_metrics.CLOCK_READ_TIME
     return metric.of(float(match["time"].replace(",", ".")) * _NS[match["unit"]])
 
 

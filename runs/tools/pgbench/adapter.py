@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     Adapter,
     Files,
@@ -96,17 +96,17 @@ _LONGEST_STATEMENT_NAME = 60
 
 def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
     """Yield the figures of a run; those of scripts only where there are several."""
-    yield from quantities.TPS.of(result.tps)
-    yield from quantities.LATENCY_AVERAGE.of(result.latency_average_ms)
-    yield from quantities.LATENCY_STDDEV.of(result.latency_stddev_ms)
-    yield from quantities.CONNECTION_TIME.of(result.initial_connection_time_ms)
-    yield from quantities.RECONNECTION.of(result.average_connection_time_ms)
-    yield from quantities.TRANSACTIONS.of(result.transactions_processed)
-    yield from quantities.TPS_INCLUDING.of(result.tps_including_connections)
+    yield from known_metrics.TPS.of(result.tps)
+    yield from known_metrics.LATENCY_AVERAGE.of(result.latency_average_ms)
+    yield from known_metrics.LATENCY_STDDEV.of(result.latency_stddev_ms)
+    yield from known_metrics.CONNECTION_TIME.of(result.initial_connection_time_ms)
+    yield from known_metrics.RECONNECTION.of(result.average_connection_time_ms)
+    yield from known_metrics.TRANSACTIONS.of(result.transactions_processed)
+    yield from known_metrics.TPS_INCLUDING.of(result.tps_including_connections)
     yield from _failures(result)
-    yield from quantities.LATE.of(result.late)
-    yield from quantities.LAG_AVERAGE.of(result.schedule_lag_average_ms)
-    yield from quantities.LAG_MAXIMUM.of(result.schedule_lag_max_ms)
+    yield from known_metrics.LATE.of(result.late)
+    yield from known_metrics.LAG_AVERAGE.of(result.schedule_lag_average_ms)
+    yield from known_metrics.LAG_MAXIMUM.of(result.schedule_lag_max_ms)
     if len(result.scripts) > 1:
         for script in result.scripts:
             yield from _of_script(script)
@@ -117,23 +117,23 @@ def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
 def _failures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
     """What did not go through at the first try, of the run or of one of its scripts."""
     for metric, value in (
-        (quantities.FAILED, result.failed_transactions),
-        (quantities.SERIALIZATION, result.serialization_failures),
-        (quantities.DEADLOCK, result.deadlock_failures),
-        (quantities.OTHER_FAILURES, result.other_failures),
-        (quantities.RETRIED, result.retried),
-        (quantities.RETRIES, result.retries),
-        (quantities.SKIPPED, result.skipped),
+        (known_metrics.FAILED, result.failed_transactions),
+        (known_metrics.SERIALIZATION, result.serialization_failures),
+        (known_metrics.DEADLOCK, result.deadlock_failures),
+        (known_metrics.OTHER_FAILURES, result.other_failures),
+        (known_metrics.RETRIED, result.retried),
+        (known_metrics.RETRIES, result.retries),
+        (known_metrics.SKIPPED, result.skipped),
     ):
         yield from (metric.part(part) if part else metric).of(value)
 
 
 def _of_script(script: ScriptResult) -> Iterator[MetricValue]:
     name = f"script {script.number}"
-    yield from quantities.TPS.part(name).of(script.tps)
-    yield from quantities.LATENCY_AVERAGE.part(name).of(script.latency_average_ms)
-    yield from quantities.LATENCY_STDDEV.part(name).of(script.latency_stddev_ms)
-    yield from quantities.TRANSACTIONS.part(name).of(script.transactions_processed)
+    yield from known_metrics.TPS.part(name).of(script.tps)
+    yield from known_metrics.LATENCY_AVERAGE.part(name).of(script.latency_average_ms)
+    yield from known_metrics.LATENCY_STDDEV.part(name).of(script.latency_stddev_ms)
+    yield from known_metrics.TRANSACTIONS.part(name).of(script.transactions_processed)
     yield from _failures(script, name)
 
 
@@ -142,9 +142,9 @@ def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricVal
     name, text = place[:_LONGEST_STATEMENT_NAME].strip("_"), statement.text[:150]
     # Failures and retries of the complete run have a direction; these say where they come from.
     for metric, value in (
-        (quantities.LATENCY, statement.latency_ms),
-        (quantities.STATEMENT_FAILURES, statement.failures),
-        (replace(quantities.RETRIES, direction="neutral"), statement.retries),
+        (known_metrics.LATENCY, statement.latency_ms),
+        (known_metrics.STATEMENT_FAILURES, statement.failures),
+        (replace(known_metrics.RETRIES, direction="neutral"), statement.retries),
     ):
         yield from replace(metric, name=f"{name}_{metric.name}", title=text).of(value)
 
@@ -156,12 +156,12 @@ def progress_series(points: tuple[ProgressPoint, ...]) -> tuple[SeriesData, ...]
     # Under --progress-timestamp the times count from the Unix epoch.
     shift = min(seconds) - (interval or 0) if seconds and min(seconds) > 1e8 else 0.0
     columns: tuple[tuple[Metric, Sequence[float | None]], ...] = (
-        (quantities.TPS, [point.tps for point in points]),
-        (quantities.LATENCY, [point.latency_ms for point in points]),
-        (quantities.LATENCY_STDDEV, [point.stddev_ms for point in points]),
-        (quantities.SCHEDULE_LAG, [point.lag_ms for point in points]),
-        (quantities.FAILED, [point.failed for point in points]),
-        (quantities.SKIPPED, [point.skipped for point in points]),
+        (known_metrics.TPS, [point.tps for point in points]),
+        (known_metrics.LATENCY, [point.latency_ms for point in points]),
+        (known_metrics.LATENCY_STDDEV, [point.stddev_ms for point in points]),
+        (known_metrics.SCHEDULE_LAG, [point.lag_ms for point in points]),
+        (known_metrics.FAILED, [point.failed for point in points]),
+        (known_metrics.SKIPPED, [point.skipped for point in points]),
     )
     found: list[SeriesData] = []
     for metric, values in columns:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import MetricValue, Reason, SeriesData
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, text_of
@@ -152,7 +152,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
     measurements = [
         value
         for percent in PERCENTILES
-        for value in quantities.latency_percentile(percent).of(_ms(log, float(percent)))
+        for value in known_metrics.latency_percentile(percent).of(_ms(log, float(percent)))
     ]
     differs = _difference(log, result)
     if (result.transactions_processed or log.latencies.count) < log.latencies.count:
@@ -160,7 +160,7 @@ def _of_transactions(log: TransactionLog, result: PgbenchResult) -> LogReading:
         contradiction = Reason("log_of_another_run", text, difference=differs)
         return LogReading(True, reasons=(contradiction,))
     if log.latencies.count and not differs:
-        measurements += quantities.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
+        measurements += known_metrics.LATENCY_MAXIMUM.of(log.latencies.maximum / _US_PER_MS)
     return LogReading(
         bool(log.lines),
         tuple(measurements),
@@ -204,12 +204,12 @@ def _per_second(log: TransactionLog) -> tuple[SeriesData, ...]:
         return ()
     return (
         SeriesData(
-            quantities.TPS.name,
-            quantities.TPS.unit,
+            known_metrics.TPS.name,
+            known_metrics.TPS.unit,
             tuple(float(count) for count in counts),
             start=1.0,
         ),
-        SeriesData(quantities.LATENCY.name, quantities.LATENCY.unit, latencies, start=1.0),
+        SeriesData(known_metrics.LATENCY.name, known_metrics.LATENCY.unit, latencies, start=1.0),
     )
 
 
@@ -247,7 +247,7 @@ def _intervals(log: AggregatedLog) -> tuple[SeriesData, ...]:
         latencies.append((end, found.latency_sum / count / _US_PER_MS if count else None))
         longest.append((end, found.latency_maximum / _US_PER_MS if count else None))
     return (
-        *regular(quantities.TPS, rates, interval=interval),
-        *regular(quantities.LATENCY, latencies, interval=interval),
-        *regular(quantities.LATENCY_MAXIMUM, longest, interval=interval),
+        *regular(known_metrics.TPS, rates, interval=interval),
+        *regular(known_metrics.LATENCY, latencies, interval=interval),
+        *regular(known_metrics.LATENCY_MAXIMUM, longest, interval=interval),
     )

@@ -6,7 +6,7 @@ The median of each test counts, in milliseconds.
 from collections.abc import Iterator
 from typing import Any
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import Adapter, MetricValue, Reading, Reason, TakenFile, UnreadableOutput
 from runs.tools.named_values import doubled, marked, of_document
 from runs.tools.output import number, part, rows, words
@@ -47,7 +47,7 @@ def _values(tests: list[dict[str, Any]]) -> Iterator[MetricValue]:
         if seconds is not None and name:
             is_alike = name in alike
             own = (_named(row, "fullname") or name) if is_alike else name
-            yield from quantities.CALL_TIME.part(own, is_marked=is_alike).of(seconds * 1000)
+            yield from known_metrics.CALL_TIME.part(own, is_marked=is_alike).of(seconds * 1000)
 
 
 def _named(row: dict[str, Any], key: str) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.tools.adapter import (
     SEVERAL_RESULTS,
     Adapter,
@@ -264,39 +264,41 @@ def _reasons(summary: Summary) -> Iterator[Reason]:
 def _measurements(summary: Summary) -> Iterator[MetricValue]:
     values = {name: _number(text) for name, text in summary.values.items()}
     for metric, name in (
-        (quantities.TPS, "tps"),
-        (quantities.QPS, "qps"),
-        (quantities.TRANSACTIONS, "transactions"),
-        (quantities.QUERIES, "queries"),
-        (quantities.ERRORS, "errors"),
-        (quantities.RECONNECTS, "reconnects"),
-        (quantities.EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
-        (quantities.DEADLOCKS, "deadlocks"),
-        (quantities.MEMORY_BANDWIDTH, "memory_mib"),
-        (quantities.TRANSFER_RATE, "transferred"),
-        (quantities.IOPS, "requests_rate"),
-        (quantities.EVENTS, "events"),
+        (known_metrics.TPS, "tps"),
+        (known_metrics.QPS, "qps"),
+        (known_metrics.TRANSACTIONS, "transactions"),
+        (known_metrics.QUERIES, "queries"),
+        (known_metrics.ERRORS, "errors"),
+        (known_metrics.RECONNECTS, "reconnects"),
+        (known_metrics.EVENT_RATE, "events_per_second" if "events_per_second" in values else "eps"),
+        (known_metrics.DEADLOCKS, "deadlocks"),
+        (known_metrics.MEMORY_BANDWIDTH, "memory_mib"),
+        (known_metrics.TRANSFER_RATE, "transferred"),
+        (known_metrics.IOPS, "requests_rate"),
+        (known_metrics.EVENTS, "events"),
     ):
         yield from metric.of(values.get(name))
     for metric, name in (
-        (quantities.LATENCY_MINIMUM, "min"),
-        (quantities.LATENCY_AVERAGE, "avg"),
-        (quantities.LATENCY_MAXIMUM, "max"),
-        (quantities.READ_IOPS, "reads"),
-        (quantities.WRITE_IOPS, "writes"),
-        (quantities.FSYNC_IOPS, "fsyncs"),
-        (quantities.READ_BANDWIDTH, "read_mib"),
-        (quantities.WRITE_BANDWIDTH, "write_mib"),
+        (known_metrics.LATENCY_MINIMUM, "min"),
+        (known_metrics.LATENCY_AVERAGE, "avg"),
+        (known_metrics.LATENCY_MAXIMUM, "max"),
+        (known_metrics.READ_IOPS, "reads"),
+        (known_metrics.WRITE_IOPS, "writes"),
+        (known_metrics.FSYNC_IOPS, "fsyncs"),
+        (known_metrics.READ_BANDWIDTH, "read_mib"),
+        (known_metrics.WRITE_BANDWIDTH, "write_mib"),
     ):
         yield from metric.of(
             values.get(name) or None
         )  # 0.00 is of what was not tested, or too short to print
     printed = summary.values.get("percent")
     if printed and int(printed):  # --percentile=0 prints 0.00
-        yield from quantities.latency_percentile(str(int(printed))).of(values["percentile"] or None)
+        yield from known_metrics.latency_percentile(str(int(printed))).of(
+            values["percentile"] or None
+        )
     for percent in _PERCENTILES:
         if percent != printed:
-            yield from quantities.latency_percentile(percent).of(_percentile(summary, percent))
+            yield from known_metrics.latency_percentile(percent).of(_percentile(summary, percent))
 
 
 def _percentile(summary: Summary, percent: str) -> float | None:
@@ -321,15 +323,15 @@ def _series(summary: Summary) -> Iterator[SeriesData]:
         return
     percent = reports[0]["percent"]
     for metric, column in (
-        (quantities.TPS, "tps"),
-        (quantities.QPS, "qps"),
-        (quantities.EVENT_RATE, "eps"),
-        *([(quantities.latency_percentile(percent), "latency")] if percent else []),
-        (quantities.MEMORY_BANDWIDTH, "memory_mib"),
-        (quantities.ERROR_RATE, "errors"),
-        (quantities.READ_BANDWIDTH, "read_mib"),
-        (quantities.WRITE_BANDWIDTH, "write_mib"),
-        (quantities.FSYNC_IOPS, "fsyncs"),
+        (known_metrics.TPS, "tps"),
+        (known_metrics.QPS, "qps"),
+        (known_metrics.EVENT_RATE, "eps"),
+        *([(known_metrics.latency_percentile(percent), "latency")] if percent else []),
+        (known_metrics.MEMORY_BANDWIDTH, "memory_mib"),
+        (known_metrics.ERROR_RATE, "errors"),
+        (known_metrics.READ_BANDWIDTH, "read_mib"),
+        (known_metrics.WRITE_BANDWIDTH, "write_mib"),
+        (known_metrics.FSYNC_IOPS, "fsyncs"),
     ):
         points: list[Point] = [
             (float(report["second"]), _number(report.get(column))) for report in reports

@@ -19,7 +19,7 @@ from runs.models.campaigns import Origin
 from runs.models.servers import TopologyKind
 from runs.selectors import caching
 from runs.selectors.access import permissions
-from runs.selectors.archive import provenance, version_pairs, versions
+from runs.selectors.archive import provenance, version_line_rules, version_pairs, versions
 from runs.selectors.archive import version_line as lines
 from runs.selectors.archive.version_line import Line, Undocumented, Used
 from runs.selectors.archive.version_pairs import Pair
@@ -105,8 +105,8 @@ def context(
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
         "most_executed": lines.MOST_EXECUTED,
-        "least_repeats": version_pairs.LEAST_REPEATS,
-        "least_seconds": version_pairs.LEAST_SECONDS,
+        "least_repeats": version_line_rules.LEAST_REPEATS,
+        "least_seconds": version_line_rules.LEAST_SECONDS,
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import ngettext
 
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 from runs.grouping import by_key
 from runs.selectors import validity
 from runs.selectors.campaigns.factor_names import Words

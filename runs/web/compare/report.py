@@ -10,7 +10,7 @@ from django.utils.translation import get_language, override, pgettext
 from django.utils.translation import gettext as _
 
 from runs.analysis.inference import Inference
-from runs.analysis.validity import JUDGEMENTS
+from runs.analysis.judged_runs import JUDGEMENTS
 from runs.reports import formats, tables
 from runs.reports.report import Block, Facts, Paragraph, Picture, Report, Section, Table
 from runs.selectors import validity

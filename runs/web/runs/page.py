@@ -20,7 +20,7 @@ from runs.selectors.campaigns.factor_names import factor_titles, known_title
 from runs.selectors.compare.address.series_cells import SERVER
 from runs.services.runs.artifacts import NAME as FLAME_GRAPH
 from runs.templatetags.formats import as_read
-from runs.tools.quantities import HOST
+from runs.tools.known_metrics import HOST
 from runs.web.configurations.page import recorded_changes
 from runs.web.runs import evidence
 

@@ -26,7 +26,7 @@ from runs.services.errors import ServiceError
 from runs.services.servers import edits as server_edits
 from runs.services.servers import host_keys, server_checks, servers, ssh_keys
 from runs.services.servers.edits import Edit
-from runs.tools import quantities
+from runs.tools import known_metrics
 from runs.web import pages
 from runs.web.campaigns.campaigns import chosen_servers, form_of
 from runs.web.pages import or_404
@@ -109,8 +109,8 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
-        "noise": (floor := noise.of_server(server, quantities.TPS.name)),
-        "is_noise_doubted": floor is None and noise.is_doubted_on(server, quantities.TPS.name),
+        "noise": (floor := noise.of_server(server, known_metrics.TPS.name)),
+        "is_noise_doubted": floor is None and noise.is_doubted_on(server, known_metrics.TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),
         "silences": silences(),
@@ -210,9 +210,9 @@ def hardware_detail(request: HttpRequest, hardware_id: int) -> HttpResponse:
         "row": row,
         "hardware": hardware,
         "facts": row.facts,
-        "noise": (floor := noise.of_hardware(hardware, quantities.TPS.name, to=request.user)),
+        "noise": (floor := noise.of_hardware(hardware, known_metrics.TPS.name, to=request.user)),
         "is_noise_doubted": floor is None
-        and noise.is_doubted_of(hardware, quantities.TPS.name, to=request.user),
+        and noise.is_doubted_of(hardware, known_metrics.TPS.name, to=request.user),
         "campaigns": hardware_selectors.used_by(
             hardware, to=request.user, limit=pages.MOST_CAMPAIGNS
         ),

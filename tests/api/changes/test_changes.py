@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs import dispatch
+from runs import celery_messages
 from runs.analysis import monitoring
 from runs.analysis.change_points import ChangePoint
 from runs.models import Campaign, Change, Metric, Run, StaleCell, WebhookDelivery
@@ -417,7 +417,7 @@ def test_an_upload_queues_its_cells_and_wakes_a_worker(django_capture_on_commit_
         store(repeats(commit(1), tps=[1000.0]))
 
     campaign = Campaign.objects.get()
-    assert woken == [(dispatch.FIND_CHANGES, campaign.pk), (dispatch.SEAL,)]
+    assert woken == [(celery_messages.FIND_CHANGES, campaign.pk), (celery_messages.SEAL,)]
     assert StaleCell.objects.get().cell.campaign == campaign
 
 
@@ -428,7 +428,10 @@ def test_a_burst_of_uploads_sends_one_message_of_each_kind(
         with django_capture_on_commit_callbacks(execute=True):
             store(repeats(commit(number), tps=[1000.0]))
 
-    assert [task for task, *_campaign in woken] == [dispatch.FIND_CHANGES, dispatch.SEAL]
+    assert [task for task, *_campaign in woken] == [
+        celery_messages.FIND_CHANGES,
+        celery_messages.SEAL,
+    ]
     assert StaleCell.objects.count() == 5
 
 
@@ -439,7 +442,7 @@ def test_what_is_left_of_a_burst_is_found_by_the_beat(django_capture_on_commit_c
     with django_capture_on_commit_callbacks(execute=True):
         changes.wake()
 
-    assert woken == [(dispatch.FIND_CHANGES, campaign.pk)]
+    assert woken == [(celery_messages.FIND_CHANGES, campaign.pk)]
 
 
 def test_failed_runs_queue_nothing():
@@ -457,8 +460,8 @@ def test_a_campaign_that_was_removed_meanwhile_is_no_fault():
 def woken(monkeypatch):
     """The messages that would go to the broker: (task, argument)."""
     sent = []
-    monkeypatch.setattr(dispatch, "_send", lambda task, *given: sent.append((task, *given)))
-    monkeypatch.setattr(dispatch, "_sent", {})
+    monkeypatch.setattr(celery_messages, "_send", lambda task, *given: sent.append((task, *given)))
+    monkeypatch.setattr(celery_messages, "_sent", {})
     return sent
 
 
@@ -648,7 +651,7 @@ def test_an_absence_wakes_a_worker_to_mail_it(
     watchdog.look()
     with django_capture_on_commit_callbacks(execute=True):
         mails.wake()
-    assert (dispatch.SEND_MAILS,) in woken
+    assert (celery_messages.SEND_MAILS,) in woken
 
 
 def test_a_mail_about_an_absence_that_is_refused_is_sent_later(mailing, expected, settings):

@@ -12,7 +12,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.utils import timezone
 
-from runs import dispatch
+from runs import celery_messages
 from runs.models import Webhook, WebhookDelivery
 from runs.services.access import projects
 from runs.services.changes import deliveries, webhooks
@@ -114,12 +114,12 @@ def test_what_belongs_to_no_project_is_the_default_ones(hook):
 
 def test_a_worker_is_woken_on_commit(hook, django_capture_on_commit_callbacks, monkeypatch):
     woken = []
-    monkeypatch.setattr(dispatch, "_send", lambda *message: woken.append(message))
+    monkeypatch.setattr(celery_messages, "_send", lambda *message: woken.append(message))
 
     with django_capture_on_commit_callbacks(execute=True):
         delivery = queued(hook)
 
-    assert woken == [(dispatch.DELIVER, delivery.pk)]
+    assert woken == [(celery_messages.DELIVER, delivery.pk)]
 
 
 def test_a_campaign_that_was_queued_here_tells_once_that_it_has_ended(hook):
@@ -208,7 +208,7 @@ def test_a_worker_that_was_killed_leaves_its_delivery_to_the_next(hook, receiver
 
 def test_the_beat_wakes_what_is_due(hook, django_capture_on_commit_callbacks, monkeypatch):
     woken = []
-    monkeypatch.setattr(dispatch, "_send", lambda *message: woken.append(message))
+    monkeypatch.setattr(celery_messages, "_send", lambda *message: woken.append(message))
     delivery, later = queued(hook), queued(hook)
     WebhookDelivery.objects.filter(pk=later.pk).update(
         next_try_at=timezone.now() + timedelta(hours=1)
@@ -217,7 +217,7 @@ def test_the_beat_wakes_what_is_due(hook, django_capture_on_commit_callbacks, mo
     with django_capture_on_commit_callbacks(execute=True):
         deliveries.wake()
 
-    assert woken == [(dispatch.DELIVER, delivery.pk)]
+    assert woken == [(celery_messages.DELIVER, delivery.pk)]
 
 
 def test_old_deliveries_are_forgotten_unless_they_wait(hook, receiver):

@@ -26,7 +26,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchlab import logs
 from benchlab.celery import app
-from runs import dispatch
+from runs import celery_messages
 from runs.models import AuditEntry, Campaign, CheckedServer, Run, ServerCheck, SSHKey
 from runs.selectors.operations import health_checks, prometheus, readiness, signs
 from runs.services.access import encryption
@@ -406,8 +406,8 @@ PATIENCE_S = 4.5
 @pytest.fixture
 def own_memory(monkeypatch):
     """No test knows what the one before found of Redis."""
-    monkeypatch.setattr(dispatch, "_silent", {"until": 0.0})
-    monkeypatch.setattr(dispatch, "_sent", {})
+    monkeypatch.setattr(celery_messages, "_silent", {"until": 0.0})
+    monkeypatch.setattr(celery_messages, "_sent", {})
 
 
 @contextmanager
@@ -459,15 +459,15 @@ def test_a_silent_redis_is_waited_for_once_and_then_used_again(monkeypatch):
     with silenced():
         for _ in range(3):
             began = time.monotonic()
-            dispatch._send(dispatch.SEND_MAILS)
+            celery_messages._send(celery_messages.SEND_MAILS)
             took.append(time.monotonic() - began)
     assert took[0] > 1
     assert max(took[1:]) < 0.1
 
-    monkeypatch.setitem(dispatch._silent, "until", 0.0)
+    monkeypatch.setitem(celery_messages._silent, "until", 0.0)
     with redis.Redis.from_url(django_settings.REDIS_URL) as client:
         before = client.llen("control")
-        dispatch._send(dispatch.SEND_MAILS)
+        celery_messages._send(celery_messages.SEND_MAILS)
         assert client.llen("control") > before
 
 

@@ -219,7 +219,7 @@ WHOLE = (
     # which are found among all of its series.
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=history:main",
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main&format=md",
-    # What jobs scatter by is learnt from the last points (`inference.jobs.POINTS`), of which a
+    # What jobs scatter by is learnt from the last points (`job_scatter.POINTS`), of which a
     # short history has fewer.
     "/api/v1/compare/?campaign=ci-long&head=revision:{newest_sha}&base=revision:main",
 )

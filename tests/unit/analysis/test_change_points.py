@@ -13,7 +13,7 @@ import pytest
 from benchmarks import verdicts
 from runs.analysis import change_points
 from runs.analysis.inference import Model, Pair, Rule, critical
-from runs.analysis.inference.jobs import Point, begins_of, judge_jobs, learn
+from runs.analysis.inference.job_scatter import Point, begins_of, judge_jobs, learn
 from runs.analysis.inference.kernel import judge
 from runs.analysis.inference.version_indices import Reading, indices
 from runs.analysis.monitoring import Known, expected_range, news

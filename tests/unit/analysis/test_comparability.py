@@ -3,8 +3,8 @@
 import pytest
 
 from runs.analysis import comparability_judgement, fact_readers
-from runs.analysis.comparability_facts import FACTS
 from runs.analysis.comparability_judgement import WORKLOAD, Conditions, judge
+from runs.analysis.comparability_rules import FACTS
 
 XEON = {"name": "rack", "cpu_model": "Xeon", "cores": 8, "memory_bytes": 16 * 2**30}
 LINUX = {"os_name": "Debian GNU/Linux 13 (trixie)", "kernel": "Linux 6.12.41-amd64"}

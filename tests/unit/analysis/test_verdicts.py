@@ -12,7 +12,7 @@ from runs.analysis.inference.verdicts import (
     of_table,
     rounds_missing,
 )
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 from runs.selectors.compare.judge.gate import exit_code
 
 EFFECT = 0.03

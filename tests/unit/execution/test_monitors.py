@@ -19,8 +19,8 @@ from runs.execution.machine.clocks import is_off
 from runs.execution.machine.monitors import Watched, conclude
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan
-from runs.execution.ssh import connection
-from runs.execution.ssh.connection import Line
+from runs.execution.ssh import reconnecting
+from runs.execution.ssh.reconnecting import Line
 from runs.tools.vmstat import reader as vmstat
 from tests.unit.benches import bench_of, codes
 from tests.unit.tools.reading import sample
@@ -233,7 +233,7 @@ def test_connections_that_break_again_and_again_are_opened_more_and_more_slowly(
 
 
 def test_a_connection_that_has_held_is_opened_again_at_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(connection, "STEADY_SECONDS", 0.0)
+    monkeypatch.setattr(reconnecting, "STEADY_SECONDS", 0.0)
     assert max(gaps(3)) < 0.1
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runs.tools import quantities, registry
+from runs.tools import known_metrics, registry
 from runs.tools.adapter import Adapter, Files, Reading, UnreadableOutput
 from runs.tools.metrics import interval_of, regular
 from runs.tools.output import UNKNOWN_LINES, document_of, documents_in, number
@@ -335,11 +335,11 @@ def test_a_line_is_a_document_only_as_a_whole():
 
 
 def values(points, interval):
-    return [found.values for found in regular(quantities.TPS, points, interval=interval)]
+    return [found.values for found in regular(known_metrics.TPS, points, interval=interval)]
 
 
 def test_points_are_put_at_their_intervals():
-    (found,) = regular(quantities.TPS, [(1.0, 10.0), (2.01, 20.0), (2.99, 30.0)], interval=1.0)
+    (found,) = regular(known_metrics.TPS, [(1.0, 10.0), (2.01, 20.0), (2.99, 30.0)], interval=1.0)
 
     assert (found.start, found.interval, found.values) == (1.0, 1.0, (10.0, 20.0, 30.0))
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone, translation
 from django.utils.translation import gettext
 
-from runs import dispatch, tasks
+from runs import celery_messages, tasks
 from runs.models import (
     Annotation,
     Campaign,
@@ -329,13 +329,13 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
     assert summary() is None
 
     sent = []
-    monkeypatch.setattr(dispatch, "_send", lambda *told: sent.append(told))
+    monkeypatch.setattr(celery_messages, "_send", lambda *told: sent.append(told))
     # A process of its own would use the database that is no test's.
     monkeypatch.setattr(tasks, "in_child", lambda judge, *asked: judge(*asked))
     of(RunCount, campaign=lab.pk).update(is_sum=False)
     cache.clear()
     kept_verdicts.look()
-    assert sent == [(dispatch.JUDGE_CAMPAIGN, lab.pk, "")]
+    assert sent == [(celery_messages.JUDGE_CAMPAIGN, lab.pk, "")]
     tasks.judge_campaign(*sent.pop()[1:])
     kept_verdicts.look()
     assert not sent
@@ -358,7 +358,7 @@ def test_verdicts_of_a_wide_campaign_are_made_by_control_and_never_shown_as_thos
 
 def test_control_makes_only_tables_that_there_are(client, lab, monkeypatch):
     sent = []
-    monkeypatch.setattr(dispatch, "_send", lambda *told: sent.append(told[2]))
+    monkeypatch.setattr(celery_messages, "_send", lambda *told: sent.append(told[2]))
     monkeypatch.setattr(kept_verdicts, "MOST_RUNS", 10)
     for asked in (
         "",

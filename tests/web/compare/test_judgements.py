@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from runs.analysis.validity import Judged
+from runs.analysis.judged_runs import Judged
 from runs.models import Run
 from runs.selectors import validity
 from runs.selectors.compare.judge.ratios import ratios

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import BigIntegerField, QuerySet
 from django.utils.translation import gettext as _
 
-from runs.analysis.inference.jobs import BASELINE, LEAST_POINTS
+from runs.analysis.inference.job_scatter import BASELINE, LEAST_POINTS
 from runs.models import Campaign, Cell, Revision, Run, Token
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
-from runs.analysis.comparability_facts import KINDS
+from runs.analysis.comparability_rules import KINDS
 from runs.analysis.inference import DEFAULT_EFFECT
 from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.series_cells import BadSeriesKey, SeriesKey

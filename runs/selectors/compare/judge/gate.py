@@ -6,8 +6,8 @@ from typing import Any
 
 from runs.analysis.comparability_judgement import Differing
 from runs.analysis.inference import DEFAULT_EFFECT, Inference, Verdict, overall
+from runs.analysis.judged_runs import Judged
 from runs.analysis.summary import Summary
-from runs.analysis.validity import Judged
 from runs.models import Metric, Run
 from runs.reports.tables import finite
 from runs.selectors import runs as run_selectors
@@ -17,7 +17,7 @@ from runs.selectors.compare.address.head_and_base import Side
 from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.describe import verdict_words
 from runs.selectors.compare.describe.verdict_words import ErrorRow
-from runs.selectors.compare.judge import judging, known_noise
+from runs.selectors.compare.judge import exit_codes, judging, known_noise
 from runs.selectors.compare.judge.known_noise import Scope
 from runs.selectors.compare.load import stored_cells
 from runs.selectors.compare.load.stored_cells import CellRuns
@@ -26,19 +26,6 @@ from runs.selectors.histories import revisions
 
 # Levels of uploads with an unusual workload.
 WORKLOAD = ("script", "query_mode", "connection", "rate", "max_tries")
-
-
-# The exit status that a CI job ends with.
-NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
-
-
-def exit_code(verdict: Verdict) -> int:
-    """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
-    if verdict == "not_comparable":
-        return NOT_COMPARABLE
-    if verdict == "slower":
-        return REGRESSION
-    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION
 
 
 @dataclass(frozen=True)
@@ -114,7 +101,7 @@ class SideVerdict:
     @property
     def exit_code(self) -> int:
         """The exit status of a CI job."""
-        return exit_code(self.overall)
+        return exit_codes.exit_code(self.overall)
 
 
 Levels = Mapping[str, Any]

@@ -17,7 +17,8 @@ from runs.models import GateAnswer, Run
 from runs.selectors.compare.describe.verdict_words import VERDICTS, size_of_all
 from runs.selectors.compare.judge import gate
 from runs.selectors.compare.judge.comparisons import ComparedPage
-from runs.selectors.compare.judge.gate import Criteria, SideVerdict, exit_code
+from runs.selectors.compare.judge.exit_codes import exit_code
+from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 
 # What was told longer ago is not shown next to an answer.
 MOST_SHOWN, MOST_READ = 3, 20

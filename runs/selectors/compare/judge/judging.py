@@ -25,8 +25,8 @@ from runs.analysis.inference import (
     judge,
     judge_together,
 )
+from runs.analysis.judged_runs import Judged
 from runs.analysis.summary import Summary
-from runs.analysis.validity import Judged
 from runs.grouping import by_key
 from runs.models import Campaign, Metric
 from runs.models import Cell as StoredCell

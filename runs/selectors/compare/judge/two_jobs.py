@@ -15,7 +15,7 @@ from typing import Any
 
 from runs import queries
 from runs.analysis.inference import SIGNIFICANCE, Cell, Inference, Model, Pair, Rule
-from runs.analysis.inference.jobs import (
+from runs.analysis.inference.job_scatter import (
     BASELINE,
     POINTS,
     Jobs,

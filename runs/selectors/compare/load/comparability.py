@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs import queries
-from runs.analysis.comparability_facts import SETTINGS
 from runs.analysis.comparability_judgement import (
     WORKLOAD,
     Conditions,
@@ -16,6 +15,7 @@ from runs.analysis.comparability_judgement import (
     judge,
     known,
 )
+from runs.analysis.comparability_rules import SETTINGS
 from runs.execution.machine.treatment import UNTREATED
 from runs.models import Run
 from runs.models.campaigns import Origin

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from runs import queries
 from runs.analysis.inference import Cell
 from runs.analysis.inference.resolution import resolution
+from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
-from runs.analysis.validity import NOT_JUDGED, Judged
 from runs.models import Cell as StoredCell
 from runs.models import Metric, Run
 from runs.models.campaigns import Origin

@@ -111,7 +111,7 @@ def test_of_many_workers_one_gets_the_run():
 @pytest.mark.django_db
 def test_the_supervisor_wakes_only_servers_with_something_to_do(monkeypatch):
     woken = []
-    monkeypatch.setattr("runs.dispatch.wake", woken.append)
+    monkeypatch.setattr("runs.celery_messages.wake", woken.append)
     make_server()
     waiting, busy = make_server(), make_server()
     make_campaign(waiting)

@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from benchlab.celery import app
-from runs import dispatch, tasks
+from runs import celery_messages, tasks
 from runs.models import Campaign, Lease, RunEvent, Server, ServerCheck, Topology
 from runs.selectors.campaigns import waiting
 from runs.selectors.operations import health_checks as readiness
@@ -110,14 +110,14 @@ def test_messages_go_to_the_queues_of_the_sites(monkeypatch, django_capture_on_c
     monkeypatch.setattr(app, "send_task", lambda task, **told: sent.append((task, told["queue"])))
     here, there, far = at(""), at("tokyo"), at("berlin")
     with django_capture_on_commit_callbacks(execute=True):
-        dispatch.wake(here.pk)
-        dispatch.wake(there.pk)
+        celery_messages.wake(here.pk)
+        celery_messages.wake(there.pk)
         server_checks.of_draft(draft=factories.draft(here, more_servers=[there, far]))
     assert sent == [
-        (dispatch.EXECUTE_NEXT, "runs"),
-        (dispatch.EXECUTE_NEXT, "runs.tokyo"),
-        (dispatch.CHECK_SERVERS, "runs.berlin"),
-        (dispatch.CHECK_SERVERS, "runs.tokyo"),
+        (celery_messages.EXECUTE_NEXT, "runs"),
+        (celery_messages.EXECUTE_NEXT, "runs.tokyo"),
+        (celery_messages.CHECK_SERVERS, "runs.berlin"),
+        (celery_messages.CHECK_SERVERS, "runs.tokyo"),
     ]
 
 

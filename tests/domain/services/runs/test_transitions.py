@@ -231,7 +231,7 @@ def test_a_server_is_woken_when_a_run_leaves_it_and_by_none_that_has_it(
 ):
     woken = []
     claim = claimed(server)
-    monkeypatch.setattr("runs.dispatch.wake", woken.append)
+    monkeypatch.setattr("runs.celery_messages.wake", woken.append)
     run, token = claim.run_id, claim.token
 
     for state in (S.PREPARING, S.MEASURING):

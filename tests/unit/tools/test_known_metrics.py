@@ -3,13 +3,13 @@
 import pytest
 
 from runs.scenarios import registry as scenarios
-from runs.tools import monitors, quantities, reader, registry
+from runs.tools import known_metrics, monitors, reader, registry
 from runs.tools.adapter import UnreadableOutput
 from runs.tools.host_reading import metric_of
 from tests.unit.tools.pgbench.samples import all_samples
 from tests.unit.tools.reading import samples
 
-EVERY = {**quantities.METRICS, **quantities.OTHERS}
+EVERY = {**known_metrics.METRICS, **known_metrics.OTHERS}
 # Their names are the users' own.
 FREE = {"lines"}
 
@@ -26,7 +26,7 @@ def declared(name):
     whole = (EVERY.get("_".join(words[at:])) for at in range(len(words)))
     if found := next((each for each in whole if each), None):
         return found
-    kinds = (each for each in quantities.FAMILIES if name.startswith(f"{each.name}_"))
+    kinds = (each for each in known_metrics.FAMILIES if name.startswith(f"{each.name}_"))
     return next(kinds, None)
 
 
@@ -75,4 +75,4 @@ def test_each_is_of_a_quantity():
 
 def test_a_name_is_declared_once():
     with pytest.raises(ValueError, match="tps is declared twice"):
-        quantities._metric("tps", "", "ms", "lower")
+        known_metrics._metric("tps", "", "ms", "lower")

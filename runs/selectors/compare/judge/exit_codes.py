@@ -1,0 +1,14 @@
+"""The exit status that a CI job ends with."""
+
+from runs.analysis.inference import Verdict
+
+NO_REGRESSION, REGRESSION, NOT_DECIDED, NOT_COMPARABLE = 0, 1, 2, 3
+
+
+def exit_code(verdict: Verdict) -> int:
+    """0 no regression, 1 slower, 2 undecided, 3 not comparable."""
+    if verdict == "not_comparable":
+        return NOT_COMPARABLE
+    if verdict == "slower":
+        return REGRESSION
+    return NOT_DECIDED if verdict in ("undecided", "too_few_runs") else NO_REGRESSION
