@@ -526,16 +526,33 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
+# The processor seconds of `_known_work` where the limits were written down.
+KNOWN_SECONDS = 0.008
+
+
 def min_of(read: Callable[[], Any], most: float = SECONDS) -> float:
-    """The processor time of it; where it is more than `most`, the least of three tries."""
-    least = float("inf")
-    for _try in range(3):
-        began = time.process_time()
-        read()
-        least = min(least, time.process_time() - began)
-        if least < most:
-            break
-    return least
+    """The processor time of it; where it is more than `most`, the least of three tries.
+
+    Of these a machine that is slow at known work gets as much off.
+    """
+    least = _seconds(read)
+    if least < most:
+        return least
+    least = min(least, _seconds(read), _seconds(read))
+    known = min(_seconds(_known_work) for _try in range(5))
+    return least / max(1.0, known / KNOWN_SECONDS)
+
+
+def _seconds(read: Callable[[], Any]) -> float:
+    began = time.process_time()
+    read()
+    return time.process_time() - began
+
+
+def _known_work() -> int:
+    pattern = re.compile(r"(\w+): +(\d+\.\d+) s")
+    lines = ("progress: 1.0 s, 650.5 tps, lat 1.5 ms\n" * 20_000).splitlines()
+    return sum(1 for line in lines if pattern.match(line))
 
 
 def main(first: int, only: list[str] | None) -> None:

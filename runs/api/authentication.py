@@ -14,7 +14,8 @@ from rest_framework.exceptions import AuthenticationFailed, NotFound, Permission
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from runs.api.parsing import MOST_BYTES, TooLarge
+from runs.api.parsing import TooLarge
+from runs.api.uploads.limits import MOST_BYTES
 from runs.models import Project, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right

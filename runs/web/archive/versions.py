@@ -104,7 +104,7 @@ def context(
         "sentences": version_pairs.sentences(line.pairs),
         "pairs": line.pairs,
         "leaves_out": line.leaves_out,
-        "most_executed": lines.MOST_EXECUTED,
+        "most_executed": version_line_rules.MOST_EXECUTED,
         "least_repeats": version_line_rules.LEAST_REPEATS,
         "least_seconds": version_line_rules.LEAST_SECONDS,
     }

@@ -260,12 +260,12 @@ def test_any_text_ends_in_a_reading_or_the_one_error(text):
     ],
 )
 def test_a_long_text_of_anything_is_read_at_once(unit):
-    """2 MB take a second on a quiet machine; a hundred times what a tool prints."""
+    """A hundred times what a tool prints; what is not linear takes minutes."""
     text = (unit * 400_000)[:400_000]
 
-    seconds = patterns.min_of(lambda: _outcome(registry.find("pgbench"), text), 0.4)
+    seconds = patterns.min_of(lambda: _outcome(registry.find("pgbench"), text), 1)
 
-    assert seconds < 0.4
+    assert seconds < 1
 
 
 def test_an_indented_text_is_not_pgbench():
