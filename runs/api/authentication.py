@@ -15,7 +15,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from runs.api.parsing import TooLarge
-from runs.api.uploads.limits import MOST_BYTES
+from runs.api.upload_limits import MOST_BYTES
 from runs.models import Project, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right

@@ -17,7 +17,7 @@ from rest_framework.views import exception_handler
 
 from benchlab import statement_limits
 from runs.api.parsing import QueryFault, TooLarge
-from runs.api.uploads.limits import MOST_BYTES
+from runs.api.upload_limits import MOST_BYTES
 from runs.services.errors import Refused, ServiceError
 
 REMEDIES: dict[str, str | Promise] = {

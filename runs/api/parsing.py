@@ -14,7 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.settings import api_settings
 
 from runs import foreign_json
-from runs.api.uploads.limits import MOST_BYTES
+from runs.api.upload_limits import MOST_BYTES
 from runs.foreign_json import TooDeepError
 from runs.services.errors import Fault, Refused
 

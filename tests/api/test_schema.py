@@ -16,12 +16,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from runs.api.uploads import circumstances, description, measured_values, runs
-from runs.api.uploads.limits import (
+from runs.api.upload_limits import (
     ENVIRONMENT_TEXTS,
     HARDWARE_NUMBERS,
     HARDWARE_TEXTS,
 )
+from runs.api.uploads import circumstances, description, measured_values, runs
 from runs.models import Campaign, Token
 from runs.services.access import projects, tokens
 from runs.services.campaigns import scenarios

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import limits
+from runs.api import upload_limits as limits
 from runs.api.uploads.fields import Object, Reader, below
 from runs.postgresql_settings import catalogue, secrets
 from runs.selectors.archive import versions

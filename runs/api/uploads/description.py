@@ -6,8 +6,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter
 from rest_framework import serializers
 
+from runs.api import upload_limits as limits
 from runs.api.examples import EXAMPLES
-from runs.api.uploads import limits
 from runs.api.uploads.measured_values import DIRECTIONS
 from runs.api.uploads.runs import STATUSES
 from runs.models import Run

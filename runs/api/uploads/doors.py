@@ -19,10 +19,11 @@ from rest_framework.exceptions import ErrorDetail, ParseError, UnsupportedMediaT
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from runs.api import upload_limits as limits
 from runs.api.authentication import project_of, reader
 from runs.api.doors import QueryDoor, Schema
 from runs.api.parsing import TooLarge, read_json
-from runs.api.uploads import description, limits, runs
+from runs.api.uploads import description, runs
 from runs.api.uploads.fields import Faults, Object, Reader
 from runs.api.uploads.raw import Files
 from runs.models import Project

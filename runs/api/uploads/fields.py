@@ -9,7 +9,7 @@ from typing import Any
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import limits
+from runs.api import upload_limits as limits
 from runs.services.errors import Fault, Refused
 
 SLUG = re.compile(r"[-a-zA-Z0-9_]+")

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import limits
+from runs.api import upload_limits as limits
 from runs.api.uploads.fields import Faults, Object, Reader, reader
 from runs.execution.reporter import ArtifactData
 from runs.models import Metric

@@ -7,7 +7,8 @@ from typing import Any, TypeVar, cast
 
 from django.utils.translation import gettext as _
 
-from runs.api.uploads import circumstances, limits, measured_values, raw
+from runs.api import upload_limits as limits
+from runs.api.uploads import circumstances, measured_values, raw
 from runs.api.uploads.fields import Faults, Object, Reader, reader
 from runs.api.uploads.raw import Files
 from runs.selectors.archive import versions
