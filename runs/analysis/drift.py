@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runs.analysis.arrays import Floats
+from runs.analysis.dips import Dip, dips
 from runs.analysis.noise import estimate, spread
 
 BLOCKS = 400
@@ -21,13 +22,8 @@ MINIMUM_POINTS = 10
 SIGNIFICANCE = 0.01
 WARM_UP_SIGNIFICANCE = 0.001
 MINIMUM_CHANGE = 0.03
-MINIMUM_DEPTH = 0.2
-DIP = 6.0
-"""Standard deviations below the running median that make a dip, if that is at least a fifth."""
 
 NORMAL_QUANTILE = 1.96
-BASELINE_BLOCK = 60
-BASELINE_BLOCKS = 5
 
 
 @dataclass(frozen=True)
@@ -43,15 +39,6 @@ class Drift:
     slope: float
     p_value: float
     is_proven: bool
-
-
-@dataclass(frozen=True)
-class Dip:
-    """Values far below their surroundings for `length_s`; a `depth` of 1.0 is down to nothing."""
-
-    start_s: float
-    length_s: float
-    depth: float
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ def examine(times_s: Sequence[float], values: Sequence[float]) -> Stability:
         return Stability(0.0, None, ())
     warm_up_s = _warm_up(times, points)
     is_warm = times >= times[0] + warm_up_s
-    return Stability(warm_up_s, _drift(times[is_warm], points[is_warm]), _dips(times, points))
+    return Stability(warm_up_s, _drift(times[is_warm], points[is_warm]), dips(times, points))
 
 
 def _warm_up(times: Floats, points: Floats) -> float:
@@ -200,44 +187,3 @@ def _variance_factor(detrended: Floats) -> float:
     if first <= NORMAL_QUANTILE / math.sqrt(n):
         return by_lags
     return max(by_lags, 1 + 2 * float((1 - lags / n) @ first**lags))
-
-
-def _dips(times: Floats, points: Floats) -> tuple[Dip, ...]:
-    """Runs of points far below the running median; a single point in between does not end one.
-
-    What starts with the first point is not a dip but the start.
-    """
-    baseline = _baseline(points)
-    depth = np.zeros_like(points)
-    np.divide(baseline - points, baseline, out=depth, where=baseline > 0)
-    is_low = np.flatnonzero(depth > max(MINIMUM_DEPTH, DIP * spread(depth)))
-    if len(is_low) == 0:
-        return ()
-    step = float(np.median(np.diff(times))) if len(times) > 1 else 0.0
-    return tuple(
-        Dip(
-            start_s=float(times[group[0]]),
-            length_s=float(times[group[-1]] - times[group[0]]) + step,
-            depth=float(depth[group[0] : group[-1] + 1].max()),
-        )
-        for group in np.split(is_low, np.flatnonzero(np.diff(is_low) > 2) + 1)
-        if group[0] > 0
-    )
-
-
-def _baseline(points: Floats) -> Floats:
-    """A running median, in steps: medians of blocks, the median of five of these, interpolated.
-
-    With a value each second it spans 2.5 minutes to both sides, so that a dip of up to 2 minutes
-    does not pull it down. A short series has smaller blocks, down to a single one.
-    """
-    size = min(BASELINE_BLOCK, math.ceil(len(points) / BASELINE_BLOCKS))
-    full = len(points) // size * size
-    medians = np.median(points[:full].reshape(-1, size), axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(medians, min(BASELINE_BLOCKS, len(medians)))
-    smooth = np.median(windows, axis=1)
-    before = (len(medians) - len(smooth)) // 2
-    smooth = np.pad(smooth, (before, len(medians) - len(smooth) - before), mode="edge")
-    centres = np.arange(len(smooth)) * size + (size - 1) / 2
-    line: Floats = np.interp(np.arange(len(points)), centres, smooth)
-    return line

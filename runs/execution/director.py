@@ -15,10 +15,10 @@ from runs.execution.bench import Bench
 from runs.execution.clusters import listening
 from runs.execution.clusters.cleaning import Cleaning, Ended
 from runs.execution.clusters.further_clusters import NODE_LOST, Arrangement
+from runs.execution.clusters.initdb_options import makes_checksums
 from runs.execution.clusters.postgres import (
     READ_SETTINGS,
     differing,
-    makes_checksums,
     read_extensions,
     read_settings,
 )

@@ -146,7 +146,7 @@ class PublishedTable(models.Model):
     reproduce = models.JSONField(default=dict)
     # The major versions that it is about: measured, varied, or stated for its software.
     versions = models.JSONField(default=list)
-    # The words of both languages by weight, as runs.published.words cuts them.
+    # The words of both languages by weight, as runs.published.search_words cuts them.
     search = SearchVectorField(null=True)
 
     class Meta:

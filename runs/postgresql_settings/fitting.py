@@ -4,7 +4,7 @@ Settings are translated from the version that they are written for, what BenchLa
 what would run commands on the server is left out, and the rest is checked.
 
 Only those that change what a cluster is; its place, its owner and how to log in are
-BenchLab's own. Which version knows which option: `runs.execution.clusters.postgres`.
+BenchLab's own. Which version knows which option: `runs.execution.clusters.initdb_options`.
 """
 
 import functools

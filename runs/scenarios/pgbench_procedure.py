@@ -11,7 +11,7 @@ from runs.execution.clusters import listening
 from runs.execution.clusters.postgres import DATABASE, SUPERUSER, Cluster
 from runs.execution.errors import LoadsApart, TargetProblem
 from runs.execution.evidence import instructions
-from runs.execution.machine import monitors
+from runs.execution.machine import saturation
 from runs.execution.machine.cpus import pinned
 from runs.execution.nodes import Node
 from runs.execution.plan import MAIN, GeneratorPlan
@@ -352,7 +352,7 @@ def _read(bench: Bench, loads: Sequence[Load], steps: Sequence[StepResult]) -> l
     findings.measurements.update(_measurements(whole))
     if loads[0].options.maximum_tries and whole.failed_transactions is not None:
         bench.measured(known_metrics.FAILED, float(whole.failed_transactions))
-    monitors.note_generator_cpu(bench, steps, [result.threads for result in results])
+    saturation.note_threads(bench, steps, [result.threads for result in results])
     if len(results) > 1:
         text = _(
             "The load came from %(number)s machines: tps are added up, latencies are weighted by "

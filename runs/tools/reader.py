@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
-from runs.tools import monitors, registry, units
+from runs.tools import monitors, registry, tools_without_adapter, units
 from runs.tools.adapter import Adapter, Files, Reading, Reason, UnreadableOutput
 from runs.tools.wrappings import alternatives, unwrapped
 from runs.wording import gettext_noop as _
@@ -16,28 +16,6 @@ _PAGE = re.compile(r"(?i)<(?:\?xml[^>]{0,200}>\n{0,2}<)?(?:!doctype html|html|he
 _LINES = 10_000  # of any length; beyond these, so many characters a line as no tool falls below
 _LEAST_LINE = 20
 _LARGEST = 100_000  # characters of a text that is read again for what to say of it
-# Tools without an adapter, by a line that only they print.
-_FOREIGN = (
-    ("YCSB", re.compile(r"^\[OVERALL\], Throughput\(ops/sec\),", re.MULTILINE)),
-    ("BenchmarkSQL", re.compile(r"Measured tpm(?:C|TOTAL) ")),
-    ("tpcc-mysql", re.compile(r"^<TpmC>$", re.MULTILINE)),
-    ("DBT-2", re.compile(r"new-order transactions per minute \(NOTPM\)")),
-    ("k6", re.compile(r"^ {0,20}http_reqs\.{3}", re.MULTILINE)),
-    ("wrk", re.compile(r"^Running \d{1,9}[smh] test @ ", re.MULTILINE)),
-    ("JMeter", re.compile(r"^summary [+=] {1,20}\d{1,12} in ", re.MULTILINE)),
-    (
-        "go test",
-        re.compile(r"^Benchmark\S{1,200}\s{1,80}\d{1,15}\s{1,20}[\d.]{1,20} ns/op", re.MULTILINE),
-    ),
-    (
-        "JMH",
-        re.compile(
-            r"^Benchmark\s{1,200}(?:\(\w{1,80}\)\s{1,80}){0,9}Mode\s{1,20}Cnt", re.MULTILINE
-        ),
-    ),
-    ("Criterion", re.compile(r"^.{0,200}\btime: {1,9}\[[\d.]{1,20} ", re.MULTILINE)),
-    ("pgreplay", re.compile(r"^Speed factor for replay:", re.MULTILINE)),
-)
 _COMMA = re.compile(r"\d,\d{1,6} (?:tps|ms|ns|s|us|ops/sec|per sec)")
 
 
@@ -208,7 +186,7 @@ def _refuse_other_tool(adapter: Adapter, outcome: Reading | UnreadableOutput, fi
                 name=other.name,
             )
     text = "".join(content for content in parts.values() if isinstance(content, str))
-    if other_tool := next((name for name, line in _FOREIGN if line.search(text)), ""):
+    if other_tool := tools_without_adapter.name_of(text):
         raise UnreadableOutput(
             "other_tool",
             _("This is %(other)s's output, and not %(tool)s's."),

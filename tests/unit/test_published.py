@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.published import derived_figures, figures, printing_errors, reading, schema, words
+from runs.published import derived_figures, figures, printing_errors, reading, schema, search_words
 from runs.published.campaign_reading import read_campaign
 from runs.published.errors import PublishedFileError
 from runs.published.fields import parse, typed
@@ -460,20 +460,22 @@ def test_one_spelling_finds_the_other():
         ("pg 9.6.3", "9.6"),
     ]
 
-    assert [pair for pair in same if words.query(pair[0]) != words.query(pair[1])] == []
+    assert [
+        pair for pair in same if search_words.query(pair[0]) != search_words.query(pair[1])
+    ] == []
 
 
 def test_a_version_is_looked_for_as_such():
-    assert words.query("PostgreSQL 14") == "version14"
-    assert words.query("PostgreSQL 9.6.24 checksums") == "version9p6 checksums"
-    assert words.query("14 clients") == "14 clients"
+    assert search_words.query("PostgreSQL 14") == "version14"
+    assert search_words.query("PostgreSQL 9.6.24 checksums") == "version9p6 checksums"
+    assert search_words.query("14 clients") == "14 clients"
 
 
 def test_japanese_is_found_within_longer_words():
-    text = words.tokens(["ページチェックサムの負荷"]).split()
+    text = search_words.tokens(["ページチェックサムの負荷"]).split()
 
-    assert set(words.query("チェックサム").split()) <= set(text)
-    assert not set(words.query("パーティション").split()) <= set(text)
+    assert set(search_words.query("チェックサム").split()) <= set(text)
+    assert not set(search_words.query("パーティション").split()) <= set(text)
 
 
 def test_what_is_printed_stays_as_it_is():

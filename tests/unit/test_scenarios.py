@@ -9,7 +9,7 @@ import yaml
 
 import runs.published
 from runs.execution.clusters.preparing import BYTES_TO_SPARE
-from runs.execution.machine import monitors
+from runs.execution.machine import saturation
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import percentiles, registry
 from runs.scenarios.datasets import videos
@@ -196,7 +196,7 @@ def test_threads_that_were_busy_for_more_than_90_percent_of_the_time_are_told(
     figures, threads, is_told
 ):
     bench = bench_of()
-    monitors.note_generator_cpu(bench, [step("pgbench", *figures)], [threads])
+    saturation.note_threads(bench, [step("pgbench", *figures)], [threads])
     assert codes(bench) == ["generator_saturated"] * is_told
     used = bench.findings.measurements["generator_cpu"]
     assert used == pytest.approx(figures[1] / figures[0], abs=0.001)
@@ -205,7 +205,7 @@ def test_threads_that_were_busy_for_more_than_90_percent_of_the_time_are_told(
 def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up():
     bench = bench_of("load1", "load2")
     steps = [step("pgbench-load1", *WAITING), step("pgbench-load2", *SATURATED)]
-    monitors.note_generator_cpu(bench, steps, [1, 1])
+    saturation.note_threads(bench, steps, [1, 1])
     [note] = bench.findings.notes
     assert note.message.startswith("pgbench-load2 kept 0.9 processors busy with 1 thread(s)")
     assert bench.findings.measurements["generator_cpu"] == pytest.approx(0.973, abs=0.001)
@@ -214,7 +214,7 @@ def test_of_several_generators_the_saturated_one_is_named_and_all_are_added_up()
 def test_without_the_accounting_of_one_step_nothing_is_said():
     bench = bench_of("load1", "load2")
     steps = [step("pgbench-load1", *SATURATED), step("pgbench-load2", 4.0, None)]
-    monitors.note_generator_cpu(bench, steps, [1, 1])
+    saturation.note_threads(bench, steps, [1, 1])
     assert codes(bench) == []
     assert bench.findings.measurements == {}
 

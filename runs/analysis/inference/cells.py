@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
-from runs.analysis.inference import resolution
+from runs.analysis.inference import rounding
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cell:
         """What rounding adds to the variance of the mean."""
         if not self.unit or not self.logs:
             return 0.0
-        return resolution.rounding(self.values, self.unit)
+        return rounding.rounding(self.values, self.unit)
 
     def of_jobs(self, jobs: Collection[str]) -> "Cell":
         """The runs of these jobs alone."""

@@ -1,10 +1,6 @@
 """A PostgreSQL cluster on a target: initdb, configure, start, query, stop, and its settings.
 
 Each action is a durable step; this module only knows the commands and what their failures mean.
-
-initdb's options across versions: the same wish, in the form that each version understands.
-
-Source: the initdb page of each version's manual.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,67 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runs import foreign_json
+from runs.execution.clusters.initdb_options import options_for
 from runs.execution.errors import TargetProblem
 from runs.execution.machine.cpus import pinned
 from runs.execution.ssh.hosts import COMMAND_SECONDS, Run
 from runs.postgresql_settings import conf_file, names, ownership
 from runs.wording import gettext_noop as _
-
-CHECKSUMS_SINCE = 90300
-# From 18 on initdb enables checksums by default.
-CHECKSUMS_BY_DEFAULT_SINCE = 180000
-NO_SYNC_SINCE = 90300
-
-CHECKSUMS = frozenset(("--data-checksums", "-k"))
-NO_CHECKSUMS = "--no-data-checksums"
-
-SINCE = {
-    **dict.fromkeys(CHECKSUMS, CHECKSUMS_SINCE),
-    "--wal-segsize": 110000,
-    "--allow-group-access": 110000,
-    "--locale-provider": 150000,
-    "--icu-locale": 150000,
-    "--icu-rules": 160000,
-    "--builtin-locale": 170000,
-    "--sync-method": 170000,
-}
-
-
-def options_for(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    """The options for that version, so that the same wish gives equal clusters.
-
-    Without a wish for checksums there are none, even if initdb would enable them by default.
-    Raises ValueError, with the reason, for an option that a later version introduced.
-    """
-    for option in wanted:
-        _require_known(version_num, option.partition("=")[0])
-    others = tuple(each for each in wanted if each not in CHECKSUMS and each != NO_CHECKSUMS)
-    nosync = ("-N",) if version_num >= NO_SYNC_SINCE else ()
-    return (*nosync, *others, *_checksums(version_num, wanted))
-
-
-def about_checksums(wanted: Sequence[str]) -> bool:
-    """Whether options decide on page checksums, on or off."""
-    return not {*CHECKSUMS, NO_CHECKSUMS}.isdisjoint(wanted)
-
-
-def makes_checksums(version_num: int, wanted: Sequence[str]) -> bool:
-    """Whether a cluster made with these wishes has page checksums."""
-    return "--data-checksums" in options_for(version_num, wanted)
-
-
-def _checksums(version_num: int, wanted: Sequence[str]) -> tuple[str, ...]:
-    if CHECKSUMS & set(wanted):
-        return ("--data-checksums",)
-    return (NO_CHECKSUMS,) if version_num >= CHECKSUMS_BY_DEFAULT_SINCE else ()
-
-
-def _require_known(version_num: int, option: str) -> None:
-    since = SINCE.get(option, 0)
-    if version_num < since:
-        text = f"{since // 10000}" if since >= 100000 else f"{since // 10000}.{since // 100 % 100}"
-        raise ValueError(f"initdb knows {option} from PostgreSQL {text} on.")
-
 
 SUPERUSER = "benchlab"
 DATABASE = "benchlab"

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.execution.machine import cpus
+from runs.execution.machine import cpus, saturation
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import StepResult
-from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData, UnreadableOutput
 from runs.tools.host_reading import HostReading, metric_of
 from runs.tools.metrics import interval_of, regular
@@ -51,11 +50,6 @@ def needed_bytes(parameters: Mapping[str, int]) -> int:
 
 CPU_IDLE = "cpu_idle"
 CPU_STEAL = "cpu_steal"
-# Of the processors, in %.
-SATURATED_IDLE = 10.0
-IDLING_DATABASE = 20.0
-# A thread of pgbench that is busy for more than this share of its time cannot send more.
-SATURATED_THREADS = 0.9
 STOLEN = 2.0
 
 
@@ -104,7 +98,7 @@ def conclude(bench: Bench, watched: Sequence[Watched]) -> None:
         _note_steal(bench, each, span)
     if DATABASE_NODE in idle:
         bench.findings.measurements[CPU_IDLE] = round(idle[DATABASE_NODE], 2)
-    _note_saturation(bench, idle)
+    saturation.note_machines(bench, idle)
 
 
 def _series(each: Watched, span: tuple[float, float] | None, *, alone: bool) -> list[SeriesData]:
@@ -138,50 +132,6 @@ def _note_steal(bench: Bench, each: Watched, span: tuple[float, float]) -> None:
             name=each.node,
             percent=f"{mean:.1f}",
         )
-
-
-def _note_saturation(bench: Bench, idle: dict[str, float]) -> None:
-    """If a generator is busy while the database is not, the run measures the generator."""
-    database = idle.get(DATABASE_NODE, 0.0)
-    for name, mean in idle.items():
-        if name != DATABASE_NODE and mean < SATURATED_IDLE and database > IDLING_DATABASE:
-            bench.note(
-                "generator_saturated",
-                _(
-                    "%(name)s had %(own)s %% of its processors idle and the database %(idle)s %%: "
-                    "the load generator was the bottleneck. Use more or stronger ones."
-                ),
-                name=name,
-                own=f"{mean:.0f}",
-                idle=f"{database:.0f}",
-            )
-
-
-def note_generator_cpu(
-    bench: Bench, steps: Sequence[StepResult], threads: Sequence[int | None]
-) -> None:
-    """Add pgbench's processor time, and whether its threads were the bottleneck."""
-    # One that fails at once takes less than the hundredth of a second that is counted.
-    known = [
-        each.cpu_seconds / each.seconds
-        for each in steps
-        if each.cpu_seconds is not None and each.seconds > 0
-    ]
-    if len(known) < len(steps):
-        return
-    bench.measured(known_metrics.GENERATOR_CPU, round(sum(known), 3))
-    for used, own, step in zip(known, threads, steps, strict=True):
-        if own and used > SATURATED_THREADS * own:
-            bench.note(
-                "generator_saturated",
-                _(
-                    "%(name)s kept %(used)s processors busy with %(threads)s thread(s): the load "
-                    "generator is what was measured. Use more threads or further machines for it."
-                ),
-                name=step.name,
-                used=f"{used:.1f}",
-                threads=own,
-            )
 
 
 NO_SUCH_PROGRAM = 127

@@ -36,7 +36,7 @@ from runs.models import (
     Source,
 )
 from runs.models.campaigns import Origin
-from runs.published import words
+from runs.published import search_words as words
 from runs.selectors import validity
 from runs.selectors.access import projects
 from runs.selectors.archive import conclusions, provenance, versions

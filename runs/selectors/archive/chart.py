@@ -14,7 +14,7 @@ from runs.charts.scaling import Axes, Line, Point, Words, scaling
 from runs.grouping import by_key
 from runs.models import Campaign, Cell, Metric, PublishedTable
 from runs.selectors.archive import provenance, versions
-from runs.selectors.archive.words import Factors, factors
+from runs.selectors.archive.level_names import Factors, factors
 from runs.selectors.campaigns import metrics
 from runs.templatetags.formats import in_language
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from runs.execution.clusters.postgres import options_for
+from runs.execution.clusters.initdb_options import options_for
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.models import Campaign, Run
 from runs.scenarios import registry

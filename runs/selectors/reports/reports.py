@@ -24,7 +24,7 @@ from runs.reports.report import (
 from runs.reports.shell_script import shell_script
 from runs.selectors.archive import archive, conclusions, provenance
 from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
-from runs.selectors.archive.words import citation, factors
+from runs.selectors.archive.level_names import citation, factors
 from runs.selectors.campaigns import annotations
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.reports import conditions as report_conditions

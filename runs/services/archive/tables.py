@@ -12,13 +12,13 @@ from django.utils import translation
 
 from runs.models import Campaign, Discrepancy, PrintedFigure, PublishedNode, PublishedTable, Source
 from runs.models.sources import DiscrepancyWeight
-from runs.published import words
+from runs.published import search_words as words
 from runs.published.derived_figures import CheckedTable, Fault
 from runs.published.document import CampaignEntry, Column, Document
 from runs.scenarios.themes import THEMES, title_of
 from runs.selectors.archive import versions
 from runs.selectors.archive.chart import plots, ratios_of
-from runs.selectors.archive.words import Factors
+from runs.selectors.archive.level_names import Factors
 from runs.services.archive.published_conditions import Conditions
 from runs.services.archive.results import Results
 

@@ -7,7 +7,6 @@ requests and httpx cannot without a transport of our own.
 import hashlib
 import hmac
 import http.client
-import ipaddress
 import socket
 import ssl
 import threading
@@ -26,12 +25,10 @@ from django.utils.translation import gettext as _
 from runs import celery_messages
 from runs.models import WebhookDelivery
 from runs.services.changes import webhooks
+from runs.services.changes.public_addresses import is_public
 
 TIMEOUT_SECONDS = 10.0
 MOST_BYTES = 4096
-NAT64 = ipaddress.ip_network("64:ff9b::/96")
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Undeliverable(Exception):
@@ -113,22 +110,6 @@ def resolve(parts: SplitResult, *, allow_private: bool) -> str:
                 " own network, set BENCHLAB_WEBHOOK_ALLOW_PRIVATE=1."
             )
     return addresses[0]
-
-
-def is_public(text: str) -> bool:
-    """Whether an address is a public internet address: not loopback, private, multicast ..."""
-    address = _embedded(ipaddress.ip_address(text.partition("%")[0]))
-    if isinstance(address, ipaddress.IPv6Address) and address.is_site_local:
-        return False  # fec0::/10, which Python takes for global
-    return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _embedded(address: Address) -> Address:
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address
 
 
 def _target(parts: SplitResult) -> str:

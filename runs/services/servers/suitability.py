@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from django.utils.translation import gettext as _
 
-from runs.execution.clusters.postgres import about_checksums, options_for
+from runs.execution.clusters.initdb_options import about_checksums, options_for
 from runs.grouping import by_key
 from runs.models import Installation, Server
 from runs.scenarios.definition import Requirement, Scenario

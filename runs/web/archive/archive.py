@@ -19,9 +19,9 @@ from django.views.decorators.vary import vary_on_headers
 from runs.grouping import by_key
 from runs.models import Discrepancy, PrintedFigure, PublishedTable
 from runs.selectors import caching, search
-from runs.selectors.archive import archive, data_package, gaps, provenance
+from runs.selectors.archive import archive, citations, data_package, gaps, provenance
 from runs.selectors.archive.archive import Wanted
-from runs.selectors.archive.words import citation, factors
+from runs.selectors.archive.level_names import citation, factors
 from runs.web import pages
 
 FILTERS = {
@@ -95,7 +95,7 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
     address = request.build_absolute_uri(reverse("archive-source", args=[slug]))
-    return _reference(data_package.of_source(source, address), form)
+    return _reference(citations.of_source(source, address), form)
 
 
 def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:
@@ -103,7 +103,7 @@ def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpRe
     tables = PublishedTable.objects.select_related("source", "campaign")
     table = get_object_or_404(tables, campaign__slug=slug)
     address = request.build_absolute_uri(reverse("campaign-detail", args=[slug]))
-    return _reference(data_package.of_table(table, address), form)
+    return _reference(citations.of_table(table, address), form)
 
 
 def archive_figure_citation(
@@ -114,14 +114,14 @@ def archive_figure_citation(
     if figure is None:
         raise Http404
     address = request.build_absolute_uri(reverse("archive-figure", args=[slug, row, column]))
-    return _reference(data_package.of_figure(figure, address), form)
+    return _reference(citations.of_figure(figure, address), form)
 
 
-def _reference(cited: data_package.Cited, form: str) -> HttpResponse:
+def _reference(cited: citations.Cited, form: str) -> HttpResponse:
     if form == "bib":
-        text, media_type = data_package.bibtex(cited), "application/x-bibtex; charset=utf-8"
+        text, media_type = citations.bibtex(cited), "application/x-bibtex; charset=utf-8"
     elif form == "json":
-        text = json.dumps([data_package.csl(cited)], ensure_ascii=False)
+        text = json.dumps([citations.csl(cited)], ensure_ascii=False)
         media_type = "application/vnd.citationstyles.csl+json"
     else:
         raise Http404

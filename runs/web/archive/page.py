@@ -11,9 +11,9 @@ from runs.models import Artifact, Campaign, PrintedFigure, PublishedNode, Publis
 from runs.selectors.access import permissions
 from runs.selectors.archive import answers, archive, chart, conclusions, provenance
 from runs.selectors.archive import side_by_side as selectors
+from runs.selectors.archive.level_names import citation, factors
 from runs.selectors.archive.reproduction import scenario_of
 from runs.selectors.archive.version_summaries import agreement
-from runs.selectors.archive.words import citation, factors
 from runs.selectors.campaigns.factor_names import parameters
 from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.series_cells import SeriesKey, level_text

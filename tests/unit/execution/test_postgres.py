@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from runs.execution import director
+from runs.execution.clusters.initdb_options import options_for
 from runs.execution.clusters.listening import checked
-from runs.execution.clusters.postgres import Cluster, options_for
+from runs.execution.clusters.postgres import Cluster
 from runs.execution.errors import TargetProblem
 from runs.execution.plan import RunPlan
 from runs.execution.ssh.login_shell import shell_line

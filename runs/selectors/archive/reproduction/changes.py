@@ -24,9 +24,9 @@ from runs.models import (
 from runs.scenarios import registry
 from runs.scenarios.definition import Place, Scenario
 from runs.selectors.archive import versions
+from runs.selectors.archive.level_names import USUAL
 from runs.selectors.archive.reproduction import printed
 from runs.selectors.archive.reproduction.printed import BLOCK_SIZE, VERSION
-from runs.selectors.archive.words import USUAL
 from runs.templatetags.formats import memory
 
 REPEATS, CONFIGURATION, HARDWARE = "repeats", "configuration", "hardware"

@@ -21,7 +21,7 @@ from runs.models import (
     HardwareProfile,
     Run,
 )
-from runs.published import words as words_of_archive
+from runs.published import search_words
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
 from runs.selectors.archive import versions
@@ -119,8 +119,8 @@ def _says(word: str) -> Q:
     texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
     texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
     texts |= Q(pk__in=_with_configuration(word))
-    if asked := words_of_archive.query(word):
-        query = SearchQuery(asked, config=words_of_archive.CONFIG, search_type="plain")
+    if asked := search_words.query(word):
+        query = SearchQuery(asked, config=search_words.CONFIG, search_type="plain")
         texts |= Q(published__search=query)
     of_revision = Cell.objects.filter(revision__sha__startswith=word).order_by()
     return (

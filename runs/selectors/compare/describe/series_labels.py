@@ -12,7 +12,7 @@ from runs.models import Environment, HardwareProfile, PublishedTable
 from runs.postgresql_settings import units
 from runs.scenarios import common_factors, registry
 from runs.selectors.archive import archive, versions
-from runs.selectors.archive.words import Factors, factors
+from runs.selectors.archive.level_names import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.address.series_cells import CONFIGURATION, level_text
 from runs.selectors.compare.load.series import Loaded, Series

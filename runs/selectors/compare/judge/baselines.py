@@ -11,7 +11,7 @@ from django.db.models import Q
 from runs.analysis.inference import SIGNIFICANCE, Inference, Model, Pair, Rule, judge
 from runs.analysis.inference import Cell as Counted
 from runs.analysis.inference.job_scatter import Point, judge_jobs
-from runs.analysis.inference.resolution import resolution, rounding
+from runs.analysis.inference.rounding import resolution, rounding
 from runs.analysis.summary import Summary, summarise
 from runs.grouping import by_key
 from runs.models import Cell, CellSummary, Measurement, Metric, Run

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from runs import queries
 from runs.analysis.inference import Cell
-from runs.analysis.inference.resolution import resolution
+from runs.analysis.inference.rounding import resolution
 from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.models import Cell as StoredCell

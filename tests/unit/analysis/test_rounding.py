@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from runs.analysis.inference import Cell, Model, Pair, judge
-from runs.analysis.inference.resolution import resolution, rounding
+from runs.analysis.inference.rounding import resolution, rounding
 
 
 @pytest.mark.parametrize(
