@@ -123,7 +123,9 @@ class Arranged:
             await steps.arrange(bench)
         level = str(bench.levels[NAME])
         if level in STREAMING:
-            await _set_modes(bench, level)
+            await standbys.set_modes(
+                bench, dict(zip(names_of(level), MODES[level], strict=True)), 1
+            )
         elif level == LOGICAL:
             await subscribe(bench, SUBSCRIBER, [f"pgbench_{name}" for name in TABLES])
 
@@ -138,11 +140,9 @@ class Arranged:
             await pooler.through(bench, partial(self.procedure.measure, bench))
         elif names := names_of(level):
             modes = dict(zip(names, MODES.get(level, ("async",) * len(names)), strict=True))
-            before = await standbys.proof(bench, "arrangement-before", modes)
-            await self.procedure.measure(bench)
-            await note_behind(bench, names)
-            if await standbys.proof(bench, after := "arrangement-after", modes) != before:
-                raise standbys.differs(after, "The standbys were not the same before the load.")
+            async with standbys.proven(bench, "arrangement", modes):
+                await self.procedure.measure(bench)
+                await note_behind(bench, names)
         else:
             await self.procedure.measure(bench)
 
@@ -155,16 +155,6 @@ class Arranged:
         load, run = self.procedure.seconds(parameters)
         clusters = len(names_of(str(parameters.get(NAME, SINGLE))))
         return load, run + clusters * (2 + 0.05 * int(parameters.get("scale", 1)))
-
-
-async def _set_modes(bench: Bench, level: str) -> None:
-    names, modes = names_of(level), MODES[level]
-    synchronous = [name for name, mode in zip(names, modes, strict=True) if mode != "async"]
-    if synchronous:
-        by = "ANY" if level == "quorum" else "FIRST"
-        value = standbys.names_setting(bench.plan.version_num, synchronous, 1, by=by)
-        await standbys.set_synchronous(bench, value)
-    await standbys.wait(bench, names, "wait-for-modes", states=",".join(modes))
 
 
 async def subscribe(bench: Bench, name: str, tables: Sequence[str]) -> None:

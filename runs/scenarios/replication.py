@@ -143,32 +143,20 @@ class Replication(pgbench.PrewarmedTables):
 
     async def measure(self, bench: Bench) -> None:
         """Configure the standbys, verify that, update, and verify it again."""
-        await self._set_modes(bench)
-        modes = states(bench.levels)
-        before = await standbys.proof(bench, "replication-before", modes)
-        end_of_wal = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
-        begin = (await bench.sql("wal-begin", end_of_wal)).strip()
-        asking = _begin_asking(bench) if bench.members else None
-        await pgbench.measure(bench, SCRIPT)
-        if asking:
-            await _end_asking(bench, asking)
-        written = await _written_since(bench, begin)
+        modes, number = states(bench.levels), bench.levels["sync_standbys"]
+        if modes:
+            majority = number // 2 + 1
+            await standbys.set_modes(bench, modes, majority if _is_quorum(bench.levels) else number)
+        async with standbys.proven(bench, "replication", modes):
+            end_of_wal = f"SELECT {standbys.position_sql(bench.plan.version_num)};"
+            begin = (await bench.sql("wal-begin", end_of_wal)).strip()
+            asking = _begin_asking(bench) if bench.members else None
+            await pgbench.measure(bench, SCRIPT)
+            if asking:
+                await _end_asking(bench, asking)
+            written = await _written_since(bench, begin)
         transactions = max(1.0, bench.findings.measurements[known_metrics.TRANSACTIONS.name])
         bench.measured(known_metrics.WAL_PER_TRANSACTION, round(written / transactions, 1))
-        if await standbys.proof(bench, after := "replication-after", modes) != before:
-            raise standbys.differs(after, "The standbys were not the same before the load.")
-
-    async def _set_modes(self, bench: Bench) -> None:
-        names, number = list(bench.members), bench.levels["sync_standbys"]
-        if not names:
-            return
-        synchronous = names[:number]
-        quorum = number // 2 + 1 if _is_quorum(bench.levels) else number
-        by = "ANY" if _is_quorum(bench.levels) else "FIRST"
-        value = standbys.names_setting(bench.plan.version_num, synchronous, quorum, by=by)
-        await standbys.set_synchronous(bench, value)
-        wanted = ",".join(states(bench.levels).values())
-        await standbys.wait(bench, names, "wait-for-modes", states=wanted)
 
 
 def states(levels: Values) -> dict[str, str]:

@@ -3,8 +3,8 @@
 Source: pg_stat_replication and synchronous_standby_names in the manuals of 9.2 to 18.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 from runs.execution.bench import Bench
 from runs.execution.clusters.postgres import lines_for
@@ -51,15 +51,6 @@ def needed_settings(version_num: int) -> dict[str, str]:
     return {"wal_level": level, "max_wal_senders": "10"}
 
 
-@dataclass(frozen=True)
-class Standby:
-    """A row of pg_stat_replication."""
-
-    name: str
-    state: str
-    sync_state: str
-
-
 def position_sql(version_num: int) -> str:
     """The present end of the WAL, as an expression."""
     return "pg_current_wal_lsn()" if version_num >= LSN_SINCE else "pg_current_xlog_location()"
@@ -94,11 +85,18 @@ def names_setting(version_num: int, names: Sequence[str], number: int, *, by: st
     return listed
 
 
-async def set_synchronous(bench: Bench, value: str) -> None:
-    """Set synchronous_standby_names and reload the primary."""
-    argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
-    await bench.step("set-synchronous", argv, stdin=text)
-    await bench.step("set-synchronous-reload", bench.cluster.reload())
+async def set_modes(bench: Bench, modes: Mapping[str, str], number: int) -> None:
+    """Let commits wait for `number` of the synchronous standbys, until all have these sync_states.
+
+    The primary's own setting is that none is synchronous.
+    """
+    if synchronous := [name for name, mode in modes.items() if mode != "async"]:
+        by = "ANY" if "quorum" in modes.values() else "FIRST"
+        value = names_setting(bench.plan.version_num, synchronous, number, by=by)
+        argv, text = bench.cluster.append(lines_for({"synchronous_standby_names": value}))
+        await bench.step("set-synchronous", argv, stdin=text)
+        await bench.step("set-synchronous-reload", bench.cluster.reload())
+    await wait(bench, list(modes), "wait-for-modes", states=",".join(modes.values()))
 
 
 async def wait(bench: Bench, names: Sequence[str], step: str, *, states: str = "") -> None:
@@ -118,27 +116,38 @@ async def wait(bench: Bench, names: Sequence[str], step: str, *, states: str = "
         raise await _does_not_catch_up(bench, names, wanted, result.stdout + result.stderr)
 
 
-async def seen(bench: Bench, step: str) -> list[Standby]:
-    """The rows of pg_stat_replication by name, as a step."""
+@asynccontextmanager
+async def proven(bench: Bench, what: str, modes: Mapping[str, str]) -> AsyncIterator[None]:
+    """pg_stat_replication before and after the block, stored as the files WHAT-before and -after.
+
+    Both must show these standbys with their sync_state. Raises TargetProblem `replication_differs`.
+    """
+    before = await _proof(bench, f"{what}-before", modes)
+    yield
+    if await _proof(bench, after := f"{what}-after", modes) != before:
+        raise _differs(after, "The standbys were not the same before the load.")
+
+
+async def seen(bench: Bench, step: str) -> str:
+    """pg_stat_replication: name, state and sync_state of each standby; a step and STEP.txt."""
     sql = (
         "SELECT application_name, state, sync_state FROM pg_stat_replication "
         "WHERE state <> 'backup' ORDER BY 1;"
     )
-    rows = [line.split("\t") for line in (await bench.sql(step, sql)).splitlines()]
-    return [Standby(*row) for row in rows]
-
-
-async def proof(bench: Bench, step: str, modes: Mapping[str, str]) -> list[Standby]:
-    """pg_stat_replication, stored as a file; it must show these standbys with their sync_state."""
-    found = await seen(bench, step)
-    text = "\n".join(f"{each.name}\t{each.state}\t{each.sync_state}" for each in found)
+    text = (await bench.sql(step, sql)).rstrip("\n")
     bench.keep(f"{step}.txt", f"{text}\n")
-    if {each.name: each.sync_state for each in found} != modes:
-        raise differs(step, f"pg_stat_replication says: {text or 'nothing'}")
-    return found
+    return text
 
 
-def differs(step: str, found: str) -> TargetProblem:
+async def _proof(bench: Bench, step: str, modes: Mapping[str, str]) -> str:
+    text = await seen(bench, step)
+    rows = [line.split("\t") for line in text.splitlines()]
+    if {name: sync_state for name, _state, sync_state in rows} != modes:
+        raise _differs(step, f"pg_stat_replication says: {text or 'nothing'}")
+    return text
+
+
+def _differs(step: str, found: str) -> TargetProblem:
     """Standbys that are not those of the levels, before the load or after it."""
     return TargetProblem(
         _(
