@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from runs import foreign_json
 from runs.importers import row
 from runs.tools.adapter import MetricValue
 from runs.tools.named_values import MOST, marked
@@ -23,7 +22,7 @@ _UNITS = {"seconds": "s", "bytes": "B"}
 def read(path: Path) -> row.Imported:
     """Read the folder of results. Raises row.NotTheirs."""
     folder = path / "results" if (path / "results").is_dir() else path
-    catalogue = _json(folder / "benchmarks.json")
+    catalogue = row.object_in(folder / "benchmarks.json")
     files = sorted(folder.glob("*/*.json"))
     if not catalogue or not files:
         raise row.NotTheirs(_("There is no benchmarks.json with results of machines below it."))
@@ -34,23 +33,14 @@ def read(path: Path) -> row.Imported:
     return found
 
 
-def _json(file: Path) -> dict[str, Any]:
-    try:
-        return part({"found": foreign_json.loads(file.read_text("utf-8"))}, "found")
-    except (OSError, ValueError):
-        return {}
-
-
 def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Imported) -> None:
-    document = _json(file)
-    sha, at = (
-        row.sha_of(document.get("commit_hash")),
-        row.moment(document.get("date"), per_second=1000),
-    )
+    document = row.object_in(file)
+    sha = row.sha_of(document.get("commit_hash"))
+    at = row.moment(document.get("date"), per_second=1000)
     if not sha or at is None:
         found.leave_out(_("%(file)s: no commit_hash or date."), file=file.name)
         return
-    machine = _json(file.parent / "machine.json") | part(document, "params")
+    machine = row.object_in(file.parent / "machine.json") | part(document, "params")
     values = list(_values(document, catalogue, file.name, found))
     # Values with commas or spaces are lists of requirements, no levels.
     environment = {
@@ -70,15 +60,10 @@ def _take(file: Path, catalogue: dict[str, Any], folder: Path, found: row.Import
         sha=sha,
         branch="main",
         committed_at=at,
-        hardware=_hardware(machine),
+        hardware=row.processor(words(machine.get("cpu")) or ""),
         tool_name="asv",
         failure="" if values else "No benchmark has a number.",
     )
-
-
-def _hardware(machine: dict[str, Any]) -> dict[str, Any]:
-    model = words(machine.get("cpu"))
-    return {"name": model, "cpu_model": model} if model else {}
 
 
 def _values(

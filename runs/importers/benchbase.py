@@ -7,10 +7,8 @@ NAME.params.json (settings of the server) and NAME.config.xml.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from runs import foreign_json
-from runs.importers.row import Imported, NotTheirs, campaign_of, moment, of_reading
+from runs.importers.row import Imported, NotTheirs, campaign_of, moment, object_in, of_reading
 from runs.tools.adapter import Level, UnreadableOutput
 from runs.tools.benchbase.adapter import ADAPTER
 from runs.tools.output import documents_in, number, part, words
@@ -61,22 +59,13 @@ def _take(file: Path, found: Imported) -> None:
         external_id=stem[:200],
         started_at=at,
         finished_at=ended if begun else None,
-        settings=_settings(file.with_name(f"{stem}.params.json")),
+        settings={
+            name: value
+            for name, value in object_in(file.with_name(f"{stem}.params.json")).items()
+            if isinstance(value, str) and len(value) < 1000
+        },
         **fields,
     )
-
-
-def _settings(file: Path) -> dict[str, str]:
-    try:
-        document: Any = foreign_json.loads(file.read_text("utf-8")) if file.is_file() else {}
-    except ValueError:
-        return {}
-    given = part({"all": document}, "all")
-    return {
-        str(name): value
-        for name, value in given.items()
-        if isinstance(value, str) and len(value) < 1000
-    }
 
 
 def _asked_for(file: Path) -> Iterator[tuple[str, Level]]:

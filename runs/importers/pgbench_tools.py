@@ -5,7 +5,7 @@ test_metrics_data give settings, counters and monitors where they are. Times are
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from runs.wording import gettext_noop as _
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
+ByTest = Mapping[str, Mapping[tuple[str, str], list[Row]]]
 _TABLES = (
     *("tests", "testset", "server", "test_settings", "test_bgwriter"),
     "test_metrics_data",
@@ -85,7 +86,9 @@ def read(source: Path | str) -> Imported:
             _("There is no table tests with rows, or the dump is not plain (pg_dump -Fp).")
         )
     found = Imported()
-    further = {name: _by_test(tables.get(name, [])) for name in _TABLES[3:]}
+    further = {
+        name: by_key((_key(row), row) for row in tables.get(name, [])) for name in _TABLES[3:]
+    }
     for row in tables["tests"]:
         _take(row, tables, further, found)
     return found
@@ -140,13 +143,7 @@ def _key(row: Row) -> tuple[str, str]:
     return str(row.get("server") or ""), str(row.get("test"))
 
 
-def _by_test(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
-    return by_key((_key(row), row) for row in rows)
-
-
-def _take(
-    row: Row, tables: Tables, further: dict[str, dict[tuple[str, str], list[Row]]], found: Imported
-) -> None:
+def _take(row: Row, tables: Tables, further: ByTest, found: Imported) -> None:
     key, at, ended = _key(row), moment(row.get("start_time")), moment(row.get("end_time"))
     where = " ".join(filter(None, ["test", *key]))
     if at is None or ended is None or not _number(row.get("trans")):
@@ -212,9 +209,7 @@ def _levels(row: Row) -> Iterator[tuple[str, Level]]:
             yield level, int(value) if value.is_integer() else value
 
 
-def _values(
-    row: Row, key: tuple[str, str], further: dict[str, dict[tuple[str, str], list[Row]]]
-) -> Iterator[MetricValue]:
+def _values(row: Row, key: tuple[str, str], further: ByTest) -> Iterator[MetricValue]:
     for metric, column in _FIGURES:
         yield from metric.of(_number(row.get(column)) or None)
     size = _number(row.get("dbsize"))

@@ -58,7 +58,7 @@ def _take(root: Element, system: Element, title: str, found: row.Imported) -> No
         levels={"system": name[:80]},
         measurements=tuple(values[:MOST]),
         labels=row.texts({"software": _text(system, "Software"), "notes": _text(system, "Notes")}),
-        hardware={"name": model, "cpu_model": model} if model else {},
+        hardware=row.processor(model),
         tool_name="phoronix",
         tool_version=_text(system, "TestClientVersion")[:40],
         failure="" if values else "The system has no result.",

@@ -11,7 +11,7 @@ from runs import foreign_json
 from runs.execution.reporter import Note
 from runs.tools.adapter import Direction, Level, MetricValue, Reading, SeriesData
 from runs.tools.metrics import Metric
-from runs.tools.output import number, slug
+from runs.tools.output import number, part, slug
 from runs.wording import Marked, Wording, put, wording_of
 from runs.wording import gettext_noop as _
 
@@ -89,14 +89,26 @@ def documents(path: Path) -> Iterator[Any]:
             ) from error
 
 
+def object_in(file: Path) -> dict[str, Any]:
+    """The JSON object of a file; an empty one where there is none."""
+    try:
+        return part({"whole": foreign_json.loads(file.read_text("utf-8"))}, "whole")
+    except (OSError, ValueError):
+        return {}
+
+
+def processor(model: str) -> dict[str, str]:
+    """The hardware of a machine of which a peer keeps the processor alone."""
+    return {"name": model, "cpu_model": model} if model else {}
+
+
 def named(
     name: str, unit: str, direction: Direction | None = None, *, is_marked: bool = False
 ) -> Metric:
     """The metric of a benchmark that has a name of its own; an unknown direction is neutral."""
-    part = Metric("x", "", unit[:40], direction or direction_of(unit)).part(
-        name, is_marked=is_marked
-    )
-    return replace(part, name=part.name.removesuffix("_x"), title=name[:150])
+    whole = Metric("x", "", unit[:40], direction or direction_of(unit))
+    own = whole.part(name, is_marked=is_marked)
+    return replace(own, name=own.name.removesuffix("_x"), title=name[:150])
 
 
 def direction_of(unit: str) -> Direction:

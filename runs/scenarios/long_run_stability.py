@@ -116,8 +116,8 @@ def judge(tps: Sequence[float | None]) -> Verdict | None:
     if len(means) < INTERVALS_AT_LEAST // 2:
         return None
     tenth = max(1, len(means) // 10)
-    early, late = _mean(means[tenth : 2 * tenth]), _mean(means[-tenth:])
-    middle, whole = statistics.median(means), _mean(means)
+    early, late = statistics.fmean(means[tenth : 2 * tenth]), statistics.fmean(means[-tenth:])
+    middle, whole = statistics.median(means), statistics.fmean(means)
     if not early or not middle or not whole:
         return None
     lowest = min(range(len(means)), key=means.__getitem__)
@@ -134,11 +134,7 @@ def _means(tps: Sequence[float | None], interval: int) -> list[float]:
     """For complete intervals; a second without a figure counts as one without a transaction."""
     whole = len(tps) // interval * interval
     filled = [value or 0.0 for value in tps[:whole]]
-    return [_mean(filled[at : at + interval]) for at in range(0, whole, interval)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return [statistics.fmean(filled[at : at + interval]) for at in range(0, whole, interval)]
 
 
 ITEMS, CUSTOMERS = 2000, 100

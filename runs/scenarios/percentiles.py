@@ -90,12 +90,14 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
     except ValueError as problem:
         _missing(bench, str(problem))
         return None
-    expected = logged.transactions * logged.log.share
+    share_logged = logged.log.share
+    expected = logged.transactions * share_logged
+    by_chance = STANDARD_DEVIATIONS * math.sqrt(expected * (1 - share_logged))
     if step.exit_status != 0:
         output = step.stderr.strip()[-300:]
         text = _("%(name)s ended with exit status %(exit_status)s: %(said)s")
         _missing(bench, text, name=name, exit_status=step.exit_status, said=output)
-    elif counted.transactions < expected - _by_chance(logged.transactions, logged.log.share):
+    elif counted.transactions < expected - by_chance:
         _missing(
             bench,
             _("the log%(suffix)s holds %(found)s of about %(expected)s transactions"),
@@ -106,11 +108,6 @@ async def _counted(bench: Bench, logged: Logged) -> Histogram | None:
     else:
         return counted
     return None
-
-
-def _by_chance(transactions: int, share_logged: float) -> float:
-    """How many lines a sample may lack without anything being wrong."""
-    return STANDARD_DEVIATIONS * math.sqrt(transactions * share_logged * (1 - share_logged))
 
 
 def _missing(bench: Bench, reason: str, **values: object) -> None:

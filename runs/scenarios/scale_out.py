@@ -259,23 +259,12 @@ SCENARIO = Scenario(
     ),
     requires=(Requirement(SINCE, _("hash partitions came with PostgreSQL 11.")),),
     places={
-        "wg1-2013-5-5": Place(
-            parameters={"scale": 6000},
-            levels={"cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4")},
-        ),
-        "wg1-2013-5-storage": Place(
-            parameters={"scale": 6000},
-            levels={
-                "cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4"),
-                "size": ("fixed",), "load": ("update",),
-            },
-        ),
-        "wg1-2013-5-years": Place(
-            parameters={"scale": 6000},
-            levels={
-                "cluster": (ALONE, "fdw-1", "fdw-2", "fdw-3", "fdw-4"), "size": ("fixed",),
-            },
-        ),
+        slug: Place(parameters={"scale": 6000}, levels={"cluster": (ALONE, *NODES), **levels})
+        for slug, levels in (
+            ("wg1-2013-5-5", {}),
+            ("wg1-2013-5-storage", {"size": ("fixed",), "load": ("update",)}),
+            ("wg1-2013-5-years", {"size": ("fixed",)}),
+        )
     },
     quick=Quick(
         parameters={"scale": 5, "duration": 8, "clients": 4},

@@ -13,6 +13,8 @@ the server is allowed to; nothing is prewarmed. If both are the same device, the
 differ, and the run says so. With data that fit into memory they hardly differ.
 """
 
+from dataclasses import replace
+
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.execution.nodes import PLACED, folder_of
@@ -302,19 +304,15 @@ SCENARIO = Scenario(
             factor="load", level="index-only",
         ),
     ),
-    quick=Quick(
-        parameters={"scale": 10, "duration": 6, "clients": 2},
+    quick=replace(
+        ON_ONE_MACHINE,
         levels={
             "placement": (SLOW,), "load": ("update", "read", "index-only"),
             "index_only_scan": ("any", "succeeds", "fails"),
         },
-        on_one_machine=frozenset({"placement"}),
     ),
     places={
-        "wg1-2013-4-7": Place(
-            levels={"load": ("index-only",)},
-            quick=ON_ONE_MACHINE,
-        ),
+        "wg1-2013-4-7": Place(levels={"load": ("index-only",)}, quick=ON_ONE_MACHINE),
         "wg1-2013-4-index-only-cpu": Place(
             levels={"load": ("index-only",), "index_only_scan": ("succeeds",)},
             quick=ON_ONE_MACHINE,

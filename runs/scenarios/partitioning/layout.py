@@ -118,13 +118,11 @@ def day_of(day: int) -> str:
 
 def create(kind: str, count: int) -> str:
     """The table of that kind, with partitions for this many days."""
-    if kind == "unpartitioned":
-        return f"CREATE TABLE access_log ({COLUMNS});"
+    parent, partition = f"CREATE TABLE access_log ({COLUMNS})", _inherited
     if kind == "declarative":
-        parent = f"CREATE TABLE access_log ({COLUMNS}) PARTITION BY RANGE (date);"
-        return "\n".join([parent, *(_declared(day) for day in range(1, count + 1))])
-    parent = f"CREATE TABLE access_log ({COLUMNS});"
-    return "\n".join([parent, *(_inherited(day) for day in range(1, count + 1))])
+        parent, partition = f"{parent} PARTITION BY RANGE (date)", _declared
+    partitions = range(1, count + 1) if kind != "unpartitioned" else ()
+    return "\n".join([f"{parent};", *map(partition, partitions)])
 
 
 def rows_of(day: int, rows: int) -> str:
@@ -146,14 +144,13 @@ async def fill(bench: Bench, kind: str) -> None:
     """Fill the table day by day, with an index on date and time on each part, and products."""
     count, rows = days(bench), bench.parameters["rows_per_partition"]
     await bench.sql("create-tables", create(kind, count))
-    targets = ["access_log" if kind != "partitioned" else child(day) for day in range(1, count + 1)]
+    children = [child(day) for day in range(1, count + 1)]
+    targets = children if kind == "partitioned" else ["access_log"] * count
     inserts = [
         f"INSERT INTO {target} {rows_of(day, rows)};" for day, target in enumerate(targets, start=1)
     ]
     await bench.sql("insert-rows", "\n".join(inserts))
-    parts = (
-        ["access_log"] if kind == "unpartitioned" else [child(day) for day in range(1, count + 1)]
-    )
+    parts = ["access_log"] if kind == "unpartitioned" else children
     indexes = [f"CREATE INDEX ON {part} (date, time);" for part in parts]
     await bench.sql("create-indexes", "\n".join(indexes))
     await bench.sql("create-products", _PRODUCTS)
