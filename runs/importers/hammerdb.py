@@ -6,7 +6,6 @@ and its time profile go through the adapter of uploads, so that both doors read 
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ def _take(database: sqlite3.Connection, job: Row, found: Imported) -> None:
         found.leave_out(_("Job %(name)s: %(said)s"), name=name, said=why)
         return
     fields = of_reading(reading)
-    fields["series"] = tuple(_counter(database, name))
+    fields["series"] = _counter(database, name)
     found.take(
         campaign="hammerdb-tproc-c",
         scenario="tproc-c",
@@ -99,14 +98,9 @@ def _together(users: list[Row]) -> Row:
     }
 
 
-def _counter(database: sqlite3.Connection, job: str) -> Iterator[SeriesData]:
-    rows = _rows(
-        database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ? ORDER BY timestamp", job
-    )
+def _counter(database: sqlite3.Connection, job: str) -> tuple[SeriesData, ...]:
+    rows = _rows(database, "SELECT counter, timestamp FROM JOBTCOUNT WHERE jobid = ?", job)
     points = [
         (at.timestamp(), number(row["counter"])) for row in rows if (at := moment(row["timestamp"]))
     ]
-    first = points[0][0] if points else 0.0
-    interval = metrics.interval_of([seconds for seconds, _value in points])
-    placed = [(seconds - first, value) for seconds, value in points]
-    yield from metrics.regular(known_metrics.TPM, placed, interval=interval)
+    return metrics.at_moments(known_metrics.TPM, points)

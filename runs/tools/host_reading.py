@@ -82,10 +82,7 @@ def _without_idle_devices(
             for name, values in columns.items()
             if name.startswith(f"{kind}_") and name not in HOST and any(values)
         }
-        busiest = sorted(of_devices, key=lambda name: _sum(of_devices[name]), reverse=True)
-        kept |= {name: of_devices[name] for name in sorted(busiest[:MOST_DEVICES])}
+        sums = {name: sum(filter(None, values)) for name, values in of_devices.items()}
+        busiest = sorted(sums, key=lambda name: -sums[name])[:MOST_DEVICES]
+        kept |= {name: of_devices[name] for name in sorted(busiest)}
     return kept
-
-
-def _sum(values: tuple[float | None, ...]) -> float:
-    return sum(value or 0.0 for value in values)

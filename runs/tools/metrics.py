@@ -79,6 +79,13 @@ def interval_of(seconds: Sequence[float]) -> float | None:
     return round(middle, 3) if middle > 0.0005 else None
 
 
+def at_moments(metric: Metric, points: Iterable[Point]) -> tuple[SeriesData, ...]:
+    """The series of points whose times are seconds since any moment: it begins with the first."""
+    ordered = sorted(points, key=lambda point: point[0])
+    placed = [(moment - ordered[0][0], value) for moment, value in ordered]
+    return regular(metric, placed, interval=interval_of([seconds for seconds, _ in placed]))
+
+
 def regular(
     metric: Metric, points: Iterable[Point], *, interval: float | None
 ) -> tuple[SeriesData, ...]:

@@ -23,7 +23,7 @@ from runs.tools.adapter import (
     judged,
 )
 from runs.tools.metrics import Point, interval_of, regular
-from runs.tools.output import documents_in, lines_of, number, part, shown, slug, text_of, words
+from runs.tools.output import documents_in, lines_of, number, part, shown, text_of, words
 from runs.wording import gettext_noop as _
 
 _THROUGHPUT_KEY, _GOODPUT_KEY = "Throughput (requests/second)", "Goodput (requests/second)"
@@ -57,6 +57,7 @@ def read(files: Files) -> Reading:
     summary = summaries[0]
     lines = lines_of(other_text)
     series = tuple(_series(lines.whole))
+    isolation = words(summary.get("isolation"))
     return judged(
         "benchbase",
         _reasons(summaries),
@@ -66,7 +67,7 @@ def read(files: Files) -> Reading:
         server_version=_server_version(summary),
         series=series,
         levels=_levels(summary),
-        labels=_labels(summary),
+        labels={"isolation": isolation} if isolation else {},
         unknown_lines=() if series else shown(lines.all),
     )
 
@@ -173,11 +174,6 @@ def _levels(summary: dict[str, Any]) -> dict[str, Level]:
             found[level] = int(value) if value.is_integer() else value
     kind = words(summary.get("Benchmark Type"))
     return {**found, **({"benchmark": kind} if kind else {})}
-
-
-def _labels(summary: dict[str, Any]) -> dict[str, str]:
-    found = {slug(key): words(summary.get(key)) for key in ("isolation",)}
-    return {key: value for key, value in found.items() if value}
 
 
 ADAPTER = Adapter(

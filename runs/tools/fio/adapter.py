@@ -61,29 +61,23 @@ def read_bandwidth(text: str) -> Bandwidth:
     try:
         report = foreign_json.loads(text[begin:]) if begin >= 0 else {}
         job = report["jobs"][0]
-        seconds = float(job.get("job_runtime") or _runtime(job)) / 1000
+        ways = job["read"], job["write"]
+        longest = max(int(way.get("runtime") or 0) for way in ways)
+        seconds = float(job.get("job_runtime") or longest) / 1000
         error = int(job.get("error") or 0)
     except (ValueError, KeyError, IndexError, TypeError) as problem:
         raise ValueError(text.strip()[:500] or "fio printed nothing") from problem
     if error or not seconds:
         raise ValueError(text[: max(0, begin)].strip()[:500] or f"fio's job ended with {error}")
-    iops = sum(float(job[way].get("iops") or 0) for way in ("read", "write"))
+    read_mb, write_mb = (float(way.get("bw") or 0) * KIB / BYTES_PER_MB for way in ways)
     return Bandwidth(
-        read_mb=_mb(job["read"]),
-        write_mb=_mb(job["write"]),
-        iops=iops,
+        read_mb=read_mb,
+        write_mb=write_mb,
+        iops=sum(float(way.get("iops") or 0) for way in ways),
         seconds=seconds,
         fsync_ms=_fsync_ms(job),
         version=str(report.get("fio version", "")).removeprefix("fio-"),
     )
-
-
-def _runtime(job: Mapping[str, Any]) -> int:
-    return max(int(job[way].get("runtime") or 0) for way in ("read", "write"))
-
-
-def _mb(way: Mapping[str, Any]) -> float:
-    return float(way.get("bw") or 0) * KIB / BYTES_PER_MB
 
 
 def _fsync_ms(job: Mapping[str, Any]) -> float | None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from runs.tools import known_metrics
@@ -63,20 +62,12 @@ _QUERY = re.compile(
 _QPHH = re.compile(rf"QphH: (?P<qphh>{_NUMBER})")
 
 
-@dataclass(frozen=True)
-class Operation:
-    """The figures of one kind of transaction, for an interval or the complete run. Times in ms."""
-
-    name: str
-    values: dict[str, float]
-
-
 @dataclass
 class Report:
-    """The lines, sorted. `current` has the intervals of each operation in order."""
+    """The lines, sorted. `current` has the intervals of each operation in order, times in ms."""
 
-    current: dict[str, list[Operation]] = field(default_factory=dict)
-    summary: dict[str, Operation] = field(default_factory=dict)
+    current: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    summary: dict[str, dict[str, float]] = field(default_factory=dict)
     results: list[dict[str, float]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     known_lines: int = 0
@@ -130,8 +121,7 @@ def _refuse(line: str, report: Report) -> None:
 
 
 def _take_plain(match: re.Match[str], report: Report) -> None:
-    cells = _COLUMN.finditer(match["columns"])
-    columns = {cell["name"].lower(): cell["value"] for cell in cells}
+    columns = _columns(match)
     if _FIRST_COLUMNS <= columns.keys() <= _COLUMNS:
         _keep(match["when"], match["operation"], columns, report)
     else:
@@ -140,15 +130,17 @@ def _take_plain(match: re.Match[str], report: Report) -> None:
 
 def _take_query(match: re.Match[str], report: Report) -> None:
     report.of_queries = True
-    columns = {
-        cell["name"].lower(): float(cell["value"]) for cell in _COLUMN.finditer(match["columns"])
-    }
+    columns = _finite(_columns(match))
     if match["when"] == "Current" or not {"count", "avg(ms)"} <= columns.keys():
         return
     if match["failed"]:
         report.failed_queries += columns["count"]
     else:
         report.queries[match["query"]] = columns["avg(ms)"]
+
+
+def _columns(match: re.Match[str]) -> dict[str, str]:
+    return {cell["name"].lower(): cell["value"] for cell in _COLUMN.finditer(match["columns"])}
 
 
 def _take_row(line: str, report: Report) -> None:
@@ -182,8 +174,8 @@ def _take_json(line: str, report: Report) -> None:
 
 
 def _keep(when: str, operation: str, columns: dict[str, Any], report: Report) -> None:
-    found = Operation(operation, _finite({name: columns.get(name) for name in _COLUMNS}))
-    is_whole = found.values.keys() >= _FIRST_COLUMNS | (columns.keys() & _COLUMNS)
+    found = _finite({name: columns.get(name) for name in _COLUMNS})
+    is_whole = found.keys() >= _FIRST_COLUMNS | (columns.keys() & _COLUMNS)
     if not is_whole or not _OPERATION.fullmatch(operation):
         _refuse(f"{when} {operation}: a column is missing or no number", report)
     elif when == "Current":
@@ -194,13 +186,11 @@ def _keep(when: str, operation: str, columns: dict[str, Any], report: Report) ->
 
 
 def _finite(columns: dict[str, Any]) -> dict[str, float]:
-    def values() -> Iterator[tuple[str, float]]:
-        for name, text in columns.items():
-            value = number(text.rstrip("%") if isinstance(text, str) else text)
-            if value is not None:
-                yield name, value
-
-    return dict(values())
+    found = {
+        name: number(text.rstrip("%") if isinstance(text, str) else text)
+        for name, text in columns.items()
+    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 _ERROR_SUFFIX = "_ERR"
@@ -251,15 +241,15 @@ def _measurements(report: Report) -> Iterator[MetricValue]:
     for query, average in report.queries.items():
         yield from known_metrics.LATENCY_AVERAGE.part(query).of(average)
     errors = report.failed_queries
-    for operation in report.summary.values():
-        if operation.name.endswith(_ERROR_SUFFIX):
-            errors += operation.values["count"]
+    for operation, values in report.summary.items():
+        if operation.endswith(_ERROR_SUFFIX):
+            errors += values["count"]
         else:
-            yield from _of_operation(operation)
+            yield from _of_operation(operation, values)
     yield from known_metrics.ERRORS.of(errors)
 
 
-def _of_operation(operation: Operation) -> Iterator[MetricValue]:
+def _of_operation(operation: str, values: dict[str, float]) -> Iterator[MetricValue]:
     for metric, column in (
         (known_metrics.TRANSACTIONS, "count"),
         (known_metrics.TPM, "tpm"),
@@ -270,7 +260,7 @@ def _of_operation(operation: Operation) -> Iterator[MetricValue]:
         ),
         (known_metrics.LATENCY_MAXIMUM, "max(ms)"),
     ):
-        yield from metric.part(operation.name).of(operation.values.get(column))
+        yield from metric.part(operation).of(values.get(column))
 
 
 def _series(report: Report) -> Iterator[SeriesData]:
@@ -282,13 +272,12 @@ def _series(report: Report) -> Iterator[SeriesData]:
     rounds = max((len(found) for found in report.current.values()), default=0)
     if not rounds:
         return
-    everything = chain.from_iterable(report.current.values())
-    interval = float(round(max(operation.values["takes(s)"] for operation in everything)))
+    longest = max(each["takes(s)"] for found in report.current.values() for each in found)
+    interval = float(round(longest))
     for name, found in report.current.items():
         if len(found) == rounds and not name.endswith(_ERROR_SUFFIX):
             points: list[Point] = [
-                (interval * place, operation.values["tpm"])
-                for place, operation in enumerate(found, start=1)
+                (interval * place, values["tpm"]) for place, values in enumerate(found, start=1)
             ]
             yield from regular(known_metrics.TPM.part(name), points, interval=interval)
 

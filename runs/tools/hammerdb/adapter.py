@@ -57,7 +57,8 @@ def read(files: Files) -> Reading:
     )
     if reading.status == "failed":
         return reading
-    return replace(reading, series=tuple(counter_series(_report(found))))
+    reports = (item for item in found if isinstance(item, dict) and "schema" in item)
+    return replace(reading, series=counter_series(next(reports, {})))
 
 
 def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
@@ -72,10 +73,6 @@ def _read(files: Files) -> tuple[Log, tuple[Any, ...]]:
         elif lines.cut.strip():
             log.unknown_lines.append(lines.cut)
     return log, tuple(found)
-
-
-def _report(found: tuple[Any, ...]) -> Any:
-    return next((item for item in found if isinstance(item, dict) and "schema" in item), {})
 
 
 def _reasons(log: Log) -> Iterator[Reason]:

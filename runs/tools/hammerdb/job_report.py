@@ -5,15 +5,13 @@ reports of 6.0. Lists of strings are lines of the log.
 """
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 from runs.tools import known_metrics
 from runs.tools.adapter import SeriesData
 from runs.tools.hammerdb.text_log import Log, read_lines
-from runs.tools.metrics import Point, regular
+from runs.tools.metrics import at_moments
 from runs.tools.output import number, part, rows, words
 
 _SCHEMA = "hammerdb-job-report-v1"
@@ -44,20 +42,15 @@ def read_document(document: Any, log: Log) -> bool:
     return _read_timing(document, log)
 
 
-def counter_series(document: Any) -> Iterator[SeriesData]:
-    """Yield the transaction counter of a report, as transactions a minute."""
-    for counter in rows(document, "transaction_count", "series"):
-        points = [
-            (moment, number(point.get("value")))
-            for point in rows(counter, "points")
-            if (moment := _moment(point.get("timestamp"))) is not None
-        ]
-        points.sort(key=lambda point: point[0])
-        interval = _usual_interval([moment for moment, _ in points])
-        first = points[0][0] if points else 0.0
-        placed: list[Point] = [(moment - first, value) for moment, value in points]
-        yield from regular(known_metrics.TPM, placed, interval=interval)
-        return
+def counter_series(document: Any) -> tuple[SeriesData, ...]:
+    """The transaction counter of a report, as transactions a minute."""
+    points = [
+        (moment, number(point.get("value")))
+        for counter in rows(document, "transaction_count", "series")[:1]
+        for point in rows(counter, "points")
+        if (moment := _moment(point.get("timestamp"))) is not None
+    ]
+    return at_moments(known_metrics.TPM, points)
 
 
 def _read_report(report: dict[str, Any], log: Log) -> None:
@@ -119,9 +112,3 @@ def _moment(value: Any) -> float | None:
         return datetime.fromisoformat(f"{words(value)}+00:00").timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def _usual_interval(moments: list[float]) -> float | None:
-    """Return the shortest of the intervals that are common; the clock's seconds are rounded."""
-    distances = sorted(later - earlier for earlier, later in pairwise(moments))
-    return distances[len(distances) // 2] if distances else None

@@ -35,8 +35,8 @@ _SIZES = {"k": 1.0, "M": 1024.0, "G": 1024.0**2}
 Row = dict[str, float]
 
 
-def read(text: str, *, interval_s: float = 1.0) -> HostReading:
-    """Read the reports. The first counts since the machine's start, and is left out.
+def read(text: str) -> HostReading:
+    """Read the reports of each second. The first is of the machine's whole time, and left out.
 
     Raises UnreadableOutput `not_iostat_output`.
     """
@@ -48,8 +48,7 @@ def read(text: str, *, interval_s: float = 1.0) -> HostReading:
             _("No line names the columns of iostat."),
             _("Send what iostat -x 1 printed, with LC_ALL=C."),
         )
-    samples = reports[1:]
-    return of_samples(NAME, [interval_s * (place + 1) for place in range(len(samples))], samples)
+    return of_samples(NAME, [float(place) for place in range(1, len(reports))], reports[1:])
 
 
 def _of_json(text: str) -> Iterator[Row]:

@@ -30,7 +30,7 @@ from runs.tools.pgbench.result import (
 )
 from runs.wording import gettext_noop as _
 
-RECONNECTING, KEPT = "each-transaction", "kept"
+_CONNECTIONS: dict[bool | None, str] = {True: "each-transaction", False: "kept"}
 LIMITED = "limited"
 """pgbench prints that there was a rate, and not which."""
 _BUILT_IN = {
@@ -47,11 +47,12 @@ _LONGEST = 100
 
 def workload_of(result: PgbenchResult) -> dict[str, Level]:
     """Return what is known of it."""
+    has_rate = result.schedule_lag_average_ms is not None
     found: dict[str, Level | None] = {
         "script": _script(result),
         "query_mode": result.query_mode,
-        "connection": _connection(result.reconnects),
-        "rate": None if result.tps is None else _rate(result),
+        "connection": _CONNECTIONS.get(result.reconnects),
+        "rate": None if result.tps is None else LIMITED if has_rate else 0,
         "max_tries": result.maximum_tries or (1 if result.tps is not None else None),
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -81,42 +82,32 @@ def script_named(printed: str) -> str | None:
     return PurePosixPath(name.replace("\\", "/")).name[:_LONGEST] or None
 
 
-def _connection(reconnects: bool | None) -> str | None:
-    if reconnects is None:
-        return None
-    return RECONNECTING if reconnects else KEPT
-
-
-def _rate(result: PgbenchResult) -> Level:
-    return LIMITED if result.schedule_lag_average_ms is not None else 0
-
-
 _LONGEST_STATEMENT_NAME = 60
 
 
 def of_result(result: PgbenchResult) -> Iterator[MetricValue]:
     """Yield the figures of a run; those of scripts only where there are several."""
-    yield from known_metrics.TPS.of(result.tps)
-    yield from known_metrics.LATENCY_AVERAGE.of(result.latency_average_ms)
-    yield from known_metrics.LATENCY_STDDEV.of(result.latency_stddev_ms)
+    yield from _figures(result)
     yield from known_metrics.CONNECTION_TIME.of(result.initial_connection_time_ms)
     yield from known_metrics.RECONNECTION.of(result.average_connection_time_ms)
-    yield from known_metrics.TRANSACTIONS.of(result.transactions_processed)
     yield from known_metrics.TPS_INCLUDING.of(result.tps_including_connections)
-    yield from _failures(result)
     yield from known_metrics.LATE.of(result.late)
     yield from known_metrics.LAG_AVERAGE.of(result.schedule_lag_average_ms)
     yield from known_metrics.LAG_MAXIMUM.of(result.schedule_lag_max_ms)
     if len(result.scripts) > 1:
         for script in result.scripts:
-            yield from _of_script(script)
+            yield from _figures(script, f"script {script.number}")
     for number, statement in enumerate(result.statements, start=1):
         yield from _of_statement(number, statement)
 
 
-def _failures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
-    """What did not go through at the first try, of the run or of one of its scripts."""
+def _figures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[MetricValue]:
+    """What the run and each of its scripts have."""
     for metric, value in (
+        (known_metrics.TPS, result.tps),
+        (known_metrics.LATENCY_AVERAGE, result.latency_average_ms),
+        (known_metrics.LATENCY_STDDEV, result.latency_stddev_ms),
+        (known_metrics.TRANSACTIONS, result.transactions_processed),
         (known_metrics.FAILED, result.failed_transactions),
         (known_metrics.SERIALIZATION, result.serialization_failures),
         (known_metrics.DEADLOCK, result.deadlock_failures),
@@ -126,15 +117,6 @@ def _failures(result: PgbenchResult | ScriptResult, part: str = "") -> Iterator[
         (known_metrics.SKIPPED, result.skipped),
     ):
         yield from (metric.part(part) if part else metric).of(value)
-
-
-def _of_script(script: ScriptResult) -> Iterator[MetricValue]:
-    name = f"script {script.number}"
-    yield from known_metrics.TPS.part(name).of(script.tps)
-    yield from known_metrics.LATENCY_AVERAGE.part(name).of(script.latency_average_ms)
-    yield from known_metrics.LATENCY_STDDEV.part(name).of(script.latency_stddev_ms)
-    yield from known_metrics.TRANSACTIONS.part(name).of(script.transactions_processed)
-    yield from _failures(script, name)
 
 
 def _of_statement(number: int, statement: StatementResult) -> Iterator[MetricValue]:

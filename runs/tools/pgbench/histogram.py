@@ -7,6 +7,7 @@ every awk counts them alike, and quickly.
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -65,11 +66,11 @@ class Histogram:
         """How many were counted."""
         return sum(self.buckets.values())
 
-    def percentile(self, percent: float) -> float | None:
-        """Return the latency that `percent` of the transactions do not exceed, in microseconds.
+    def percentile_ms(self, percent: float) -> float | None:
+        """Return the latency that `percent` of the transactions do not exceed.
 
-        By nearest rank, and evenly within the bucket: less than 1 % off, and exact below 1 ms.
-        None if too few (under ten) are above it.
+        By nearest rank, and evenly within the bucket: less than 1 % off, and exact below 1 ms. In
+        milliseconds, to the microsecond; None if too few (under ten) are above it.
         """
         total = self.transactions
         if round(total * (100 - percent), 3) < _ENOUGH_ABOVE * 100:
@@ -77,14 +78,10 @@ class Histogram:
         rank = math.ceil(round(percent * total / 100, 3))  # 99.9 has no exact binary form
         for (shortest, width), number in sorted(self.buckets.items()):
             if rank <= number:
-                return shortest + (width - 1) * (rank - 0.5) / number
+                within = (width - 1) * (rank - 0.5) / number
+                return round((shortest + within) / _US_PER_MS, 3)
             rank -= number
         return None
-
-    def percentile_ms(self, percent: float) -> float | None:
-        """Return the same in milliseconds, to the microsecond."""
-        found = self.percentile(percent)
-        return None if found is None else round(found / _US_PER_MS, 3)
 
 
 def read_histogram(text: str) -> Histogram:
@@ -98,10 +95,9 @@ def read_histogram(text: str) -> Histogram:
 
 def together(histograms: Iterable[Histogram]) -> Histogram:
     """Return all of them as one: logs of machines that logged the same share."""
-    sums: dict[tuple[int, int], int] = {}
+    sums: Counter[tuple[int, int]] = Counter()
     for histogram in histograms:
-        for bucket, number in histogram.buckets.items():
-            sums[bucket] = sums.get(bucket, 0) + number
+        sums.update(histogram.buckets)
     return Histogram(sums)
 
 

@@ -69,7 +69,8 @@ def check(
     """Everything that is wrong with the scripts of one workload; of a line each fault once."""
     found = list(_as_a_whole(scripts, variables))
     for script in scripts:
-        found += _weights(script)
+        if not 1 <= script.weight <= MOST_WEIGHT:
+            found.append(Fault(script.name, 0, "bad_weight", str(script.weight)))
         if len(script.text) > MOST_CHARACTERS:
             found.append(Fault(script.name, 0, "too_long", str(MOST_CHARACTERS)))
             continue
@@ -90,11 +91,6 @@ def _as_a_whole(scripts: Sequence[GivenScript], variables: Mapping[str, str]) ->
     for name, value in variables.items():
         if not _NAME.fullmatch(name) or name in AUTOMATIC or "\n" in value:
             yield Fault("", 0, "bad_variable", name)
-
-
-def _weights(script: GivenScript) -> Iterator[Fault]:
-    if not 1 <= script.weight <= MOST_WEIGHT:
-        yield Fault(script.name, 0, "bad_weight", str(script.weight))
 
 
 def _shells(script: GivenScript) -> Iterator[Fault]:

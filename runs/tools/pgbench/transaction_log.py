@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -59,19 +61,9 @@ class Latencies:
         running = np.cumsum(self._short)
         if rank <= running[-1]:
             return int(np.searchsorted(running, rank))
-        return self._long_at(rank - int(running[-1]))
-
-    def _long_at(self, rank: int) -> int:
-        for latency, running in self._long_running():
-            if running >= rank:
-                return min(latency, self.maximum)
-        return self.maximum
-
-    def _long_running(self) -> Iterator[tuple[int, int]]:
-        running = 0
-        for latency in sorted(self._long):
-            running += self._long[latency]
-            yield latency, running
+        latencies = sorted(self._long)
+        longer = list(accumulate(self._long[latency] for latency in latencies))
+        return min(latencies[bisect_left(longer, rank - running[-1])], self.maximum)
 
     def _add_long(self, latencies: NDArray[np.int64]) -> None:
         digits = np.floor(np.log2(latencies.astype(np.float64))).astype(np.int64) + 1

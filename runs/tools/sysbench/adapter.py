@@ -23,7 +23,7 @@ from runs.tools.adapter import (
     quoted,
 )
 from runs.tools.metrics import Point, regular
-from runs.tools.output import lines_of, output_of, shown, text_named
+from runs.tools.output import lines_of, number, output_of, shown, text_named
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]{1,6}"
@@ -262,7 +262,7 @@ def _reasons(summary: Summary) -> Iterator[Reason]:
 
 
 def _measurements(summary: Summary) -> Iterator[MetricValue]:
-    values = {name: _number(text) for name, text in summary.values.items()}
+    values = {name: number(text) for name, text in summary.values.items()}
     for metric, name in (
         (known_metrics.TPS, "tps"),
         (known_metrics.QPS, "qps"),
@@ -318,7 +318,7 @@ def _percentile(summary: Summary, percent: str) -> float | None:
 
 
 def _series(summary: Summary) -> Iterator[SeriesData]:
-    reports, interval = summary.reports, _number(summary.values.get("interval"))
+    reports, interval = summary.reports, number(summary.values.get("interval"))
     if not reports or summary.repeated:
         return
     percent = reports[0]["percent"]
@@ -334,7 +334,7 @@ def _series(summary: Summary) -> Iterator[SeriesData]:
         (known_metrics.FSYNC_IOPS, "fsyncs"),
     ):
         points: list[Point] = [
-            (float(report["second"]), _number(report.get(column))) for report in reports
+            (float(report["second"]), number(report.get(column))) for report in reports
         ]
         yield from regular(metric, points, interval=interval)
 
@@ -350,13 +350,6 @@ def _levels(summary: Summary) -> dict[str, Level]:
         if name in summary.values:
             found[name] = float(summary.values[name])
     return found | {name: summary.values[name] for name in _CONDITIONS if name in summary.values}
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
 
 
 ADAPTER = Adapter(

@@ -327,9 +327,9 @@ def test_recorded_logs_of_every_version_have_the_percentiles_of_an_exact_reading
         found, truth = counted(folder), exact(folder)
         assert found.transactions == truth.count
         for percent in PERCENTS:
-            value = found.percentile(percent)
+            value = found.percentile_ms(percent)
             if truth.count * (100 - percent) >= 1000:
-                assert value == pytest.approx(truth.percentile(percent), rel=0.01)
+                assert value == pytest.approx(truth.percentile(percent) / 1000, rel=0.01)
             else:
                 assert value is None
 
@@ -354,7 +354,8 @@ def test_every_awk_is_less_than_a_hundredth_off(wide, tmp_path, name):
 
     assert found.transactions == truth.count
     for percent in (0.5, 5, 25, *PERCENTS):
-        assert found.percentile(percent) == pytest.approx(truth.percentile(percent), rel=0.01)
+        exactly = truth.percentile(percent) / 1000
+        assert found.percentile_ms(percent) == pytest.approx(exactly, rel=0.01)
 
 
 def test_below_a_millisecond_they_are_exact(tmp_path):
@@ -362,8 +363,7 @@ def test_below_a_millisecond_they_are_exact(tmp_path):
 
     found = counted(tmp_path)
 
-    assert [found.percentile(percent) for percent in (5, 50, 99)] == [49, 499, 989]
-    assert found.percentile_ms(50) == 0.499
+    assert [found.percentile_ms(percent) for percent in (5, 50, 99)] == [0.049, 0.499, 0.989]
 
 
 def test_what_is_no_transaction_that_ended_well_is_left_out(tmp_path):
@@ -380,7 +380,7 @@ def test_what_is_no_transaction_that_ended_well_is_left_out(tmp_path):
 def test_a_percentile_needs_ten_transactions_above_it(transactions, told):
     found = Histogram({(100, 1): transactions})
 
-    assert [percent for percent in PERCENTS if found.percentile(percent) is not None] == told
+    assert [percent for percent in PERCENTS if found.percentile_ms(percent) is not None] == told
 
 
 def test_logs_of_several_machines_are_one(tmp_path):
