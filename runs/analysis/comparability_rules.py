@@ -10,6 +10,7 @@ later release records, creates another row, and the comparison stays the same.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from runs.analysis import fact_readers as read
@@ -20,11 +21,12 @@ KINDS: tuple[Kind, ...] = ("hardware", "environment", "build", "settings", "work
 
 Raw = Mapping[str, Any]
 Value = str | int | float | bool
+Reader = Callable[[Any], Value | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Fact:
-    """One fact of a kind, read from its stored form; None is unknown.
+    """One fact of a kind, read from its name in the stored form or from `at`; None is unknown.
 
     If both cells have one of the levels `declared_by`, with different values, the difference is
     what is compared, and does not prevent the comparison. A `last_resort` counts only if no other
@@ -37,12 +39,20 @@ class Fact:
     kind: Kind
     name: str
     weight: Weight
-    read: Callable[[Raw], Value | None]
+    reader: Reader
+    at: tuple[str, ...] = ()
     declared_by: tuple[str, ...] = ()
     last_resort: bool = False
     tolerance: float = 0.0
     spoils: bool = False
     warns_between_versions: Callable[[Any, Any], bool] | None = None
+
+    def read(self, raw: Raw) -> Value | None:
+        """What a stored row says of it."""
+        found: Any = raw
+        for name in self.at or (self.name,):
+            found = found.get(name) if isinstance(found, Mapping) else None
+        return self.reader(found)
 
     def is_same(self, one: Value, other: Value) -> bool:
         """Equal, or numbers no farther apart than the tolerance."""
@@ -53,106 +63,99 @@ class Fact:
         return one == other
 
 
-def _hardware(
-    name: str, weight: Weight, reader: Callable[[Raw], Value | None], **more: Any
+_hardware = partial(Fact, "hardware", declared_by=("server", "hardware"))
+_environment = partial(Fact, "environment", declared_by=("server", "os"))
+
+
+def _build(
+    name: str, weight: Weight, reader: Reader, at: tuple[str, ...] = (), **more: Any
 ) -> Fact:
-    return Fact("hardware", name, weight, reader, declared_by=("server", "hardware"), **more)
-
-
-def _environment(name: str, weight: Weight, reader: Callable[[Raw], Value | None]) -> Fact:
-    return Fact("environment", name, weight, reader, declared_by=("server", "os"))
-
-
-def _build(name: str, weight: Weight, reader: Callable[[Raw], Value | None], **more: Any) -> Fact:
-    return Fact("build", name, weight, reader, declared_by=("bindir", "build", name), **more)
+    return Fact("build", name, weight, reader, at, declared_by=("bindir", "build", name), **more)
 
 
 def _workload(
-    name: str,
-    weight: Weight,
-    reader: Callable[[Raw], Value | None],
-    *,
-    also: str = "",
-    spoils: bool = False,
+    name: str, weight: Weight, reader: Reader, at: tuple[str, ...] = (), *, spoils: bool = False
 ) -> Fact:
-    declared = (name, *filter(None, (also,)))
-    return Fact("workload", name, weight, reader, declared_by=declared, spoils=spoils)
+    return Fact("workload", name, weight, reader, at, declared_by=(name, *at), spoils=spoils)
 
 
 _MACHINE = (
-    _hardware("cpu_model", "forbids", read.text("cpu_model")),
-    _hardware("sockets", "forbids", read.number("sockets")),
-    _hardware("cores", "forbids", read.number("cores")),
-    _hardware("threads", "forbids", read.number("threads")),
+    _hardware("cpu_model", "forbids", read.text),
+    _hardware("sockets", "forbids", read.number),
+    _hardware("cores", "forbids", read.number),
+    _hardware("threads", "forbids", read.number),
     # Kernels reserve a few MB more or less of the same memory.
-    _hardware("memory_bytes", "forbids", read.number("memory_bytes"), tolerance=256 * 1024**2),
-    _hardware("virtualization", "forbids", read.text("virtualization")),
-    _hardware("cloud", "forbids", read.text("cloud")),
-    _hardware("disks", "forbids", read.devices("disks")),
-    _hardware("network", "warns", read.devices("network")),
-    _hardware("numa_nodes", "warns", read.number("numa_nodes")),
-    _hardware("threads_per_core", "warns", read.number("threads_per_core")),
-    _hardware("product", "ignored", read.text("product")),
-    _hardware("name", "forbids", read.text("name"), last_resort=True),
-    _environment("os", "forbids", read.operating_system),
-    _environment("kernel_series", "forbids", read.kernel_series),
-    _environment("kernel", "warns", read.text("kernel")),
-    _environment("architecture", "forbids", read.text("architecture")),
-    _environment("governor", "forbids", read.text("governor")),
-    _environment("smt", "forbids", read.flag("smt")),
-    _environment("turbo", "forbids", read.flag("turbo")),
-    _environment("huge_pages", "warns", read.text("huge_pages")),
-    _environment("filesystem", "forbids", read.text("storage", "filesystem")),
-    _environment("mount_options", "warns", read.words("storage", "options")),
-    _environment("io_scheduler", "warns", read.text("storage", "scheduler")),
-    _environment("swappiness", "warns", read.text("kernel_settings", "vm.swappiness")),
-    _environment("dirty_ratio", "warns", read.text("kernel_settings", "vm.dirty_ratio")),
-    _environment(
-        "dirty_background_ratio",
-        "warns",
-        read.text("kernel_settings", "vm.dirty_background_ratio"),
+    _hardware("memory_bytes", "forbids", read.number, tolerance=256 * 1024**2),
+    _hardware("virtualization", "forbids", read.text),
+    _hardware("cloud", "forbids", read.text),
+    _hardware("disks", "forbids", read.devices),
+    _hardware("network", "warns", read.devices),
+    _hardware("numa_nodes", "warns", read.number),
+    _hardware("threads_per_core", "warns", read.number),
+    _hardware("product", "ignored", read.text),
+    _hardware("name", "forbids", read.text, last_resort=True),
+    _environment("os", "forbids", read.operating_system, ("os_name",)),
+    _environment("kernel_series", "forbids", read.kernel_series, ("kernel",)),
+    _environment("kernel", "warns", read.text),
+    _environment("architecture", "forbids", read.text),
+    _environment("governor", "forbids", read.text),
+    _environment("smt", "forbids", read.flag),
+    _environment("turbo", "forbids", read.flag),
+    _environment("huge_pages", "warns", read.text),
+    _environment("filesystem", "forbids", read.text, ("storage", "filesystem")),
+    _environment("mount_options", "warns", read.words, ("storage", "options")),
+    _environment("io_scheduler", "warns", read.text, ("storage", "scheduler")),
+    *(
+        _environment(name, "warns", read.text, ("kernel_settings", f"vm.{name}"))
+        for name in ("swappiness", "dirty_ratio", "dirty_background_ratio", "nr_hugepages")
     ),
-    _environment("nr_hugepages", "warns", read.text("kernel_settings", "vm.nr_hugepages")),
-    _environment("clocksource", "warns", read.text("more", "clocksource")),
-    _environment("cpu_limit", "forbids", read.text("more", "cpu_limit")),
-    _environment("hybrid_cores", "warns", read.text("more", "hybrid_cores")),
+    _environment("clocksource", "warns", read.text, ("more", "clocksource")),
+    _environment("cpu_limit", "forbids", read.text, ("more", "cpu_limit")),
+    _environment("hybrid_cores", "warns", read.text, ("more", "hybrid_cores")),
     _environment("tools", "ignored", read.nothing),
     _environment("limits", "ignored", read.nothing),
 )
 
+_OPTIONS = ("configure_options",)
 _POSTGRESQL = (
-    _build("assertions", "forbids", read.assertions),
-    _build("optimisation", "forbids", read.optimisation, warns_between_versions=read.are_optimised),
+    _build("assertions", "forbids", read.assertions, _OPTIONS),
+    _build(
+        "optimisation",
+        "forbids",
+        read.optimisation,
+        ("cflags",),
+        warns_between_versions=read.are_optimised,
+    ),
     _build("compiler", "warns", read.compiler),
-    _build("profiling", "forbids", read.option("--enable-profiling", "--enable-coverage")),
-    _build("block_size", "forbids", read.number("block_size")),
-    _build("wal_block_size", "forbids", read.number("wal_block_size")),
-    _build("wal_segment_size", "warns", read.number("wal_segment_size")),
-    _build("llvm", "warns", read.option("--with-llvm", "-Dllvm=enabled")),
-    _build("vendor", "ignored", read.text("vendor")),
+    _build("profiling", "forbids", read.profiling, _OPTIONS),
+    _build("block_size", "forbids", read.number),
+    _build("wal_block_size", "forbids", read.number),
+    _build("wal_segment_size", "warns", read.number),
+    _build("llvm", "warns", read.llvm, _OPTIONS),
+    _build("vendor", "ignored", read.text),
 )
 
 _WORK = (
-    _workload("scenario", "forbids", read.text("scenario")),
-    _workload("partner", "forbids", read.text("partner")),
-    _workload("script", "forbids", read.text("script")),
-    _workload("query_mode", "forbids", read.text("query_mode")),
-    _workload("connection", "forbids", read.text("connection")),
-    _workload("rate", "forbids", read.number("rate")),
-    _workload("rate_limited", "forbids", read.is_limited("rate"), also="rate"),
-    _workload("scale", "forbids", read.number("scale")),
-    _workload("fillfactor", "forbids", read.number("fillfactor")),
-    _workload("partitions", "forbids", read.number("partitions")),
-    _workload("max_tries", "warns", read.tries("max_tries")),
-    _workload("latency_limit", "warns", read.number("latency_limit")),
-    _workload("cold_cache", "forbids", read.flag("cold_cache")),
-    _workload("server_cpus", "forbids", read.text("server_cpus")),
-    _workload("pgbench_cpus", "warns", read.text("pgbench_cpus")),
-    _workload("profile", "warns", read.flag("profile")),
-    _workload("syscalls", "forbids", read.flag("syscalls"), spoils=True),
-    _workload("stacks", "forbids", read.flag("stacks"), spoils=True),
-    *(_workload(name, "warns", read.flag(name)) for name in ("waits", "statements", "io")),
-    _workload("duration", "warns", read.number("duration")),
+    _workload("scenario", "forbids", read.text),
+    _workload("partner", "forbids", read.text),
+    _workload("script", "forbids", read.text),
+    _workload("query_mode", "forbids", read.text),
+    _workload("connection", "forbids", read.text),
+    _workload("rate", "forbids", read.number),
+    _workload("rate_limited", "forbids", read.is_limited, ("rate",)),
+    _workload("scale", "forbids", read.number),
+    _workload("fillfactor", "forbids", read.number),
+    _workload("partitions", "forbids", read.number),
+    _workload("max_tries", "warns", read.tries),
+    _workload("latency_limit", "warns", read.number),
+    _workload("cold_cache", "forbids", read.flag),
+    _workload("server_cpus", "forbids", read.text),
+    _workload("pgbench_cpus", "warns", read.text),
+    _workload("profile", "warns", read.flag),
+    _workload("syscalls", "forbids", read.flag, spoils=True),
+    _workload("stacks", "forbids", read.flag, spoils=True),
+    *(_workload(name, "warns", read.flag) for name in ("waits", "statements", "io")),
+    _workload("duration", "warns", read.number),
 )
 
 # Giving up durability is not simply faster; the levels of wal_level were renamed.
@@ -213,7 +216,7 @@ def _setting(name: str) -> Fact:
         kind,
         name,
         weight,
-        read.setting(name),
+        partial(read.setting, name),
         declared_by=(name, "configuration", *read.LEVELS_OF_SETTINGS.get(name, ())),
     )
 

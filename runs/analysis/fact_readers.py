@@ -1,4 +1,4 @@
-"""Reads facts from their stored form: one spelling for the same thing, None for unknown."""
+"""Reads facts as they are stored: one spelling for the same thing, None for unknown."""
 
 import json
 import re
@@ -31,111 +31,76 @@ _REMARKS = re.compile(r"\([^()]*\)")
 _LEVEL_OF_OPTIMISATION = re.compile(r"(?<!\S)-O([0-9sgz]|fast)?(?!\S)")
 
 
-def text(*path: str) -> Callable[[Raw], str | None]:
+def text(found: Any) -> str | None:
     """A text, whatever its case and spaces."""
-
-    def read(raw: Raw) -> str | None:
-        found = _at(raw, path)
-        return None if found in (None, "") else " ".join(str(found).casefold().split()) or None
-
-    return read
+    return None if found is None else " ".join(str(found).casefold().split()) or None
 
 
-def number(name: str) -> Callable[[Raw], float | None]:
+def number(found: Any) -> float | None:
     """A number, given as one or as its text."""
-
-    def read(raw: Raw) -> float | None:
-        found = raw.get(name)
-        try:
-            return None if found in (None, "") or isinstance(found, bool) else float(str(found))
-        except ValueError:
-            return None
-
-    return read
+    try:
+        return None if found is None or isinstance(found, bool) else float(str(found))
+    except ValueError:
+        return None
 
 
-def flag(name: str) -> Callable[[Raw], bool | None]:
+def flag(found: Any) -> bool | None:
     """Yes or no."""
-
-    def read(raw: Raw) -> bool | None:
-        found = raw.get(name)
-        return found if isinstance(found, bool) else None
-
-    return read
+    return found if isinstance(found, bool) else None
 
 
-def is_limited(name: str) -> Callable[[Raw], bool | None]:
+def is_limited(rate: Any) -> bool | None:
     """Whether there was a rate: its number, 0 for none, or a word if only that is known."""
-
-    def read(raw: Raw) -> bool | None:
-        found = raw.get(name)
-        return None if found in (None, "") else bool(found)
-
-    return read
+    return None if rate in (None, "") else bool(rate)
 
 
-def tries(name: str) -> Callable[[Raw], float | None]:
+def tries(found: Any) -> float | None:
     """How often a transaction is tried: 0 means not stated, which is once."""
-
-    def read(raw: Raw) -> float | None:
-        found = number(name)(raw)
-        return None if found is None else max(found, 1.0)
-
-    return read
+    stated = number(found)
+    return None if stated is None else max(stated, 1.0)
 
 
-def words(*path: str) -> Callable[[Raw], str | None]:
+def words(found: Any) -> str | None:
     """Words in any order."""
-
-    def read(raw: Raw) -> str | None:
-        found = _at(raw, path)
-        is_list = isinstance(found, list | tuple)
-        return ",".join(sorted(map(str, found))) or None if is_list else None
-
-    return read
+    return ",".join(sorted(map(str, found))) or None if isinstance(found, list | tuple) else None
 
 
-def devices(name: str) -> Callable[[Raw], str | None]:
+def devices(found: Any) -> str | None:
     """Devices in any order, without the names that the kernel gives them."""
-
-    def read(raw: Raw) -> str | None:
-        found = raw.get(name)
-        if not isinstance(found, Sequence) or isinstance(found, str) or not found:
-            return None
-        listed = [
-            {key: value for key, value in each.items() if key != "name" and value not in (None, "")}
-            if isinstance(each, Mapping)
-            else each
-            for each in found
-        ]
-        return "; ".join(sorted(json.dumps(each, sort_keys=True) for each in listed))
-
-    return read
+    if not isinstance(found, Sequence) or isinstance(found, str) or not found:
+        return None
+    listed = [
+        {key: value for key, value in each.items() if key != "name" and value not in (None, "")}
+        if isinstance(each, Mapping)
+        else each
+        for each in found
+    ]
+    return "; ".join(sorted(json.dumps(each, sort_keys=True) for each in listed))
 
 
-def nothing(_raw: Raw) -> None:
+def nothing(_found: Any) -> None:
     """For facts that are never compared."""
 
 
-def operating_system(raw: Raw) -> str | None:
+def operating_system(name: Any) -> str | None:
     """The system and its release, without the point release: `debian gnu/linux 13 (trixie)`."""
-    named = text("os_name")(raw)
+    named = text(name)
     if named is None:
         return None
     release = _UBUNTU_RELEASE if named.startswith("ubuntu") else _POINT_RELEASE
     return release.sub(r"\1", named).removesuffix(" lts")
 
 
-def kernel_series(raw: Raw) -> str | None:
+def kernel_series(kernel: Any) -> str | None:
     """6.12 of `Linux 6.12.41-amd64`."""
-    named = text("kernel")(raw)
+    named = text(kernel)
     found = _SERIES.search(named) if named else None
     return found[0] if found else named
 
 
-def optimisation(raw: Raw) -> str | None:
+def optimisation(cflags: Any) -> str | None:
     """The level of optimisation: the last one given counts; a compiler's default is -O0."""
-    flags = str(raw.get("cflags") or "")
+    flags = str(cflags or "")
     if not flags.strip():
         return None
     found = _LEVEL_OF_OPTIMISATION.findall(flags)
@@ -147,25 +112,20 @@ def are_optimised(one: str, other: str) -> bool:
     return UNOPTIMISED.isdisjoint({one, other})
 
 
-def compiler(raw: Raw) -> str | None:
+def compiler(said: Any) -> str | None:
     """Its name and release: gcc 7.5 of "gcc (Ubuntu 7.5.0-3ubuntu1~18.04) 7.5.0"."""
-    name = _REMARKS.sub("", str(raw.get("compiler") or "")).strip()
+    name = _REMARKS.sub("", str(said or "")).strip()
     found = _RELEASE.search(name)
     if found is None:
         return name[:60] or None
     return f"{name[: found.start()].replace('version', '').strip(' -')} {found[0]}"
 
 
-def assertions(raw: Raw) -> bool | None:
-    """Whether the server checks its own assertions."""
-    return option("--enable-cassert", "-Dcassert=true")(raw)
+def _option(*names: str) -> Callable[[Any], bool | None]:
+    """Whether one of these is among the options of configure or meson."""
 
-
-def option(*names: str) -> Callable[[Raw], bool | None]:
-    """Whether one of these options was given to configure or meson."""
-
-    def read(raw: Raw) -> bool | None:
-        options = str(raw.get("configure_options") or "")
+    def read(given: Any) -> bool | None:
+        options = str(given or "")
         if not options.strip():
             return None
         return any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", options) for name in names)
@@ -173,17 +133,18 @@ def option(*names: str) -> Callable[[Raw], bool | None]:
     return read
 
 
-def setting(name: str) -> Callable[[Raw], str | None]:
+# Whether the server checks its own assertions, and so on.
+assertions = _option("--enable-cassert", "-Dcassert=true")
+profiling = _option("--enable-profiling", "--enable-coverage")
+llvm = _option("--with-llvm", "-Dllvm=enabled")
+
+
+def setting(name: str, entry: Any) -> str | None:
     """A setting in one spelling (1048576 of 8kB is 8GB), from `pg_settings` or an upload."""
-
-    def read(raw: Raw) -> str | None:
-        entry = raw.get(name)
-        if not isinstance(entry, Mapping) or entry.get("setting") is None:
-            return None
-        spelled = _spelled(name, str(entry["setting"]), str(entry.get("unit") or ""))
-        return _SAME_WORDS.get(name, {}).get(spelled, spelled)
-
-    return read
+    if not isinstance(entry, Mapping) or entry.get("setting") is None:
+        return None
+    spelled = _spelled(name, str(entry["setting"]), str(entry.get("unit") or ""))
+    return _SAME_WORDS.get(name, {}).get(spelled, spelled)
 
 
 def is_default(name: str, raw: Raw, version: str) -> bool:
@@ -194,7 +155,7 @@ def is_default(name: str, raw: Raw, version: str) -> bool:
     if entry.get("source") != "uploaded":
         return entry.get("source") == "default"
     known = _catalogued(name, version)
-    return known is not None and setting(name)(raw) == _spelled(name, values.default(known), "")
+    return known is not None and setting(name, entry) == _spelled(name, values.default(known), "")
 
 
 @lru_cache(maxsize=4096)
@@ -216,10 +177,3 @@ def _catalogued(name: str, version: str) -> Setting | None:
         return catalogue.setting(name, major)
     known = [catalogue.setting(name, each) for each in catalogue.MAJORS]
     return next((each for each in reversed(known) if each is not None), None)
-
-
-def _at(raw: Raw, path: Sequence[str]) -> Any:
-    found: Any = raw
-    for name in path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found

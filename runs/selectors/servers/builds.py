@@ -13,16 +13,14 @@ from runs.models import Campaign, Installation
 from runs.models.observations import Releases
 
 USUAL_BLOCK_SIZE = 8192
-_PROFILING = fact_readers.option("--enable-profiling", "--enable-coverage")
 
 
 def facts(installation: Installation) -> dict[str, Any]:
     """The build for programs; None or empty if the installation does not report it."""
-    raw = vars(installation)
     return {
-        "optimisation": fact_readers.optimisation(raw),
-        "assertions": fact_readers.assertions(raw),
-        "profiling": _PROFILING(raw),
+        "optimisation": fact_readers.optimisation(installation.cflags),
+        "assertions": fact_readers.assertions(installation.configure_options),
+        "profiling": fact_readers.profiling(installation.configure_options),
         "block_size": installation.block_size,
         "cflags": installation.cflags,
         "compiler": installation.compiler,
@@ -34,7 +32,7 @@ def facts(installation: Installation) -> dict[str, Any]:
 def words(installation: Installation) -> str:
     """In a few words: -O2, gcc 14.2; -O0, assertions; empty if nothing is known."""
     found = facts(installation)
-    parts = [found["optimisation"], fact_readers.compiler(found)]
+    parts = [found["optimisation"], fact_readers.compiler(installation.compiler)]
     parts += [_("assertions")] if found["assertions"] else []
     parts += [_("profiling")] if found["profiling"] else []
     if installation.block_size not in (None, USUAL_BLOCK_SIZE):

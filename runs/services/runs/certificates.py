@@ -95,7 +95,6 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
     series = {each.name: each for each in run.series.all() if _is_needed(each.name)}
     parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
     installation = run.cell.installation
-    flags = {"cflags": installation.cflags} if installation else {}
     return Evidence(
         usage=[Usage(machine=name, **taken) for name, taken in usage.items()],  # type: ignore[arg-type]
         rates=_points(series.get(RATE)),
@@ -104,7 +103,7 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         queue=_mean_queue(series),
         processors=run.hardware.threads if run.hardware else None,
         notes={note["code"] for note in run.quality},
-        optimisation=fact_readers.optimisation(flags),
+        optimisation=fact_readers.optimisation(installation.cflags) if installation else None,
         assertions=_has_assertions(run),
         shares_machine=_shares_machine(run),
         foreign_settings=_foreign_settings(run),

@@ -222,7 +222,7 @@ def test_versions_that_were_optimised_otherwise_are_compared_and_named(flags, ve
     ],
 )
 def test_a_compiler_is_told_by_its_name_and_release(said, short):
-    assert fact_readers.compiler({"compiler": said}) == short
+    assert fact_readers.compiler(said) == short
 
 
 def test_a_name_alone_counts_where_nothing_else_is_known():

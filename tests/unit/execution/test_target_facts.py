@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runs.analysis import fact_readers
+from runs.analysis.comparability_rules import Fact
 from runs.execution.errors import TargetProblem
 from runs.execution.machine import cpus, target_facts
 from runs.execution.machine.cores import Thread, choose, read
@@ -307,7 +308,8 @@ def test_a_fact_that_the_probe_prints_by_name_is_stored_and_can_be_compared():
     stored = asdict(system.operating_system)
 
     assert stored["more"] == {"clocksource": "tsc", "mitigations": "off"}
-    assert fact_readers.text("more", "mitigations")(stored) == "off"
+    at = ("more", "mitigations")
+    assert Fact("environment", "mitigations", "warns", fact_readers.text, at).read(stored) == "off"
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     expected = {"clocksource": source.read_text().strip()} if source.exists() else {}
     more = probe().operating_system.more
