@@ -116,6 +116,7 @@ class Campaign(models.Model):
     State: TypeAlias = CampaignState
 
     LIVE = (State.QUEUED, State.RUNNING)
+    ENDED = (State.FINISHED, State.INCOMPLETE, State.CANCELLED)
 
     slug = models.SlugField(max_length=120, unique=True)
     # What uploads of its project call it, where a private campaign of others has that slug.

@@ -8,14 +8,10 @@ from typing import IO, Any
 
 from django.db import connection, transaction
 
-from runs.models import (
-    Campaign,
-    Project,
-)
+from runs.models import Campaign, Project
 from runs.selectors import exchange
 from runs.selectors.exchange import Row
 from runs.services.exchange.reading import (
-    CAMPAIGN_ENDED,
     END,
     FILE,
     FORMAT,
@@ -85,7 +81,7 @@ def _resolved(row: Row) -> Row:
 def _resolved_campaign(row: Row) -> Row:
     made = _resolved(row)
     made["topology"] = (made["topology"] or "").removeprefix(IMPORTED) or None
-    if made["state"] not in CAMPAIGN_ENDED:
+    if made["state"] not in Campaign.ENDED:
         # Runs that have not ended are not exported.
         made["state"] = Campaign.State.INCOMPLETE.value
     return made

@@ -85,20 +85,15 @@ NESTED: Mapping[str, Mapping[str, str]] = {
     "configuration": {"revisions": "configuration_revision"},
     "campaign": {"configurations": "campaign_configuration"},
 }
-ORIGINS = frozenset({Origin.EXECUTED.value, Origin.UPLOADED.value})
-CAMPAIGN_ENDED = frozenset(
-    state.value
-    for state in (Campaign.State.FINISHED, Campaign.State.INCOMPLETE, Campaign.State.CANCELLED)
-)
-ENDED = frozenset(state.value for state in Run.ENDED)
+ORIGINS = frozenset({Origin.EXECUTED, Origin.UPLOADED})
 CHOICES: Mapping[tuple[str, str], frozenset[str]] = {
     ("metric", "direction"): frozenset(Metric.Direction.values),
     ("configuration", "origin"): frozenset(Configuration.Origin.values),
     ("topology", "kind"): frozenset(Topology.Kind.values),
     ("campaign", "origin"): ORIGINS,
-    ("campaign", "state"): CAMPAIGN_ENDED,
+    ("campaign", "state"): frozenset(Campaign.ENDED),
     ("run", "origin"): ORIGINS,
-    ("run", "state"): ENDED,
+    ("run", "state"): frozenset(Run.ENDED),
     ("measurement", "statistic"): frozenset(Statistic.values),
     ("annotation", "kind"): frozenset(Annotation.Kind.values),
     ("change", "kind"): frozenset(Change.Kind.values),

@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from runs import celery_messages
 from runs.execution.errors import HostKeyChanged, LoginRefused
 from runs.execution.watch import Order
-from runs.models import Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
+from runs.models import Campaign, Lease, PreparedCluster, Run, Schedule, Server, ServerCheck
 from runs.selectors.runs import taking_part
 from runs.services import database
 from runs.services.errors import ServiceError
@@ -131,7 +131,7 @@ def _awaiting_installations() -> QuerySet[Server]:
 def _with_work() -> set[int]:
     busy = Run.objects.filter(state__in=Run.ACTIVE, server__isnull=False)
     waiting = leases.waiting_runs()
-    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=sweeping.ENDED)
+    left = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
     ids = set(waiting.values_list("server_id", flat=True).distinct())
     ids |= set(left.values_list("server_id", flat=True).distinct())
     to_sweep = sweeping.due().exclude(state=Server.State.REFUSED).exclude(host_key="")

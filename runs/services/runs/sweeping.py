@@ -31,12 +31,11 @@ logger = logging.getLogger(__name__)
 
 # No longer ours: another try would not help.
 IN_VAIN = ("not_ours", "leads_out")
-ENDED = (Campaign.State.FINISHED, Campaign.State.INCOMPLETE, Campaign.State.CANCELLED)
 
 
 def clusters_of_ended_campaigns(server_id: int) -> list[PreparedCluster]:
     """Clusters on a server that nobody needs any more."""
-    needless = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=ENDED)
+    needless = PreparedCluster.objects.filter(removed_at=None, campaign__state__in=Campaign.ENDED)
     return list(needless.filter(server_id=server_id))
 
 
@@ -66,10 +65,9 @@ def remove_needless_clusters(*, server_id: int) -> None:
 
 
 async def _remove(server: Server, needless: list[PreparedCluster]) -> bool:
-    way, instance = await sync_to_async(_secrets)(server)
-    base = BaseDir(server.base_dir, instance)
-    host = await logins.connect_along(way)
-    async with host:
+    way = await sync_to_async(logins.way_to)(server)
+    base = BaseDir(server.base_dir, await sync_to_async(logins.instance_name)())
+    async with await logins.connect_along(way) as host:
         return all([await _is_done(host, base, cluster, server) for cluster in needless])
 
 
@@ -84,10 +82,6 @@ async def _is_done(host: Host, base: BaseDir, cluster: PreparedCluster, server: 
         logger.warning("%s on %s is left alone: %s", cluster.directory, server, problem)
         return problem.code in IN_VAIN
     return True
-
-
-def _secrets(server: Server) -> tuple[logins.Way, str]:
-    return logins.way_to(server), logins.instance_name()
 
 
 PAUSE = timedelta(minutes=5)
@@ -165,7 +159,7 @@ def live_folders(server_id: int) -> set[str]:
         live |= {f"clusters/{folder_of(run_id, name)}" for name in names}
         live |= {f"clusters/{key}" for key in (cluster_key, template_key) if key}
     kept = PreparedCluster.objects.filter(server_id=server_id, removed_at=None)
-    needed = kept.exclude(campaign__state__in=ENDED)
+    needed = kept.exclude(campaign__state__in=Campaign.ENDED)
     return live | {f"clusters/{key}" for key in needed.values_list("key", flat=True)}
 
 
@@ -176,10 +170,9 @@ def errored_folders(server_id: int) -> set[str]:
 
 
 async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str]) -> Swept:
-    host = await logins.connect_along(way)
     removed: list[str] = []
     left: list[TargetProblem] = []
-    async with host:
+    async with await logins.connect_along(way) as host:
         paths = {base.below(path) for path in kept}
         for path in await leftovers.marked(host, base):
             is_kept = path in paths
@@ -200,7 +193,8 @@ async def _sweep(server: Server, way: logins.Way, base: BaseDir, kept: set[str])
 
 def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> None:
     if any(each.code in STILL_AT_WORK for each in swept.left):
-        _put_off(server)
+        again = Now() + PAUSE
+        Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
     else:
         # Unless somebody has asked for another clean-up since this one started.
         unasked = Server.objects.filter(pk=server.pk, sweep_after=sweep_after)
@@ -209,11 +203,6 @@ def _conclude(server: Server, sweep_after: datetime | None, swept: Swept) -> Non
         _tell(server, NOT_SWEPT, _in_words(swept.left))
     elif server.events.filter(code__in=(SWEPT, NOT_SWEPT)).exists():
         _tell(server, SWEPT, _("Nothing is left to clean up."))
-
-
-def _put_off(server: Server) -> None:
-    again = Now() + PAUSE
-    Server.objects.filter(pk=server.pk).update(needs_sweep=True, sweep_after=again)
 
 
 def _in_words(left: Sequence[TargetProblem]) -> str:
