@@ -32,7 +32,7 @@ from runs.services.campaigns.drafts import RULES, Draft
 from runs.services.campaigns.estimates import estimate
 from runs.services.configurations import configurations
 from runs.services.errors import ServiceError
-from runs.services.runs import attempts, cluster_reuse, plans, transitions
+from runs.services.runs import attempts, plans, transitions
 
 # Cannot be slugs: they are the addresses of other pages.
 NOT_SLUGS = ("new",)
@@ -233,7 +233,7 @@ def _queue(
         plans.freeze(campaign=campaign, part=part, cell=each, design=design, of=cell)
         for cell, each, part in cells
     ]
-    kept = cluster_reuse.without_needless_templates(frozen, campaign.repeats)
+    kept = plans.without_needless_templates(frozen, campaign.repeats)
     stored = [plan.as_json() for plan in kept]
     order = random_order.of_rounds(len(cells), campaign.repeats, campaign.seed)
     queued = [

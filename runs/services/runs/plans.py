@@ -1,6 +1,8 @@
 """Freezes a run's plan: what it will do, even if the database changes afterwards."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -9,13 +11,13 @@ from runs import queries
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, UnreadablePlan, WorkloadPlan
+from runs.fingerprints import fingerprint
 from runs.models import Campaign, Cell, Run, WorkloadVersion
 from runs.postgresql_settings.fitting import Fitted
 from runs.scenarios.definition import FurtherCluster, Scenario
 from runs.services.campaigns import topologies, workloads
 from runs.services.campaigns.designs import Design, DesignCell, Part
 from runs.services.errors import ServiceError
-from runs.services.runs.cluster_reuse import cluster_key
 from runs.services.servers.tools import Tools
 from runs.wording import gettext_noop
 
@@ -61,8 +63,10 @@ def freeze(
     if tools is None:
         raise ServiceError("missing_program", _("pgbench or psql is missing on the server."))
     settings, options = cell.cluster_settings, cell.initdb_options
-    data = cell.cluster.data
-    key = cluster_key(campaign, server, installation, settings, options, data)
+    # Runs of the same machine, binaries, settings and data can share a loaded cluster.
+    binaries = [server.slug, installation.bindir, installation.version]
+    made_of = [*binaries, settings, options, campaign.parameters, cell.cluster.data]
+    key = f"{campaign.pk}-{fingerprint(made_of)[:12]}"
     writes = design.scenario.changes_data(cell.levels)
     return RunPlan(
         run_id=0,
@@ -164,3 +168,15 @@ def _translated(fitted: Fitted) -> tuple[dict[str, Any], ...]:
     """Where the run's settings differ from the configuration as written, as stored with the run."""
     changes = (*fitted.changes, *fitted.left_out)
     return tuple({**vars(each), "parameters": dict(each.parameters)} for each in changes)
+
+
+def without_needless_templates(plans: Sequence[RunPlan], repeats: int) -> list[RunPlan]:
+    """A template that only one run would use costs more than it saves: such a run loads itself.
+
+    Each plan is that of a cell with this many repeats.
+    """
+    uses = Counter(plan.template_key for plan in plans)
+    return [
+        plan if uses[plan.template_key] * repeats > 1 else replace(plan, template_key="")
+        for plan in plans
+    ]
