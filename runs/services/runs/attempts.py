@@ -39,19 +39,19 @@ def start_again(
     token: int,
     code: str,
     message: str,
-    most: int,
     remedy: str = "",
     wording: Wording | None = None,
 ) -> bool:
     """Fail an attempt because of the target, and queue the run again; return whether it was.
 
-    A run whose cancel was asked for is cancelled instead. It is not queued again if `most` attempts
-    were started automatically: the first one, and those that this function queued.
+    A run whose cancel was asked for is cancelled instead. It is not queued again if as many
+    attempts as its campaign allows were started automatically: the first one, and those that this
+    function queued.
     """
     if transitions.cancel_where_asked(run_id=run_id, token=token):
         return False
-    run = Run.objects.defer("plan").get(pk=run_id)
-    again = 1 + run.events.filter(code=BEGUN_AGAIN).count() < most
+    run = Run.objects.select_related("campaign").defer("plan").get(pk=run_id)
+    again = 1 + run.events.filter(code=BEGUN_AGAIN).count() < run.campaign.most_attempts
     if not transitions.transition(
         run_id=run_id,
         to=S.FAILED,
@@ -87,7 +87,6 @@ def has_lost_too_many_workers(run: Run, claim: Claim) -> bool:
         token=claim.token,
         code="lost_for_good",
         message=_("This attempt has lost %(number)d workers.") % {"number": taken},
-        most=run.campaign.most_attempts,
     )
     return True
 

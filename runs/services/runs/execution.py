@@ -114,8 +114,7 @@ def _conclude(run: Run, claim: Claim) -> None:
     except TargetRestarted as problem:
         # Whether it is started again, as its remedy says, is decided only now.
         event = _event_of(problem) | {"remedy": ""}
-        most = run.campaign.most_attempts
-        attempts.start_again(run_id=run.pk, token=claim.token, most=most, **event)
+        attempts.start_again(run_id=run.pk, token=claim.token, **event)
     except ServerFault as fault:
         _wait_for_server(run, claim, fault, director)
     except TargetProblem as problem:
@@ -186,8 +185,7 @@ def _wait_for_server(run: Run, claim: Claim, fault: ServerFault, director: Direc
     transitions.sweep_later(run)
 
     def leave() -> None:
-        most = run.campaign.most_attempts
-        attempts.start_again(run_id=run.pk, token=claim.token, most=most, **_event_of(fault))
+        attempts.start_again(run_id=run.pk, token=claim.token, **_event_of(fault))
 
     reporting.retrying(leave)
 

@@ -238,7 +238,7 @@ def test_a_last_run_that_is_begun_anew_does_not_end_the_campaign(server, draft):
     summaries.refresh(cell_id=first.cell_id)
     claim = leases.claim(server_id=server.pk, holder="worker")
     again = attempts.start_again(
-        run_id=last.pk, token=claim.token, code="target_restarted", message="x", most=3
+        run_id=last.pk, token=claim.token, code="target_restarted", message="x"
     )
     assert again
     assert set(campaign.runs.values_list("pk", flat=True)) == {first.pk, last.pk}

@@ -279,7 +279,7 @@ def test_a_cancelled_run_gets_no_further_attempt(host, campaign):
     claim = claimed(host)
     transitions.cancel(run=campaign.runs.get(), by="ann")
     again = attempts.start_again(
-        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=3
+        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
     )
     run = campaign.runs.get()
     assert not again

@@ -136,11 +136,12 @@ def test_a_lost_run_on_a_server_out_of_reach_can_be_given_up(campaign, server):
 
 
 def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server):
+    Campaign.objects.update(most_attempts=2)
     for attempt in (1, 2):
         claim = claimed(server)
         to_measuring(claim)
         again = attempts.start_again(
-            run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=2
+            run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
         )
         assert again == (attempt < 2)
     run = Run.objects.get(pk=claim.run_id)
@@ -148,6 +149,7 @@ def test_a_restarted_target_gets_another_attempt_up_to_a_limit(campaign, server)
 
 
 def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign, server):
+    Campaign.objects.update(most_attempts=2)
     for _time in range(3):
         claim = claimed(server)
         to_measuring(claim)
@@ -157,7 +159,7 @@ def test_a_persons_retries_take_nothing_of_what_is_begun_anew_by_itself(campaign
     claim = claimed(server)
     to_measuring(claim)
     assert attempts.start_again(
-        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x", most=2
+        run_id=claim.run_id, token=claim.token, code="target_restarted", message="x"
     )
     run = Run.objects.get(pk=claim.run_id)
     assert (run.state, run.attempt, run.started_at, run.finished_at) == (S.QUEUED, 5, None, None)
