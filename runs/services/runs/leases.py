@@ -65,7 +65,7 @@ def note(run: Run) -> None:
     names = Server.objects.filter(pk__in=others_of(run)).values_list("name", flat=True)
     message = _("It is next, and waits until %(servers)s can be used as well.")
     text = message % {"servers": ", ".join(names)}
-    transitions.record_event(run_id=run.pk, code=PASSED_OVER, message=text, attempt=run.attempt)
+    transitions.event_of(run, PASSED_OVER, text).save()
 
 
 def standing(*, loaded: set[int]) -> list[Reservation]:
@@ -107,6 +107,7 @@ class Claim:
     taken_over: bool
 
 
+@transaction.atomic
 def claim(*, server_id: int, holder: str) -> Claim | None:
     """Take the next waiting run of a server, if the server is free; lost runs go first.
 
@@ -114,18 +115,6 @@ def claim(*, server_id: int, holder: str) -> Claim | None:
 
     The lease row is locked with SKIP LOCKED: of two workers, one claims and the other gets nothing.
     """
-    try:
-        return _claim(server_id, holder)
-    except _TakenMeanwhile:
-        return None
-
-
-class _TakenMeanwhile(Exception):
-    """The run was cancelled at the moment it was claimed."""
-
-
-@transaction.atomic
-def _claim(server_id: int, holder: str) -> Claim | None:
     lease = next(iter(_free_leases([server_id], for_lost=True)), None)
     found = _next_run(lease) if lease else None
     if found is None:
@@ -140,7 +129,9 @@ def _claim(server_id: int, holder: str) -> Claim | None:
     # Without the token: the lease is ours since the statement before.
     claimed = transitions.transition(run_id=run.pk, to=Run.State.CLAIMED, code=code, message=holder)
     if not claimed:
-        raise _TakenMeanwhile
+        # It was cancelled at this moment: the leases are free again.
+        transaction.set_rollback(True)
+        return None
     return Claim(run.pk, server_id, token, taken_over)
 
 

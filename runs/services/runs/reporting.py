@@ -113,13 +113,8 @@ class DatabaseReporter:
         )
 
     def _keep_event(self, code: str, problem: TargetProblem) -> None:
-        transitions.record_event(
-            run_id=self.run.pk,
-            code=code,
-            message=problem.message,
-            wording=problem.wording,
-            attempt=self.run.attempt,
-        )
+        wording = problem.wording
+        transitions.event_of(self.run, code, problem.message, wording=wording).save()
         if code == "cleanup_incomplete":
             transitions.sweep_later(self.run)
 
@@ -219,20 +214,18 @@ def _keep(command: Command) -> None:
 def retrying(write: Callable[[], T]) -> T:
     """Retry a write while the results database is away, for some minutes."""
     try:
-        return _retrying(write)
+        for wait in WAITS_SECONDS:
+            try:
+                return write()
+            except AWAY:
+                logger.warning(
+                    "results database is away; trying again in %s s", wait, exc_info=True
+                )
+                connection.close()
+                time.sleep(wait)
+        return write()
     finally:
         database.give_back()
-
-
-def _retrying(write: Callable[[], T]) -> T:
-    for wait in WAITS_SECONDS:
-        try:
-            return write()
-        except AWAY:
-            logger.warning("results database is away; trying again in %s s", wait, exc_info=True)
-            connection.close()
-            time.sleep(wait)
-    return write()
 
 
 def _shown(text: str) -> str:

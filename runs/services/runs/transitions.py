@@ -23,8 +23,10 @@ from runs.wording import Wording, gettext_noop
 
 S = Run.State
 
-GOING_ON = (Campaign.State.QUEUED, Campaign.State.RUNNING)
 
+LEFT_THERE = gettext_noop(
+    "The server is out of reach: processes and files of the run may be left there."
+)
 ENDINGS = {S.FAILED, S.ERRORED, S.CANCELLED, S.LOST}
 TRANSITIONS: dict[str, set[str]] = {
     S.QUEUED: {S.CLAIMED, S.CANCELLED},
@@ -70,17 +72,9 @@ def transition(
     fields["wording"] = wording or {}
     if to == S.PREPARING:
         fields |= {"code": "", "message": "", "remedy": ""}
-    changed = Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to))
-    if not changed:
+    if not Run.objects.filter(pk=run_id, state=run.state).update(**fields, **_times(run, to)):
         return False
-    record_event(
-        run_id=run_id,
-        code=code,
-        message=message,
-        wording=wording,
-        attempt=run.attempt,
-        from_to=(run.state, to),
-    )
+    event_of(run, code, message, to, wording).save()
     _after(run, to, is_passing=is_passing)
     return True
 
@@ -89,27 +83,6 @@ def holds(run_id: int, token: int) -> bool:
     """Whether the lease `token` still has the run; locks the lease. Call it in a transaction."""
     lease = Lease.objects.select_for_update().filter(run_id=run_id, token=token)
     return lease.annotate(limit=database.ends_if_idle()).first() is not None
-
-
-def record_event(
-    *,
-    run_id: int,
-    code: str,
-    message: str,
-    attempt: int,
-    wording: Wording | None = None,
-    from_to: tuple[str, str] = ("", ""),
-) -> None:
-    """Add a line to the run's history."""
-    RunEvent.objects.create(
-        run_id=run_id,
-        from_state=from_to[0],
-        to_state=from_to[1],
-        code=code,
-        message=message,
-        wording=dict(wording or {}),
-        attempt=attempt,
-    )
 
 
 @transaction.atomic
@@ -165,8 +138,12 @@ def cancel_all(*, runs: QuerySet[Run], by: object = None) -> int:
     for run in at_once:
         if run.state == S.LOST:
             sweep_later(run)
+    left = f"{message} {LEFT_THERE}"
     RunEvent.objects.bulk_create(
-        [_cancelled_event(run, message) for run in at_once]
+        [
+            event_of(run, "cancelled", left if run.state == S.LOST else message, S.CANCELLED)
+            for run in at_once
+        ]
         + [event_of(run, "cancel_requested", message) for run in requested]
     )
     return len(open_runs)
@@ -187,21 +164,18 @@ def sweep_later(run: Run) -> None:
     machines.update(needs_sweep=True, sweep_after=Now())
 
 
-def _cancelled_event(run: Run, message: str) -> RunEvent:
-    if run.state == S.LOST:
-        message = f"{message} {_left_there()}"
-    return event_of(run, "cancelled", message, S.CANCELLED)
-
-
-def event_of(run: Run, code: str, message: str, to: str = "") -> RunEvent:
+def event_of(
+    run: Run, code: str, message: str, to: str = "", wording: Wording | None = None
+) -> RunEvent:
     """A line of the run's history that is not stored yet; `to` is a state that it enters."""
-    states = {"from_state": run.state, "to_state": to} if to else {}
-    return RunEvent(run=run, code=code, message=message, attempt=run.attempt, **states)
-
-
-def _left_there() -> str:
-    return gettext_noop(
-        "The server is out of reach: processes and files of the run may be left there."
+    return RunEvent(
+        run=run,
+        from_state=run.state if to else "",
+        to_state=to,
+        code=code,
+        message=message,
+        wording=wording or {},
+        attempt=run.attempt,
     )
 
 
@@ -218,7 +192,7 @@ def cancel_where_asked(*, run_id: int, token: int, is_out_of_reach: bool = False
     if run.cancel_requested_at is None:
         return False
     request = run.events.filter(code="cancel_requested").last()
-    messages = [request.message if request else "", _left_there() if is_out_of_reach else ""]
+    messages = [request.message if request else "", LEFT_THERE if is_out_of_reach else ""]
     sweep_later(run)
     return transition(
         run_id=run_id,
@@ -245,7 +219,7 @@ def refresh_campaign(*, campaign_id: int) -> None:
         states[S.QUEUED] += again or repeats.add_round(campaign=campaign)
     before, campaign.state = campaign.state, campaign_state(states)
     campaign.save(update_fields=["state"])
-    if before in GOING_ON and campaign.state not in GOING_ON:
+    if before in Campaign.LIVE and campaign.state not in Campaign.LIVE:
         webhooks.finished(campaign=campaign)
 
 
