@@ -167,8 +167,8 @@ def test_the_variable_names_a_bucket_and_holds_no_keys(text, expected):
 def test_a_file_goes_to_the_bucket_and_comes_back(kept, settings):
     assert in_bucket() == {KEY}
     assert in_folder(settings) == set()
-    assert artifacts.is_stored(DIGEST)
-    assert not artifacts.is_stored("0" * 64)
+    assert not artifacts.missing([DIGEST])
+    assert artifacts.missing(["0" * 64])
     with artifacts.open_artifact(kept) as content:
         assert content.read() == CONTENT
     kept.sha256 = "0" * 64
@@ -304,7 +304,7 @@ def test_a_backup_holds_the_files_of_the_bucket(kept, store, use, settings, tmp_
     bucket.remove(KEY)
     backup = backups.Reader(made, "correct horse")
     backups._restore_artifacts(backup)
-    assert artifacts.is_stored(DIGEST)
+    assert not artifacts.missing([DIGEST])
     artifacts.send_waiting()
     assert in_bucket() == {KEY}
     use("http://127.0.0.1:9")

@@ -60,7 +60,7 @@ class Files:
             is_its = _size(gathered) == row["size"]
         else:
             is_its = (
-                not artifacts.is_stored(row["sha256"])
+                artifacts.missing([row["sha256"]])
                 or Artifact.objects.filter(
                     sha256=row["sha256"], size=row["size"], run__campaign__project=project
                 ).exists()

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psycopg
 from django.conf import settings
@@ -27,7 +27,6 @@ from runs.services import seals
 from runs.services.access import audit, encryption
 from runs.services.errors import ServiceError
 from runs.services.operations.backup_files import KEYS, SUFFIX, Reader, Writer
-from runs.services.operations.encrypted_files import CHUNK_BYTES
 from runs.services.runs import artifacts, file_store
 
 # Open logins, and what says which migrations were applied.
@@ -111,9 +110,9 @@ def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
         if content is None:
             lost += 1  # which its row says
         else:
-            writer.add(f"artifacts/{digest}", _pieces(content), is_packed=True)
+            writer.add(f"artifacts/{digest}", artifacts.chunks(content), is_packed=True)
     for path in reading.files(settings.PUBLICATIONS_DIR):
-        writer.add(f"publications/{path.name}", _pieces(path.open("rb")))
+        writer.add(f"publications/{path.name}", artifacts.chunks(path.open("rb")))
     return lost
 
 
@@ -130,12 +129,6 @@ class _Copied:
             for piece in copied:
                 yield bytes(piece)
         self.number = self._cursor.rowcount
-
-
-def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    with file:
-        while piece := file.read(CHUNK_BYTES):
-            yield piece
 
 
 def _secrets() -> dict[str, Any]:

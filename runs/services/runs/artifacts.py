@@ -87,13 +87,13 @@ def _is_there(digest: str) -> bool:
 
 def open_artifact(artifact: Artifact) -> BinaryIO:
     """The uncompressed content as a stream. Errors as of `open_packed`."""
-    return _unpacked(open_packed(artifact.sha256))
+    return cast(BinaryIO, _unpacked(open_packed(artifact.sha256)))
 
 
-def _unpacked(packed: IO[bytes]) -> BinaryIO:
+def _unpacked(packed: IO[bytes]) -> gzip.GzipFile:
     content = gzip.GzipFile(fileobj=packed, mode="rb")
     content.myfileobj = cast(Any, packed)  # closed with it
-    return cast(BinaryIO, content)
+    return content
 
 
 def open_packed(digest: str) -> IO[bytes]:
@@ -107,7 +107,7 @@ def open_packed(digest: str) -> IO[bytes]:
 def opened(digests: Iterable[str]) -> Iterator[tuple[str, IO[bytes] | None]]:
     """The compressed contents one by one; None for what was pruned. Errors as of `open_packed`."""
     # A query that gives digests is not left open while files are read.
-    for digest in chain.from_iterable(batches(digests, CHUNK_ROWS)):
+    for digest in chain.from_iterable(_batches(digests)):
         try:
             yield digest, file_store.opened(key_of(digest))
         except FileNotFoundError:
@@ -119,17 +119,12 @@ def missing(digests: Iterable[str]) -> set[str]:
     return {each for each in digests if not file_store.exists(key_of(each))}
 
 
-def is_stored(digest: str) -> bool:
-    """Whether its content is here, or in the bucket. Raises StoreError."""
-    return not missing([digest])
-
-
 def send_waiting() -> None:
     """Send what waits to the bucket, for some seconds: a duty of control."""
     file_store.send_all(filter(_digest_of, file_store.in_folder()))
 
 
-def chunks(content: BinaryIO) -> Iterator[bytes]:
+def chunks(content: IO[bytes]) -> Iterator[bytes]:
     """A stream in pieces, closed after the last one.
 
     For a response: a web server that is given a file sends the bytes on disk, which are compressed.
@@ -188,17 +183,16 @@ def prune(*, before: datetime, keep: Sequence[str], is_rehearsal: bool = False) 
 def _free(before: datetime, kept: Q) -> Iterator[Stored]:
     """The files that nothing needs any more. One statement for each thousand."""
     last = before.timestamp()
-    for chunk in batches(_singles(), CHUNK_ROWS):
+    for chunk in _batches(_singles()):
         old = {digest: stored for digest, stored in chunk if stored.changed_at < last}
         needed = Artifact.objects.filter(kept, sha256__in=old).values_list("sha256", flat=True)
         for digest in old.keys() - set(needed):
             yield old[digest]
 
 
-def batches(rows: Iterable[T], number: int) -> Iterator[list[T]]:
-    """So many at a time."""
+def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
     each = iter(rows)
-    while batch := list(islice(each, number)):
+    while batch := list(islice(each, CHUNK_ROWS)):
         yield batch
 
 
@@ -220,17 +214,15 @@ def changed() -> Iterator[str]:
     Raises StoreError when the bucket does not answer.
     """
     for digest, stored in _singles():
-        found = hashlib.sha256()
         try:
             with _unpacked(file_store.opened(stored.key)) as content:
-                while piece := content.read(CHUNK_BYTES):
-                    found.update(piece)
+                found = hashlib.file_digest(content, "sha256").hexdigest()
         except StoreError:
             raise
         except (OSError, EOFError, zlib.error):
             yield digest
             continue
-        if found.hexdigest() != digest:
+        if found != digest:
             yield digest
 
 
