@@ -23,7 +23,7 @@ from runs.services.campaigns import estimates, topologies, treatments, trials, w
 from runs.services.campaigns.designs import Design, Part
 from runs.services.campaigns.drafts import Draft
 from runs.services.configurations import fitted_configurations
-from runs.services.errors import ServiceError
+from runs.services.errors import Problem, ServiceError
 from runs.services.servers import logins, tools
 from runs.services.servers import machines as machine_findings
 from runs.services.servers.machines import Finding, error
@@ -31,72 +31,6 @@ from runs.services.servers.machines import Finding, error
 PATIENCE_SECONDS = 6.0
 
 Answer = Target | TargetProblem
-
-
-@dataclass(frozen=True)
-class Question:
-    """A server, and the PostgreSQL folders to check there.
-
-    `privileges` are checked with sudo; `addresses` are those that it must be able to reach.
-    """
-
-    server: Server
-    bindirs: tuple[str, ...]
-    privileges: tuple[str, ...] = ()
-    addresses: tuple[str, ...] = ()
-
-
-def ask_all(questions: Sequence[Question]) -> list[Answer]:
-    """What each server answers, or why it does not, in the given order.
-
-    Takes as long as the slowest, at most PATIENCE_SECONDS. Raises errors that no server caused.
-    """
-    found, instance = [_way(each) for each in questions], logins.instance_name()
-    database.give_back()
-    return async_to_sync(_gathered)(found, questions, instance)
-
-
-def _way(question: Question) -> logins.Way | TargetProblem:
-    server = question.server
-    if server.is_only_a_hop:
-        return TargetProblem(
-            "%(server)s has no base directory.",
-            server=server.name,
-            code="only_a_hop",
-            remedy=_("Give it one on its page, or choose another server."),
-        )
-    try:
-        return logins.way_to(server)
-    except logins.KeyUnreadable as problem:
-        return problem
-
-
-async def _gathered(
-    found: Sequence[logins.Way | TargetProblem], questions: Sequence[Question], instance: str
-) -> list[Answer]:
-    asked = (
-        _answer(way, question, BaseDir(question.server.base_dir, instance))
-        for way, question in zip(found, questions, strict=True)
-    )
-    return list(await asyncio.gather(*asked))
-
-
-async def _answer(way: logins.Way | TargetProblem, question: Question, base: BaseDir) -> Answer:
-    if isinstance(way, TargetProblem):
-        return way
-    try:
-        return await asyncio.wait_for(_answered(way, question, base), PATIENCE_SECONDS)
-    except TimeoutError:
-        seconds = f"{PATIENCE_SECONDS:.0f}"
-        return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
-    except TargetProblem as problem:
-        return problem
-
-
-async def _answered(way: logins.Way, question: Question, base: BaseDir) -> Target:
-    async with await logins.connect_along(way) as host:
-        bindirs, privileges = question.bindirs, question.privileges
-        return await engine.look(host, base, bindirs, privileges, question.addresses)
 
 
 LEAST_FREE_BYTES = 512 * 1024 * 1024
@@ -147,7 +81,7 @@ class Preflight:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Question:
     """A server, what to check on it, and for which part of which design.
 
     A load generator has no part; the way from it to each address in `reaches` is checked.
@@ -167,15 +101,52 @@ class _Asked:
         return list(self.server.privileges)
 
 
+def _way(server: Server) -> logins.Way | TargetProblem:
+    if server.is_only_a_hop:
+        return TargetProblem(
+            "%(server)s has no base directory.",
+            server=server.name,
+            code="only_a_hop",
+            remedy=_("Give it one on its page, or choose another server."),
+        )
+    try:
+        return logins.way_to(server)
+    except logins.KeyUnreadable as problem:
+        return problem
+
+
+async def _answers(
+    ways: Sequence[logins.Way | TargetProblem], questions: Sequence[_Question], instance: str
+) -> list[Answer]:
+    """What each server answers, or why it does not. As long as the slowest, PATIENCE_SECONDS."""
+    asked = (_answer(*each, instance) for each in zip(ways, questions, strict=True))
+    return list(await asyncio.gather(*asked))
+
+
+async def _answer(way: logins.Way | TargetProblem, question: _Question, instance: str) -> Answer:
+    if isinstance(way, TargetProblem):
+        return way
+    base = BaseDir(question.server.base_dir, instance)
+    bindirs = [each.bindir for each in question.installations]
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS), await logins.connect_along(way) as host:
+            return await engine.look(host, base, bindirs, question.privileges, question.reaches)
+    except TimeoutError:
+        seconds = f"{PATIENCE_SECONDS:.0f}"
+        return HostUnreachable(logins.NO_ANSWER, address=way[-1].address, seconds=seconds)
+    except TargetProblem as problem:
+        return problem
+
+
 def of_server(server: Server) -> Preflight:
     """Check a server and all its installations."""
-    return _fly([_Asked(server, list(server.installations.filter(removed_at=None)))], None)
+    return _fly([_Question(server, list(server.installations.filter(removed_at=None)))], None)
 
 
 def of_servers(servers: Sequence[Server]) -> Preflight:
     """Check servers and all their installations, at the same time."""
     present = tools.installed(servers)
-    return _fly([_Asked(each, present[each.pk]) for each in servers], None)
+    return _fly([_Question(each, present[each.pk]) for each in servers], None)
 
 
 def of_design(
@@ -186,15 +157,15 @@ def of_design(
     All servers, load generators too, are asked at the same time. Then own scripts are run, unless
     they are not to be; `before_trial` is called before each.
     """
-    questions = [_Asked(part.server, part.installations, design, part) for part in design.parts]
+    questions = [_Question(part.server, part.installations, design, part) for part in design.parts]
     addresses = tuple(each.address for each in design.draft.servers)
     for machine in design.generators:
         client = tools.having_pgbench(machine.present)[:1]
-        questions.append(_Asked(machine.server, client, design, reaches=addresses))
+        questions.append(_Question(machine.server, client, design, reaches=addresses))
     for machine in design.cluster_machines:
         wanted = {cell.installation.version_num for cell in design.cells}
         installed = [each for each in machine.present if each.version_num in wanted]
-        questions.append(_Asked(machine.server, installed, design))
+        questions.append(_Question(machine.server, installed, design))
     found = _fly(questions, design)
     own = workloads.versions(design.draft.levels.get(workloads.SCRIPT_FACTOR, ()))
     if not own or not found.is_clear:
@@ -241,11 +212,13 @@ def _of_trial(
         yield error(server, fault.code, f"{version}: {message}", remedy)
 
 
-def _fly(questions: Sequence[_Asked], design: Design | None) -> Preflight:
+def _fly(questions: Sequence[_Question], design: Design | None) -> Preflight:
     began = time.monotonic()
     findings = list(_faults(design))
     targets: list[Target | None] = []
-    answers = ask_all([_question(each) for each in questions])
+    ways, instance = [_way(each.server) for each in questions], logins.instance_name()
+    database.give_back()
+    answers = async_to_sync(_answers)(ways, questions, instance)
     for each, answer in zip(questions, answers, strict=True):
         if isinstance(answer, Target):
             findings += _of_answer(each, answer)
@@ -257,7 +230,7 @@ def _fly(questions: Sequence[_Asked], design: Design | None) -> Preflight:
     return Preflight(servers, _each_once(findings), tuple(targets), time.monotonic() - began)
 
 
-def _of_answer(question: _Asked, target: Target) -> Iterator[Finding]:
+def _of_answer(question: _Question, target: Target) -> Iterator[Finding]:
     server, design = question.server, question.design
     treatment = design.draft.treatment if design else None
     if treatment and question.reaches:
@@ -270,16 +243,13 @@ def _of_answer(question: _Asked, target: Target) -> Iterator[Finding]:
     privileges = question.privileges
     yield from machine_findings.of_machine(server, target, privileges=privileges, needed=needed)
     yield from _of_needs(question, target)
-    if question.part is not None:
-        yield from _of_treatment(server, target, design.draft if design else None)
+    problems: list[Problem] = []
+    if design and question.part is not None:
+        problems += _of_treatment(server, target, design.draft)
     if design and server in topologies.pooling_servers(design.draft):
-        for problem in treatments.arrangement_problems(design.draft, target):
-            yield error(server, problem.code, problem.message, problem.remedy)
-
-
-def _question(question: _Asked) -> Question:
-    bindirs = tuple(each.bindir for each in question.installations)
-    return Question(question.server, bindirs, tuple(question.privileges), question.reaches)
+        problems += treatments.arrangement_problems(design.draft, target)
+    for problem in problems:
+        yield error(server, problem.code, problem.message, problem.remedy)
 
 
 def _faults(design: Design | None) -> Iterator[Finding]:
@@ -315,7 +285,7 @@ def _programs(
             yield error(server, "installation_changed", message % words, inspect)
 
 
-def _of_needs(question: _Asked, target: Target) -> Iterator[Finding]:
+def _of_needs(question: _Question, target: Target) -> Iterator[Finding]:
     server, needed = question.server, LEAST_FREE_BYTES
     if question.design is not None and question.part is not None:
         needed = question.design.needed_bytes(question.part) or needed
@@ -333,15 +303,12 @@ def _of_needs(question: _Asked, target: Target) -> Iterator[Finding]:
         yield error(server, "disk_too_small", message % words, remedy)
 
 
-def _of_treatment(server: Server, target: Target, draft: Draft | None) -> Iterator[Finding]:
+def _of_treatment(server: Server, target: Target, draft: Draft) -> Iterator[Problem]:
     """What the campaign needs and the machine lacks; without it no run could start."""
-    if draft is None:
-        return
     treatment = draft.treatment
     if draft.generators:  # then no pgbench runs here
         treatment = replace(treatment, pgbench_cpus="")
-    for problem in treatments.problems_of_machines(treatment, server, target):
-        yield error(server, problem.code, problem.message, problem.remedy)
+    return treatments.problems_of_machines(treatment, server, target)
 
 
 def _memory(server: Server, target: Target, part: Part, clusters: int) -> Iterator[Finding]:
