@@ -251,7 +251,7 @@ def _the_one(
     name: str,
     present: Sequence[Installation],
     wish: Wish,
-    commit: str = "",
+    commit: str,
 ) -> Installation | ToBuild:
     """The only one, or what is to be built. Raises Refused if there is neither, or more."""
     if len(found) == 1:

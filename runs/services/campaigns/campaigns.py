@@ -51,17 +51,13 @@ def queue(*, design: Design, by: User | None = None, project: Project | None = N
     Raises ServiceError with the first problem of the design's estimate, or `of_other_project`.
     """
     for problem in estimate(design).problems:
-        raise ServiceError(
-            problem.code, problem.message, remedy=problem.remedy, field=problem.field
-        )
+        raise ServiceError(**vars(problem))
     _refuse_of_others(design.draft, audit.of_project(project.pk if project else None))
     campaign = _campaign(design, by, project)
     _queue(campaign, design, _cells(campaign, design))
     if campaign.reproduces:
         campaign.changes = reproduction.stored(reproduction.of_campaign(campaign))
         campaign.save(update_fields=["changes"])
-    for server in design.draft.servers:
-        celery_messages.wake(server.pk)
     details = {"title": campaign.title, "factors": campaign.factors, "repeats": campaign.repeats}
     audit.record("campaign_queued", campaign, after=details)
     return campaign

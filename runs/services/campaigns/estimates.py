@@ -82,10 +82,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
         yield Problem("no_title", _("The campaign has no title."), _("Give one."), "title")
     yield from topologies.generator_problems(design)
     yield from topologies.cluster_problems(design)
-    yield from treatments.problems(
-        draft.treatment, servers=draft.servers, generators=draft.generators
-    )
-    yield from treatments.evidence_problems(draft.treatment, draft.installations)
+    yield from treatments.problems(draft)
     for name in set(draft.levels) - {factor.name for factor in scenario.factors}:
         message = _("This scenario has no factor %(name)s.") % {"name": name}
         yield Problem("unknown_factor", message, _("Leave it out."), "levels")
@@ -97,12 +94,7 @@ def problems(design: Design, runs: int) -> Iterator[Problem]:
     if not 1 <= draft.repeats <= MOST_REPEATS:
         message = _("Repeats must be from 1 to %(most)d.") % {"most": MOST_REPEATS}
         yield Problem("out_of_range", message, _("Three or more are needed to compare."), "repeats")
-    yield from repeats.problems(
-        repeats=draft.repeats,
-        wanted_half_width=draft.wanted_half_width,
-        most_repeats=draft.most_repeats,
-        limit=MOST_REPEATS,
-    )
+    yield from repeats.problems(draft)
     if runs > MOST_RUNS:
         message = _("%(runs)d runs are too many.") % {"runs": runs}
         yield Problem("too_many_runs", message, _("Choose fewer levels or repeats."), "levels")

@@ -17,7 +17,6 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
 
-from runs import celery_messages
 from runs.analysis.noise import half_width, needs_more
 from runs.analysis.summary import Summary
 from runs.models import Bisection, Campaign, Run, RunEvent
@@ -30,7 +29,7 @@ from runs.selectors.why import ablations
 from runs.services import seals
 from runs.services.access import audit
 from runs.services.campaigns import random_order, summaries
-from runs.services.campaigns.drafts import MOST_REPEATS
+from runs.services.campaigns.drafts import MOST_REPEATS, Draft
 from runs.services.errors import Problem, ServiceError
 from runs.services.runs import plans
 from runs.wording import gettext_noop
@@ -40,25 +39,21 @@ logger = logging.getLogger(__name__)
 NARROWEST, WIDEST = 0.001, 0.5
 
 
-def problems(
-    *, repeats: int, wanted_half_width: float | None, most_repeats: int | None, limit: int
-) -> Iterator[Problem]:
+def problems(draft: Draft) -> Iterator[Problem]:
     """What is wrong with the request for adaptive repeats; empty if there is none."""
-    if wanted_half_width is None:
+    width, most = draft.wanted_half_width, draft.most_repeats
+    if width is None:
         return
-    if not NARROWEST <= wanted_half_width <= WIDEST:
-        message = _("An interval of ±%(width)g %% is out of range.") % {
-            "width": 100 * wanted_half_width
-        }
+    if not NARROWEST <= width <= WIDEST:
+        message = _("An interval of ±%(width)g %% is out of range.") % {"width": 100 * width}
         remedy = _("Choose from ±%(least)g %% to ±%(most)g %%.") % {
             "least": 100 * NARROWEST,
             "most": 100 * WIDEST,
         }
         yield Problem("out_of_range", message, remedy, "wanted_half_width")
-    if most_repeats is None or not repeats < most_repeats <= limit:
-        message = _("The most repeats must be more than the least, and at most %(most)d.") % {
-            "most": limit
-        }
+    if most is None or not draft.repeats < most <= MOST_REPEATS:
+        message = _("The most repeats must be more than the least, and at most %(most)d.")
+        message %= {"most": MOST_REPEATS}
         yield Problem("out_of_range", message, _("Give a larger number."), "most_repeats")
 
 
@@ -183,8 +178,6 @@ def _announced(queued: list[Run], code: str, reasons: Iterable[str]) -> list[Run
         RunEvent(run=run, to_state=Run.State.QUEUED, code=code, message=reason)
         for run, reason in zip(queued, reasons, strict=True)
     )
-    for server_id in {run.server_id for run in queued if run.server_id is not None}:
-        celery_messages.wake(server_id)
     return queued
 
 
@@ -218,7 +211,7 @@ def _last_position(campaign: Campaign) -> int:
     return campaign.runs.aggregate(last=Max("position"))["last"] or 0
 
 
-def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list[Run]:
+def remeasure(*, campaign: Campaign, like: Mapping[Run, str]) -> list[Run]:
     """Queue a copy of each of these runs, with a reason, shuffled by the campaign's seed.
 
     Call it in a transaction that has locked the campaign. Raises `plan_of_other_version`.
@@ -237,10 +230,9 @@ def remeasure(*, campaign: Campaign, like: Mapping[Run, str], code: str) -> list
         repeats[run.cell_id] += 1
         queued.append(_another(run, repeats[run.cell_id], last + place, again_of=run))
     plans.store(queued, [plans.copied(run) for run in order])
-    return _announced(queued, code, [like[run] for run in order])
+    return _announced(queued, "measured_again", [like[run] for run in order])
 
 
-CODE = "measured_again"
 LEFT_OUT = gettext_noop("Doubtful: this campaign leaves such runs out, by its own rule.")
 INVALID = gettext_noop(
     "Invalid: it is in no median and no verdict unless somebody lets it count, and says why."
@@ -270,7 +262,7 @@ def add_remeasured(*, campaign: Campaign) -> int:
         return 0
     try:
         with transaction.atomic():
-            return len(remeasure(campaign=campaign, like=wanted, code=CODE))
+            return len(remeasure(campaign=campaign, like=wanted))
     except ServiceError as error:
         logger.warning("campaign %s measures nothing again: %s", campaign.slug, error.message)
         return 0

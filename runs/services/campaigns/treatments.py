@@ -38,22 +38,20 @@ def needed_privileges(treatment: Treatment, server: Server) -> list[str]:
     return [name for name, is_wanted in wanted.items() if is_wanted]
 
 
-def problems(
-    treatment: Treatment, *, servers: Sequence[Server], generators: Sequence[Server]
-) -> Iterator[Problem]:
-    """Everything that prevents these machines from being treated so."""
+def problems(draft: Draft) -> Iterator[Problem]:
+    """Everything that prevents the machines and installations of a draft from being treated so."""
+    treatment, servers, generators = draft.treatment, draft.servers, draft.generators
     for server in servers:
         if treatment.cold_cache and not offered(server)["cold_cache"]:
             yield _not_ticked(server, "drop_caches", "cold_cache")
         if treatment.profile:
             paranoia = str(_facts(server).get("kernel_settings", {}).get(PARANOIA, ""))
-            is_strict = paranoia.isdigit() and int(paranoia) > STRICTEST_FOR_OWN
-            if is_strict and "perf" not in server.privileges:
-                yield perf_not_permitted(server, paranoia)
+            yield from _perf_problems(server, paranoia)
     if treatment.governor:
         yield from _governor_problems(treatment.governor, servers, generators)
     yield from _cpu_problems("server_cpus", treatment.server_cpus, servers)
     yield from _cpu_problems("pgbench_cpus", treatment.pgbench_cpus, generators or servers)
+    yield from _evidence_problems(treatment, draft.installations)
 
 
 def _governor_problems(
@@ -70,10 +68,10 @@ def _governor_problems(
         if offered(server)["governor"]:
             facts = _facts(server)
             known = str(facts["governor"]).split() if "governor" in facts else None
-            yield from cpufreq_problems(server, known)
+            yield from _cpufreq_problems(server, known)
 
 
-def cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Problem]:
+def _cpufreq_problems(server: Server, found: Sequence[str] | None) -> Iterator[Problem]:
     """Why its governor cannot be changed, given those in use; None means not known."""
     name = {"server": server.name}
     if found is None:
@@ -108,18 +106,20 @@ def _cpu_problems(field: str, text: str, machines: Sequence[Server]) -> Iterator
             yield Problem("out_of_range", message % words, remedy, field)
 
 
-def perf_not_permitted(server: Server, paranoia: str) -> Problem:
-    """The kernel lets only root sample, and nothing can be changed about it."""
+def _perf_problems(server: Server, paranoia: str) -> Iterator[Problem]:
+    """That the kernel lets only root sample, and nothing can be changed about it."""
+    if "perf" in server.privileges or not paranoia.isdigit() or int(paranoia) <= STRICTEST_FOR_OWN:
+        return
     message = _("The kernel of %(server)s lets only root use perf (%(setting)s = %(value)s).") % {
         "server": server.name,
         "setting": PARANOIA,
         "value": paranoia,
     }
     remedy = _("Tick 'Let perf see the kernel' on its Edit page and install the sudoers fragment.")
-    return Problem("perf_not_permitted", message, remedy, "profile")
+    yield Problem("perf_not_permitted", message, remedy, "profile")
 
 
-def evidence_problems(
+def _evidence_problems(
     treatment: Treatment, installations: Sequence[Installation]
 ) -> Iterator[Problem]:
     """Evidence that these installations cannot give, or that one run cannot combine."""
@@ -140,13 +140,6 @@ def evidence_problems(
             words = {"extension": evidence.LIBRARY, "installation": str(each)}
             remedy = _("Install PostgreSQL's contrib modules there (postgresql-contrib).")
             yield Problem("missing_extension", message % words, remedy, "statements")
-
-
-def trace_not_permitted(server: Server) -> Problem:
-    """The kernel lets a process be traced by its own parent only."""
-    message = _("The kernel of %(server)s lets only root attach strace.")
-    remedy = _("Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out.")
-    return Problem("trace_not_permitted", message % {"server": server.name}, remedy, "syscalls")
 
 
 def _not_ticked(server: Server, action: str, field: str) -> Problem:
@@ -174,23 +167,22 @@ def problems_of_machines(treatment: Treatment, server: Server, target: Target) -
         if "perf" not in target.tools:
             remedy = _("Install it (linux-perf, linux-tools or perf), or leave the profile out.")
             yield _missing("perf", remedy, "profile")
-        elif (
-            "perf" not in server.privileges
-            and target.paranoia.isdigit()
-            and int(target.paranoia) > STRICTEST_FOR_OWN
-        ):
-            yield perf_not_permitted(server, target.paranoia)
+        else:
+            yield from _perf_problems(server, target.paranoia)
     if treatment.syscalls or treatment.stacks:
         if "strace" not in target.tools:
             remedy = _("Install strace there, or leave the system calls out.")
             yield _missing("strace", remedy, "syscalls")
         elif target.ptrace_scope not in {"", "0"}:
-            yield trace_not_permitted(server)
+            message = _("The kernel of %(server)s lets only root attach strace.")
+            message %= {"server": server.name}
+            remedy = _("Set kernel.yama.ptrace_scope to 0 there, or leave the system calls out.")
+            yield Problem("trace_not_permitted", message, remedy, "syscalls")
     if treatment.instructions and "valgrind" not in target.tools:
         remedy = _("Install valgrind there, or leave the instructions out.")
         yield _missing("valgrind", remedy, "instructions")
     if treatment.governor and offered(server)["governor"]:
-        yield from cpufreq_problems(server, list(target.governors))
+        yield from _cpufreq_problems(server, list(target.governors))
 
 
 def arrangement_problems(draft: Draft, target: Target) -> Iterator[Problem]:

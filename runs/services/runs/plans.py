@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs import queries
+from runs import celery_messages, queries
 from runs.execution.machine.treatment import Treatment
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, RunPlan, UnreadablePlan, WorkloadPlan
@@ -36,12 +36,17 @@ def other_version(unreadable: UnreadablePlan) -> ServiceError:
 
 
 def store(runs: Sequence[Run], stored: Sequence[Mapping[str, Any]]) -> None:
-    """Queue new runs, each with its plan: one statement for their keys, one for all rows."""
+    """Queue new runs, each with its plan, and wake their servers.
+
+    One statement for their keys, one for all rows.
+    """
     query = "SELECT nextval('runs_run_id_seq') FROM generate_series(1, %s::integer)"
     keys = [int(key) for (key,) in queries.rows(query, [len(runs)])]
     for key, run, plan in zip(keys, runs, stored, strict=True):
         run.pk, run.plan = key, {**plan, "run_id": key}
     Run.objects.bulk_create(runs)
+    for server_id in {run.server_id for run in runs if run.server_id is not None}:
+        celery_messages.wake(server_id)
 
 
 def copied(run: Run) -> dict[str, Any]:

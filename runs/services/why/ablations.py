@@ -14,13 +14,12 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from runs import celery_messages
 from runs.analysis.why.proof import AGAIN, ALL, LOOKS, A, B
 from runs.execution.evidence.evidence import WAITS_SINCE
 from runs.execution.machine.treatment import Treatment
 from runs.execution.plan import RunPlan, UnreadablePlan
 from runs.fingerprints import fingerprint
-from runs.models import Ablation, Campaign, Cell, Project, Run
+from runs.models import Ablation, Campaign, Cell, Run
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
 from runs.selectors.access.projects import Reader
@@ -30,7 +29,7 @@ from runs.services.access import audit
 from runs.services.campaigns import random_order
 from runs.services.errors import ServiceError
 from runs.services.runs import plans
-from runs.services.why.explanations import Explanation, arm_names
+from runs.services.why.explanations import Explanation
 from runs.services.why.sides import MEASURED
 
 
@@ -73,15 +72,11 @@ def start(*, found: Explanation, by: User | None = None) -> Ablation:
     """Queue it. The caller has checked. Raises `plan_of_other_version`, `nothing_to_repeat`."""
     suspects = found.candidates
     plan_of = {cell.pk: _plan(cell) for cell in (found.a, found.b)}
-    names = arm_names([each.name for each in suspects])
-    back = {each.name: dict(each.put_back) for each in suspects}
-    back[ALL] = {name: value for each in suspects for name, value in each.put_back.items()}
-    arms = [
-        _Arm(A, found.a, {}),
-        _Arm(B, found.b, {}),
-        _Arm(AGAIN, found.b, {}),
-        *(_Arm(name, found.b, back[name]) for name in names),
-    ]
+    arms = [_Arm(A, found.a, {}), _Arm(B, found.b, {}), _Arm(AGAIN, found.b, {})]
+    arms += [_Arm(each.name, found.b, dict(each.put_back)) for each in suspects]
+    if len(suspects) > 1:
+        together = {name: value for each in suspects for name, value in each.put_back.items()}
+        arms.append(_Arm(ALL, found.b, together))
     campaign = _campaign(found, arms, by)
     _queue(campaign, arms, plan_of)
     made = Ablation.objects.create(
@@ -147,7 +142,6 @@ def _campaign(
     found: Explanation, arms: Sequence[_Arm], by: User | None, rounds: int = LOOKS[0]
 ) -> Campaign:
     explained = found.b.campaign
-    project: Project | None = explained.project
     factors = {name: [level] for name, level in found.b.levels.items()}
     versions = dict.fromkeys((found.a.version, found.b.version))
     campaign = Campaign(
@@ -166,7 +160,7 @@ def _campaign(
         remeasures=0,
         most_attempts=explained.most_attempts,
         seed=secrets.randbelow(2**31),
-        project=project,
+        project=explained.project,
         created_by=by,
     )
     return slugs.store(campaign, called=campaign.title, otherwise="why", taken=("new",))
@@ -182,13 +176,8 @@ def _queue(
         _run(campaign, cells[place], plan_of[arms[place].of.pk][0], repeat, position)
         for position, (repeat, place) in enumerate(order, start=1)
     ]
-    Run.objects.bulk_create(queued)
-    for run, (_repeat, place) in zip(queued, order, strict=True):
-        arm = arms[place]
-        run.plan = _of_arm(plan_of[arm.of.pk][1], run, campaign, arm).as_json()
-    Run.objects.bulk_update(queued, ["plan"], batch_size=500)
-    for server in {run.server_id for run in queued} - {None}:
-        celery_messages.wake(server)  # type: ignore[arg-type]
+    stored = [_of_arm(plan_of[arm.of.pk][1], campaign, arm).as_json() for arm in arms]
+    plans.store(queued, [stored[place] for _repeat, place in order])
 
 
 def _cell(campaign: Campaign, ordinal: int, arm: _Arm) -> Cell:
@@ -217,22 +206,18 @@ def _run(campaign: Campaign, cell: Cell, like: Run, repeat: int, position: int) 
     )
 
 
-def _of_arm(plan: RunPlan, run: Run, campaign: Campaign, arm: _Arm) -> RunPlan:
+def _of_arm(plan: RunPlan, campaign: Campaign, arm: _Arm) -> RunPlan:
     """The plan with the arm's settings, and with a cluster that only this arm's runs share."""
     settings = {**plan.settings, **arm.settings}
-    own = arm.cluster or arm.name
-    made_of = [plan.cluster_key or plan.template_key, plan.bindir, settings, own]
-    digest = fingerprint(made_of)[:12]
-    key = f"{campaign.pk}-{digest}"
-    is_shared = bool(plan.cluster_key)
+    own, was = arm.cluster or arm.name, plan.cluster_key or plan.template_key
+    key = f"{campaign.pk}-{fingerprint([was, plan.bindir, settings, own])[:12]}"
     return replace(
         plan,
-        run_id=run.pk,
         campaign=campaign.slug,
         settings=settings,
         treatment=Treatment.of({**vars(plan.treatment), **arm.records}),
-        cluster_key=key if is_shared else "",
-        template_key="" if is_shared else key,
+        cluster_key=key if plan.cluster_key else "",
+        template_key="" if plan.cluster_key else key,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from runs.analysis.why import parts, suspects
 from runs.analysis.why.counters import Moved
 from runs.analysis.why.parts import Difference
-from runs.analysis.why.proof import ALL, LOOKS, Proof
+from runs.analysis.why.proof import LOOKS, Proof
 from runs.analysis.why.suspects import Side, Suspect
 from runs.models import Ablation, Cell, Run
 from runs.models.campaigns import Origin
@@ -229,8 +229,3 @@ def _length(a: Cell, b: Cell, number: int) -> Length | None:
     arms = 3 + number + (number > 1)
     mean = arms * sum(times) / len(times)
     return Length(arms, LOOKS, (LOOKS[0] * mean, LOOKS[1] * mean))
-
-
-def arm_names(names: Sequence[str]) -> list[str]:
-    """The last arms: those of suspects, and of all together."""
-    return [*names, *([ALL] if len(names) > 1 else [])]
