@@ -21,7 +21,7 @@ from runs.execution.errors import (
     TooFewSessions,
 )
 from runs.execution.machine import privileged
-from runs.execution.machine.target_facts import Facts, InstallationFacts, discover
+from runs.execution.machine.target_facts import Facts, discover
 from runs.execution.ssh import hosts
 from runs.execution.steps.base_dir import LONGEST_BASE_DIR, BaseDir, is_plain_path
 from runs.execution.steps.steps import disk_too_small
@@ -177,16 +177,16 @@ def inspect(*, server: Server) -> Server:
     """
     if not server.host_key:
         raise not_confirmed()
-    way = readable_way(server)
+    way, found = readable_way(server), None
     try:
         if server.is_only_a_hop:
             logins.ask(_greet(way), server)
-            return _keep_hop(server)
-        base = BaseDir(server.base_dir, logins.instance_name())
-        facts, free = logins.ask(_look(server, way, base, _needs(server)), server)
+        else:
+            base = BaseDir(server.base_dir, logins.instance_name())
+            found = logins.ask(_look(server, way, base, _needs(server)), server)
     except TargetProblem as problem:
         return record_problem(server=server, problem=problem)
-    return _keep(server, facts, free)
+    return _keep(server, found)
 
 
 def not_confirmed() -> ServiceError:
@@ -356,55 +356,40 @@ def _unedited(server: Server) -> QuerySet[Server]:
     return Server.objects.filter(pk=server.pk, **seen)
 
 
-def _become_ready(server: Server) -> None:
+@transaction.atomic
+def _keep(looked_at: Server, found: tuple[Facts, int] | None) -> Server:
+    """The server is ready; `found` are facts and free bytes, None of a hop."""
+    server = _unedited(looked_at).select_for_update().first()
+    if server is None:
+        return Server.objects.get(pk=looked_at.pk)
+    if found is not None:
+        facts, server.free_bytes = found
+        server.sweep_after = timezone.now()
+        _keep_facts(server, facts)
     server.state = Server.State.READY
     server.problem_code = server.problem = server.problem_remedy = ""
     server.wording, server.needs = {}, {}
     server.offered_host_key = ""
     server.checked_at = timezone.now()
     server.save()
-
-
-@transaction.atomic
-def _keep_hop(looked_at: Server) -> Server:
-    server = _unedited(looked_at).select_for_update().first()
-    if server is None:
-        return Server.objects.get(pk=looked_at.pk)
-    _become_ready(server)
     return server
 
 
-@transaction.atomic
-def _keep(looked_at: Server, facts: Facts, free: int) -> Server:
-    server = _unedited(looked_at).select_for_update().first()
-    if server is None:
-        return Server.objects.get(pk=looked_at.pk)
+def _keep_facts(server: Server, facts: Facts) -> None:
     system = machines.as_untreated(server=server, system=facts.operating_system)
     machines.keep(server=server, hardware=facts.hardware, system=system)
-    server.free_bytes = free
-    server.sweep_after = timezone.now()
-    _become_ready(server)
     usable = [found for found in facts.installations if is_plain_path(found.bindir)]
     for found in usable:
-        _keep_installation(server, found)
+        Installation.objects.update_or_create(
+            server=server,
+            bindir=found.bindir,
+            defaults=asdict(found) | {"extensions": list(found.extensions), "removed_at": None},
+        )
     for bindir, output in facts.broken:
-        _tell_broken(server, bindir, output)
+        # Once: a library may be missing, and its version is not measured any more.
+        said = {"code": "installation_broken", "message": f"{bindir}: {output}"}
+        if not server.events.filter(**said).exists():
+            ServerEvent.objects.create(server=server, **said)
     gone = server.installations.exclude(bindir__in=[found.bindir for found in usable])
     gone.filter(removed_at=None).update(removed_at=timezone.now())
     celery_messages.wake(server.pk)
-    return server
-
-
-def _tell_broken(server: Server, bindir: str, output: str) -> None:
-    """Once: a library may be missing, and its version is not measured any more."""
-    message = f"{bindir}: {output}"
-    if not server.events.filter(code="installation_broken", message=message).exists():
-        ServerEvent.objects.create(server=server, code="installation_broken", message=message)
-
-
-def _keep_installation(server: Server, found: InstallationFacts) -> None:
-    Installation.objects.update_or_create(
-        server=server,
-        bindir=found.bindir,
-        defaults=asdict(found) | {"extensions": list(found.extensions), "removed_at": None},
-    )
