@@ -1,6 +1,6 @@
 """The results database: connections shared by threads, and statements in SQL."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -66,6 +66,23 @@ def perform(statements: Iterable[Statement]) -> list[Rows]:
             cursor.execute(each.sql, each.parameters)
             found.append(cursor.fetchall() if cursor.description else [])
     return found
+
+
+def copy(table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Store rows by COPY. Call it in a transaction; raises Django's errors."""
+    names = ", ".join(map(connection.ops.quote_name, columns))
+    with (
+        connection.wrap_database_errors,
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copied,
+    ):
+        for row in rows:
+            copied.write_row(row)
+
+
+def array(values: Iterable[float | None]) -> str:
+    """An array of numbers as COPY reads it."""
+    return "{" + ",".join("NULL" if each is None else repr(each) for each in values) + "}"
 
 
 def ask(questions: Mapping[str, Statement]) -> dict[str, Rows]:

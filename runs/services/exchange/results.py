@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DataError, IntegrityError, connection, transaction
+from django.db import DataError, IntegrityError, transaction
 from django.utils.translation import gettext as _
-from psycopg import sql
 
 from runs import queries
 from runs.models import Annotation, Campaign, CampaignConfiguration, Cell, Project, Run
@@ -18,10 +17,10 @@ from runs.selectors.exchange import Row
 from runs.services import seals
 from runs.services.access import audit
 from runs.services.campaigns import summaries
-from runs.services.database import perform
+from runs.services.database import array, copy, perform
 from runs.services.exchange import reading
 from runs.services.exchange.files import Files
-from runs.services.exchange.reading import FILE, FORMAT, contradicted, refused
+from runs.services.exchange.reading import FILE, FORMAT, refused
 from runs.services.exchange.references import Known
 from runs.services.uploads import workload_levels
 from runs.services.uploads.campaigns import own_slugs
@@ -71,21 +70,12 @@ def new_ids(table: str) -> Iterator[int]:
 
 def _copy(table: str, rows: list[Row]) -> None:
     names = list(rows[0])
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(
-        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, names))
-    )
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(statement) as copy,
-    ):
-        for row in rows:
-            copy.write_row([_plain(name, row[name]) for name in names])
+    copy(table, names, ([_plain(name, row[name]) for name in names] for row in rows))
 
 
 def _plain(name: str, value: Any) -> Any:
     if name == "values":  # the only array
-        return "{" + ",".join("NULL" if each is None else repr(each) for each in value) + "}"
+        return array(value)
     return json.dumps(value) if name in JSON or isinstance(value, dict | list) else value
 
 
@@ -191,11 +181,15 @@ class Results:
         owner = campaign.project_id or self.project.pk
         if owner != self.project.pk:
             message = _("The name %(slug)s is taken by a campaign of another project.")
-            raise contradicted(number, "campaign_taken", message % {"slug": campaign.slug})
+            raise refused(
+                number, "campaign_taken", message % {"slug": campaign.slug}, "contradicts"
+            )
         scenario = self.known.key(number, "scenario", row["scenario"])
         if (campaign.origin, campaign.scenario_id) != (row["origin"], scenario):
             message = _("There is another campaign %(slug)s: of another origin or scenario.")
-            raise contradicted(number, "campaign_differs", message % {"slug": campaign.slug})
+            raise refused(
+                number, "campaign_differs", message % {"slug": campaign.slug}, "contradicts"
+            )
 
     def _cell(self, number: int, _kind: str, row: Row) -> None:
         campaign = self.campaign
@@ -255,7 +249,7 @@ class Results:
     def _refuse_another_run(self, number: int, row: Row) -> None:
         if self.there[row["repeat"]] != row["started_at"]:
             message = _("Repeat %(repeat)d of this cell is here already, and is another run.")
-            raise contradicted(number, "run_differs", message % {"repeat": row["repeat"]})
+            raise refused(number, "run_differs", message % {"repeat": row["repeat"]}, "contradicts")
 
     def _add_outputs(self, number: int, row: Row) -> None:
         for each in row["measurements"]:
@@ -296,7 +290,7 @@ class Results:
         assert campaign is not None  # noqa: S101  # for the type checker
         if not self.is_new:
             own = Annotation.objects.filter(campaign=campaign, **row)
-            if own.filter(cell=None if self.cell is None else self.cell).exists():
+            if own.filter(cell=self.cell).exists():
                 return
         self.waiting.add(
             "runs_annotation", {"campaign_id": campaign.pk, "cell_id": self.cell, **row}

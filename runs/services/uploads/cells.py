@@ -46,6 +46,7 @@ NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 class Placed:
     """Where a run belongs."""
 
+    campaign_id: int
     cell_id: int
     repeat: int
 
@@ -104,7 +105,7 @@ def place(
     placed = []
     for each in places:
         repeats[cells[each]] += 1
-        placed.append(Placed(cells[each], repeats[cells[each]]))
+        placed.append(Placed(each[0], cells[each], repeats[cells[each]]))
     return placed
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, connection, transaction
@@ -17,7 +16,7 @@ from runs.models.campaigns import Origin
 from runs.services import seals
 from runs.services.campaigns import summaries
 from runs.services.changes import changes
-from runs.services.database import Statement, ask, perform
+from runs.services.database import Statement, array, ask, copy, perform
 from runs.services.errors import Fault, Refused
 from runs.services.runs import artifacts
 from runs.services.uploads import (
@@ -31,7 +30,6 @@ from runs.services.uploads.campaigns import Known
 from runs.services.uploads.cells import Placed
 from runs.services.uploads.uploaded_conditions import Conditions
 from runs.services.uploads.uploaded_run import GivenRun
-from runs.tools.adapter import SeriesData
 from runs.wording import Wording
 
 # Without this PostgreSQL takes a table of a thousand rows for one of five, and a list sorts them
@@ -55,25 +53,25 @@ def analyse_once_committed() -> None:
     One query where all were. It takes no lock that an upload waits for, and if it fails the upload
     is stored all the same.
     """
-    transaction.on_commit(partial(_analyse, TABLES), robust=True)
+    transaction.on_commit(_analyse, robust=True)
 
 
-def _analyse(tables: tuple[str, ...]) -> None:
+def _analyse() -> None:
     with connection.cursor() as cursor:
-        cursor.execute(NEW, {"tables": list(tables)})
+        cursor.execute(NEW, {"tables": list(TABLES)})
         if new := [name for (name,) in cursor.fetchall()]:
             cursor.execute(f"ANALYZE {', '.join(new)}")
 
 
 # A run's columns. Those not named are null.
 RUNS = (
-    "runs_run (id, campaign_id, cell_id, repeat, position, origin, state, code, message, remedy,"
-    " attempt, server_id, hardware_id, environment_id, settings_id, server_version, tool_name,"
-    " tool_version, quality, wording, external_id, round, labels, queued_at, started_at,"
-    " finished_at)"
+    *("id", "campaign_id", "cell_id", "repeat", "position", "origin", "state", "code", "message"),
+    *("remedy", "attempt", "server_id", "hardware_id", "environment_id", "settings_id"),
+    *("server_version", "tool_name", "tool_version", "quality", "wording", "external_id", "round"),
+    *("labels", "queued_at", "started_at", "finished_at"),
 )
-MEASUREMENTS = "runs_measurement (run_id, metric_id, value, n, statistic)"
-SERIES = 'runs_series (run_id, name, unit, start, "interval", "values")'
+MEASUREMENTS = ("run_id", "metric_id", "value", "n", "statistic")
+SERIES = ("run_id", "name", "unit", "start", "interval", "values")
 # An upload of more runs may be the first large one of some tables.
 MANY = 50
 STATES = {
@@ -88,7 +86,6 @@ def store_rows(
     runs: Sequence[GivenRun],
     *,
     ids: Sequence[int],
-    campaign_ids: Sequence[int],
     placed: Sequence[Placed],
     conditions: Sequence[Conditions],
     metrics: Mapping[str, int],
@@ -100,10 +97,8 @@ def store_rows(
     """
     now = timezone.now()
     run_rows = [
-        (key, *_run(run, campaign, where, what, now))
-        for run, key, campaign, where, what in zip(
-            runs, ids, campaign_ids, placed, conditions, strict=True
-        )
+        (key, *_run(run, where, what, now))
+        for run, key, where, what in zip(runs, ids, placed, conditions, strict=True)
     ]
     numbers = [
         (key, metrics[each.metric], each.value, each.n, each.statistic)
@@ -111,33 +106,21 @@ def store_rows(
         for each in run.measurements
     ]
     series = [
-        (key, each.name, each.unit, each.start, each.interval, _array(each))
+        (key, each.name, each.unit, each.start, each.interval, array(each.values))
         for run, key in zip(runs, ids, strict=True)
         for each in run.series
     ]
-    _copy(RUNS, run_rows)
-    _copy(MEASUREMENTS, numbers)
-    _copy(SERIES, series)
+    copy("runs_run", RUNS, run_rows)
+    if numbers:
+        copy("runs_measurement", MEASUREMENTS, numbers)
+    if series:
+        copy("runs_series", SERIES, series)
     perform(then)
 
 
-def _copy(target: str, rows: Sequence[Sequence[Any]]) -> None:
-    if not rows:
-        return
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(f"COPY {target} FROM STDIN") as copy,
-    ):
-        for row in rows:
-            copy.write_row(row)
-
-
-def _run(
-    run: GivenRun, campaign: int, where: Placed, what: Conditions, now: datetime
-) -> tuple[Any, ...]:
+def _run(run: GivenRun, where: Placed, what: Conditions, now: datetime) -> tuple[Any, ...]:
     return (
-        *(campaign, where.cell_id, where.repeat),
+        *(where.campaign_id, where.cell_id, where.repeat),
         # Only `started_at` gives the order of execution.
         *(0, Origin.UPLOADED.value, STATES[run.status].value, run.code, run.message, "", 1),
         *(what.server_id, what.hardware_id, what.environment_id, what.settings_id),
@@ -149,10 +132,6 @@ def _run(
         json.dumps(dict(run.labels)) if run.labels else "{}",
         *(now, run.started_at, run.finished_at),
     )
-
-
-def _array(series: SeriesData) -> str:
-    return "{" + ",".join("NULL" if value is None else repr(value) for value in series.values) + "}"
 
 
 EXTERNAL_ID = "run_once_an_external_id"
@@ -216,19 +195,19 @@ def _store(
     placed = cells.place(runs, found["cells"], known, under)
     ids = [key for (key,) in found["ids"]]
     finished = {
-        (known[run.campaign].pk, where.cell_id)
+        (where.campaign_id, where.cell_id)
         for run, where in zip(runs, placed, strict=True)
-        if (run.status == "finished" and bool(run.measurements))
+        if run.status == "finished" and run.measurements
     }
+    carried = [summaries.carrying(run_ids=ids), changes.noting(cells=finished)] if finished else []
     to_seal = _sealing(runs, ids)
     store_rows(
         runs,
         ids=ids,
-        campaign_ids=[known[run.campaign].pk for run in runs],
         placed=placed,
         conditions=under,
         metrics=metric_ids,
-        then=[*_consequences(finished, ids), *to_seal],
+        then=[*carried, *to_seal],
     )
     _keep_files(runs, ids)
     _once_committed(finished, is_sealed=bool(to_seal), number=len(runs))
@@ -275,16 +254,6 @@ def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:
     if run.revision is None or run.revision.sha not in shas:
         return run
     return replace(run, revision=replace(run.revision, sha=shas[run.revision.sha]))
-
-
-def _consequences(finished: Set[tuple[int, int]], ids: Sequence[int]) -> list[Statement]:
-    """What to do after cells (campaign, cell) got new figures by some of these runs."""
-    if not finished:
-        return []
-    return [
-        summaries.carrying(run_ids=ids),
-        changes.noting(cells=finished),
-    ]
 
 
 def _once_committed(finished: Set[tuple[int, int]], *, is_sealed: bool, number: int) -> None:
