@@ -26,6 +26,7 @@ from runs.importers.row import Imported, ImportedRun, of_reading
 from runs.models import Project
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
+from runs.services.errors import Fault
 from runs.services.uploads import importing, version_level
 from runs.services.uploads.workload_levels import with_workload
 from runs.tools import reader, registry
@@ -204,9 +205,7 @@ def _unpacked(content: bytes, path: Path) -> list[Path]:
     return [path, *inner] if len(inner) == 1 else [path]
 
 
-def _placed(
-    given: Mapping[str, Any], reading: Reading
-) -> tuple[dict[str, Any], list[version_level.VersionFault]]:
+def _placed(given: Mapping[str, Any], reading: Reading) -> tuple[dict[str, Any], list[Fault]]:
     fields = {"version": given["version"]} if given["version"] else {}
     placed, faults = version_level.with_version(
         {**fields, **reading.levels},

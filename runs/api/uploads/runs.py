@@ -157,7 +157,7 @@ def _placed(given: Reader, fields: Mapping[str, Any]) -> dict[str, Any]:
         fields["levels"], version, tool=tool, has_figures=fields["status"] != "failed"
     )
     for each in wrong:
-        given.fault(each.field, each.code, each.message)
+        given.fault(each.pointer, each.code, each.message)
     return {"server_version": version, "levels": with_workload(placed, fields["workload"])}
 
 

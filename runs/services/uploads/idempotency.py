@@ -14,15 +14,6 @@ from runs.services.errors import ServiceError
 Answer = dict[str, Any]
 
 
-class KeyReused(ServiceError):
-    """The key was used for a different body."""
-
-    def __init__(self, key: str) -> None:
-        message = _("The key “%(key)s” was used for another upload.") % {"key": key}
-        remedy = _("Send each upload with its own key.")
-        super().__init__("idempotency_key_reused", message, remedy=remedy)
-
-
 @dataclass(frozen=True)
 class Stored:
     """The answer, and whether it was given before."""
@@ -33,7 +24,8 @@ class Stored:
 
 @transaction.atomic
 def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answer]) -> Stored:
-    """Do the work, unless the key is known: then return its answer again. Raises KeyReused.
+    """Do the work, unless the key is known: then return its answer again. Raises ServiceError
+    `idempotency_key_reused` where that was of another body.
 
     The key's row is inserted first. Another request with the same key waits for it until this
     transaction ends: after a commit it finds the answer, after a rollback it does the work itself.
@@ -45,7 +37,9 @@ def once(*, key: str, body_hash: str, project: Project, work: Callable[[], Answe
     )
     if not is_new:
         if upload.body_hash != body_hash:
-            raise KeyReused(key)
+            message = _("The key “%(key)s” was used for another upload.") % {"key": key}
+            remedy = _("Send each upload with its own key.")
+            raise ServiceError("idempotency_key_reused", message, remedy=remedy)
         return Stored(upload.answer, is_replay=True)
     upload.answer = work()
     upload.save(update_fields=["answer"])
