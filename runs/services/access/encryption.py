@@ -5,15 +5,25 @@ encrypts, all of them can decrypt. To change the key: put the new one first, run
 `manage.py rotate_encryption_key`, and remove the old one.
 """
 
+import hashlib
+from typing import Any
+
 from allauth.mfa.models import Authenticator
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Model
 
 from runs.models import SSHKey, Webhook
 
 # From django-allauth: the secret of an authenticator app, and the seed of recovery codes.
 FACTOR = ("secret", "seed")
+# Whatever has secrets, in which column, and how a row is called.
+_SECRETS: tuple[tuple[type[Model], str, str], ...] = (
+    (SSHKey, "private_key_encrypted", "SSH key {0.name}"),
+    (Webhook, "encrypted_secret", "webhook {0.pk}"),
+    (Authenticator, "data", "second factor {0.pk}"),
+)
 
 
 def encrypt(secret: str) -> bytes:
@@ -26,6 +36,11 @@ def decrypt(encrypted: bytes) -> str:
     return _keys().decrypt(encrypted).decode()
 
 
+def hashed(secret: str) -> str:
+    """What is stored of a random secret. A plain hash is enough: nobody guesses 192 bits."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @transaction.atomic
 def rotate(*, also: str = "") -> tuple[int, list[str]]:
     """Encrypt everything again with the first key: (how many, names of what no key opens).
@@ -34,54 +49,42 @@ def rotate(*, also: str = "") -> tuple[int, list[str]]:
     """
     keys = _keys(also)
     done, unreadable = 0, []
-    for key in SSHKey.objects.select_for_update().order_by("pk"):
-        try:
-            key.private_key_encrypted = keys.rotate(bytes(key.private_key_encrypted))
-        except InvalidToken:
-            unreadable.append(f"SSH key {key.name}")
-            continue
-        key.save(update_fields=["private_key_encrypted"])
-        done += 1
-    for webhook in Webhook.objects.select_for_update().order_by("pk"):
-        try:
-            webhook.encrypted_secret = keys.rotate(webhook.encrypted_secret.encode()).decode()
-        except InvalidToken:
-            unreadable.append(f"webhook {webhook.pk}")
-            continue
-        webhook.save(update_fields=["encrypted_secret"])
-        done += 1
-    for factor in Authenticator.objects.select_for_update().order_by("pk"):
-        try:
-            factor.data |= {
-                name: keys.rotate(factor.data[name].encode()).decode()
-                for name in FACTOR
-                if factor.data.get(name)
-            }
-        except InvalidToken:
-            unreadable.append(f"second factor {factor.pk}")
-            continue
-        factor.save(update_fields=["data"])
-        done += 1
+    for model, column, name in _SECRETS:
+        for row in model._default_manager.select_for_update().order_by("pk"):
+            try:
+                setattr(row, column, _rotated(getattr(row, column), keys))
+            except InvalidToken:
+                unreadable.append(name.format(row))
+            else:
+                row.save(update_fields=[column])
+                done += 1
     return done, unreadable
 
 
 def unreadable() -> list[str]:
     """Names of what no key can decrypt: SSH keys, webhooks, second factors."""
-    stored: dict[str, bytes | str] = {}
-    for key in SSHKey.objects.all():
-        stored[f"SSH key {key.name}"] = bytes(key.private_key_encrypted)
-    for webhook in Webhook.objects.all():
-        stored[f"webhook {webhook.pk}"] = webhook.encrypted_secret
-    for factor in Authenticator.objects.all():
-        for name in filter(factor.data.get, FACTOR):
-            stored[f"second factor {factor.pk}"] = factor.data[name]
-    return [name for name, secret in stored.items() if not _opens(secret)]
+    return [
+        name.format(row)
+        for model, column, name in _SECRETS
+        for row in model._default_manager.order_by("pk")
+        if not _opens(getattr(row, column))
+    ]
 
 
-def _opens(secret: bytes | str) -> bool:
+def _rotated(secret: Any, keys: MultiFernet) -> Any:
+    """The same secret under the first key, in the form that its column has."""
+    if isinstance(secret, dict):
+        own = {name: _rotated(secret[name], keys) for name in FACTOR if secret.get(name)}
+        return secret | own
+    if isinstance(secret, str):
+        return keys.rotate(secret.encode()).decode()
+    return keys.rotate(bytes(secret))
+
+
+def _opens(secret: Any) -> bool:
     try:
-        _keys().decrypt(secret)
-    except (InvalidToken, ValueError):
+        _rotated(secret, _keys())
+    except InvalidToken:
         return False
     return True
 

@@ -1,6 +1,5 @@
 """Projects and their people: the default project, new ones, members, and invitations."""
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from runs.models import Invitation, Membership, Project
 from runs.selectors.access import permissions, projects
 from runs.selectors.access.permission_table import Right
 from runs.services.access import audit
+from runs.services.access.encryption import hashed
 from runs.services.errors import ServiceError
 
 DEFAULT = projects.DEFAULT
@@ -61,7 +61,7 @@ def invite(*, project: Project, role: str, by: User, note: str = "") -> NewInvit
         project=project,
         role=_known_role(role),
         note=note,
-        secret_hash=_hash(secret),
+        secret_hash=hashed(secret),
         invited_by=by,
         expires_at=timezone.now() + GOOD_FOR,
     )
@@ -76,7 +76,7 @@ def opened_invitation(*, secret: str) -> Invitation:
     It is also invalid if its author may no longer invite people into that project.
     """
     found = Invitation.objects.select_related("project", "invited_by").filter(
-        secret_hash=_hash(secret)
+        secret_hash=hashed(secret)
     )
     invitation = found.first()
     if (
@@ -153,8 +153,3 @@ def _known_role(role: str) -> str:
     if role not in Membership.Role.values:
         raise ServiceError("role_unknown", _("This role does not exist."), field="role")
     return role
-
-
-def _hash(secret: str) -> str:
-    # A plain hash is enough: nobody guesses 192 random bits.
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

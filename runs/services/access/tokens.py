@@ -1,6 +1,5 @@
 """Tokens: making, checking and revoking them."""
 
-import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from runs.models import Project, Token
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Role
 from runs.services.access import audit
+from runs.services.access.encryption import hashed
 from runs.services.errors import ServiceError
 
 MARK = "blab"
@@ -54,7 +54,7 @@ def create(
     token = Token.objects.create(
         name=name,
         prefix=prefix,
-        secret_hash=_hash(secret),
+        secret_hash=hashed(secret),
         scopes=[scope for scope in Token.Scope.values if scope in scopes],
         project=project,
         expires_at=expires_at,
@@ -139,8 +139,8 @@ def _known(text: str) -> Token:
         related = Token.objects.select_related("project", "created_by")
         token = next(iter(related.filter(prefix=prefix).order_by()), None)
     # Always compare once, in constant time.
-    expected = token.secret_hash if token else _hash("")
-    if not hmac.compare_digest(expected, _hash(secret)) or token is None:
+    expected = token.secret_hash if token else hashed("")
+    if not hmac.compare_digest(expected, hashed(secret)) or token is None:
         message = _("This token is not known.")
         remedy = _("Give it whole, as it was shown once: Authorization: Bearer blab_...")
         raise ServiceError("token_invalid", message, remedy=remedy)
@@ -161,11 +161,6 @@ def _note_use(token: Token, now: datetime) -> None:
         unnoted = Q(last_used_at=None) | Q(last_used_at__lt=before)
         Token.objects.filter(unnoted, pk=token.pk).update(last_used_at=now)
         token.last_used_at = now
-
-
-def _hash(secret: str) -> str:
-    # A plain hash is enough: nobody guesses 256 random bits, however fast the hash.
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _renewal() -> str:
