@@ -158,7 +158,8 @@ def _news(each: Watched) -> list[Change]:
     )
     # Before steps move, so that none is in the way of another one.
     refute(changes=Change.objects.filter(pk__in=news.refuted), reason=Change.Reason.LATER_RUNS)
-    _reopen(news.reopened)
+    # What later runs show again is told again.
+    _settle(news.reopened, Change.Decision.OPEN)
     for key, step in news.moved:
         move(key=key, step=step, points=each.points)
     confirmed = Change.objects.filter(pk__in=news.confirmed, decision=Change.Decision.OPEN)
@@ -229,14 +230,15 @@ def _stored(made: Sequence[tuple[HistoryPoint, Change]]) -> list[Change]:
 def refute(*, changes: QuerySet[Change], reason: str) -> None:
     """Refute those of them that nobody has decided on; their followers hear of it."""
     undecided = changes.filter(decision=Change.Decision.OPEN, decided_at=None)
-    keys = list(undecided.values_list("pk", flat=True))
-    if not keys:
-        return
-    own = Change.objects.filter(pk__in=keys)
-    own.update(
-        decision=Change.Decision.REFUTED, settled_at=timezone.now(), reason=reason, mailed_at=None
-    )
-    _tell(keys)
+    _settle(list(undecided.values_list("pk", flat=True)), Change.Decision.REFUTED, reason)
+
+
+def _settle(keys: Collection[int], decision: str, reason: str = "") -> None:
+    if keys:
+        Change.objects.filter(pk__in=keys).update(
+            decision=decision, settled_at=timezone.now(), reason=reason, mailed_at=None
+        )
+        _tell(keys)
 
 
 def _refute_left(campaign: Campaign) -> None:
@@ -258,15 +260,6 @@ def _mark_machines(suite: SuiteJobs, keys: Collection[int]) -> None:
         own = [each.pk for each in cause.changes if (each.kind, each.facts) != (kind, facts)]
         if own:
             Change.objects.filter(pk__in=own).update(kind=kind, facts=facts)
-
-
-def _reopen(keys: Collection[int]) -> None:
-    """What later runs show again is told again."""
-    if keys:
-        own = Change.objects.filter(pk__in=keys)
-        decision = Change.Decision.OPEN
-        own.update(decision=decision, settled_at=timezone.now(), reason="", mailed_at=None)
-        _tell(keys)
 
 
 def _tell(keys: Collection[int]) -> None:

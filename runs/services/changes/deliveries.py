@@ -11,6 +11,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -54,17 +55,15 @@ class _PinnedHTTP(http.client.HTTPConnection):
         self.sock = socket.create_connection((self.address, self.port), TIMEOUT_SECONDS)
 
 
-class _PinnedHTTPS(http.client.HTTPSConnection):
+class _PinnedHTTPS(_PinnedHTTP):
     """The same over TLS; the certificate must match the name."""
 
-    def __init__(self, parts: SplitResult, address: str) -> None:
-        self.tls = ssl.create_default_context()
-        super().__init__(str(parts.hostname), parts.port, timeout=TIMEOUT_SECONDS, context=self.tls)
-        self.address = address
+    default_port = http.client.HTTPS_PORT
 
     def connect(self) -> None:
-        plain = socket.create_connection((self.address, self.port), TIMEOUT_SECONDS)
-        self.sock = self.tls.wrap_socket(plain, server_hostname=self.host)
+        super().connect()
+        tls = ssl.create_default_context()
+        self.sock = tls.wrap_socket(self.sock, server_hostname=self.host)
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str], *, allow_private: bool) -> Answer:
@@ -118,12 +117,9 @@ def _target(parts: SplitResult) -> str:
 
 
 def _break_off(connection: http.client.HTTPConnection) -> None:
-    sock = connection.sock
-    if sock is not None:
-        try:
+    if (sock := connection.sock) is not None:
+        with suppress(OSError):  # It has already ended.
             sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            return  # It has already ended.
 
 
 State = WebhookDelivery.State

@@ -178,7 +178,7 @@ def _item(cause: Cause) -> str:
         lines = [_line(cause.first, cause.since)]
     else:
         lines = [_("%(campaign)s, since %(since)s:") % words, *cause.lines]
-    return "\n".join([*lines, webhooks.history_address(campaign, cause.first)])
+    return "\n".join([*lines, webhooks.address(webhooks.history_path(campaign, cause.first))])
 
 
 def _line(change: Change, since: str) -> str:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs import celery_messages
-from runs.models import Campaign, Change, Project, Revision, Webhook, WebhookDelivery
+from runs.models import Campaign, Change, Project, Webhook, WebhookDelivery
 from runs.selectors.histories.causes import Cause
 from runs.services.access import audit, encryption, projects
 from runs.services.errors import ServiceError
@@ -199,15 +199,16 @@ def changed(*, cause: Cause, campaign: Campaign) -> None:
 
 def _change(change: Change, campaign: Campaign) -> dict[str, Any]:
     names = ("kind", "verdict", "ratio", "before", "after", "facts", "decision", "reason")
+    commit = change.cell.revision
     return {
         "id": change.pk,
         **{name: getattr(change, name) for name in names},
         "metric": change.metric.name,
         "unit": change.metric.unit,
         "levels": change.cell.levels,
-        "revision": _revision(change.cell.revision),
+        "revision": commit and {name: getattr(commit, name) for name in ("sha", "ref", "url")},
         "run": change.run_id,
-        "url": history_address(campaign, change),
+        "url": address(history_path(campaign, change)),
     }
 
 
@@ -226,11 +227,6 @@ def finished(*, campaign: Campaign) -> None:
 def address(path: str) -> str:
     """A path as an absolute address, if the site knows its own (`BENCHLAB_URL`)."""
     return f"{settings.PUBLIC_URL.rstrip('/')}{path}"
-
-
-def history_address(campaign: Campaign, change: Change) -> str:
-    """The address at which an outside reader sees the change with its neighbours."""
-    return address(history_path(campaign, change))
 
 
 def campaign_path(campaign: Campaign) -> str:
@@ -252,9 +248,3 @@ def _tell(event: str, campaign: Campaign, content: dict[str, Any]) -> None:
         "url": address(campaign_path(campaign)),
     }
     queue(event=event, project_id=campaign.project_id, content={"campaign": about, **content})
-
-
-def _revision(revision: Revision | None) -> dict[str, str] | None:
-    if revision is None:
-        return None
-    return {"sha": revision.sha, "ref": revision.ref, "url": revision.url}

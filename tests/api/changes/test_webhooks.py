@@ -4,12 +4,16 @@ import hashlib
 import hmac
 import json
 import socket
+import ssl
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from cryptography import x509
 from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from django.utils import timezone
 
 from runs import celery_messages
@@ -372,6 +376,42 @@ def test_a_name_is_looked_up_for_the_port_of_its_address(monkeypatch, url, port)
 
     assert deliveries.resolve(urlsplit(url), allow_private=False) == "8.8.8.8"
     assert asked == [("a.example", port)]
+
+
+def certified(name, folder):
+    """The path of a key with its own certificate of that name."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    path = folder / "both.pem"
+    path.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + made.public_bytes(pem)
+    )
+    return path
+
+
+def test_over_tls_the_certificate_must_be_of_the_name(receiver, monkeypatch, tmp_path):
+    path, port = certified("turns.example", tmp_path), urlsplit(receiver.url).port
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(path)
+    receiver.server.socket = tls.wrap_socket(receiver.server.socket, server_side=True)
+    found = [(2, 1, 6, "", ("127.0.0.1", port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_given, **_more: found)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+
+    assert (
+        deliveries.post(f"https://turns.example:{port}/", b"", {}, allow_private=True).status == 204
+    )
+    with pytest.raises(Undeliverable, match="not valid for 'other"):
+        deliveries.post(f"https://other.example:{port}/", b"", {}, allow_private=True)
+    assert [each.headers["Host"] for each in receiver.requests] == [f"turns.example:{port}"]
 
 
 def test_the_address_that_was_checked_is_the_one_connected_to(receiver, monkeypatch):
