@@ -1,7 +1,7 @@
 """Slugs: unique names of rows in addresses, made from typed text and cut to fit."""
 
 from collections.abc import Collection, Iterator
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import TypeVar
 
 from django.db import IntegrityError, models, transaction
@@ -17,7 +17,7 @@ def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -
     store the same name at once, one waits for the other and takes the next slug.
     """
     slugs = type(row)._default_manager.values_list("slug", flat=True)
-    for slug in _numbered(slugify(called) or otherwise, _longest(row)):
+    for slug in _numbered(slugify(called) or otherwise, _longest(type(row))):
         if slug in taken or slugs.filter(slug=slug).exists():
             continue
         row.slug = slug  # type: ignore[attr-defined]
@@ -32,12 +32,13 @@ def store(row: T, *, called: str, otherwise: str, taken: Collection[str] = ()) -
     raise AssertionError("numbers do not end")
 
 
-def free(model: type[models.Model], wanted: str) -> str:
-    """The first of the slug with numbers from 2 on that no row has yet."""
+def free(model: type[models.Model], wanted: str, *, taken: Collection[str] = ()) -> str:
+    """The slug, or the first of it with numbers from 2 on, that no row has yet."""
     slugs = model._default_manager.values_list("slug", flat=True)
-    longest = model._meta.get_field("slug").max_length or 0  # type: ignore[union-attr]
-    numbered = islice(_numbered(wanted, longest), 1, None)
-    return next(each for each in numbered if not slugs.filter(slug=each).exists())
+    numbered = chain([wanted], islice(_numbered(wanted, _longest(model)), 1, None))
+    return next(
+        each for each in numbered if each not in taken and not slugs.filter(slug=each).exists()
+    )
 
 
 def _numbered(wanted: str, longest: int) -> Iterator[str]:
@@ -48,5 +49,5 @@ def _numbered(wanted: str, longest: int) -> Iterator[str]:
         yield wanted[: longest - len(end)].rstrip("-") + end
 
 
-def _longest(row: models.Model) -> int:
-    return row._meta.get_field("slug").max_length  # type: ignore[union-attr,return-value]
+def _longest(model: type[models.Model]) -> int:
+    return model._meta.get_field("slug").max_length  # type: ignore[union-attr,return-value]

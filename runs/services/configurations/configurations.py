@@ -11,6 +11,7 @@ from django.utils.translation import gettext_noop
 from runs.models import Configuration, ConfigurationRevision, Project
 from runs.postgresql_settings import secrets
 from runs.selectors.access import projects
+from runs.services import slugs
 from runs.services.access import audit
 from runs.services.access.projects import default
 from runs.services.configurations import fitted_configurations
@@ -189,8 +190,4 @@ def _require_startable(content: Content) -> None:
 def free_slug(name: str) -> str:
     """A slug of a name that nothing has yet."""
     wanted = slugify(name)[:90] or "configuration"
-    slug, number = wanted, 1
-    while Configuration.objects.filter(slug=slug).exists() or slug in NOT_SLUGS:
-        number += 1
-        slug = f"{wanted}-{number}"
-    return slug
+    return slugs.free(Configuration, wanted, taken=NOT_SLUGS)

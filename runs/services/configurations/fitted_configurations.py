@@ -117,7 +117,10 @@ def faults(wanted: Content) -> list[Fault]:
         values = {"version": wanted.written_for, "known": ", ".join(MAJORS)}
         return [Fault("/written_for", "version_unknown", message % values)]
     home = wanted.written_for or fitting.home(wanted.settings, NEWEST)
-    found = [_fault(finding) for finding in fitted(wanted, home).errors]
+    found = [
+        Fault(f"/settings/{each.name}", each.code, " ".join(words(each)).strip())
+        for each in fitted(wanted, home).errors
+    ]
     return found + [
         Fault("/initdb_options", each.code, each.message)
         for each in option_problems(wanted.initdb_options)
@@ -132,7 +135,3 @@ def words(finding: Finding) -> tuple[str, str]:
         values["major"] = _("%(others)s and %(last)s") % {"others": ", ".join(others), "last": last}
     remedy = _(finding.remedy) % values if finding.remedy else ""
     return _(finding.message) % values, remedy
-
-
-def _fault(finding: Finding) -> Fault:
-    return Fault(f"/settings/{finding.name}", finding.code, " ".join(words(finding)).strip())

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -109,14 +109,11 @@ MOST_BRACKETS = 1_000_000
 OLDEST, NEWEST = 1970, 2999
 
 
-def refused(number: int, code: str, message: str) -> Refused:
-    """What is wrong with a line of the file, as the API and the command report it."""
-    return Refused("invalid", [Fault(f"/{number}", code, message)])
-
-
-def contradicted(number: int, code: str, message: str) -> Refused:
-    """How a line contradicts what is stored here."""
-    return Refused("contradicts", [Fault(f"/{number}", code, message)])
+def refused(
+    number: int, code: str, message: str, kind: Literal["invalid", "contradicts"] = "invalid"
+) -> Refused:
+    """What is wrong with a line of the file, or how it contradicts what is stored here."""
+    return Refused(kind, [Fault(f"/{number}", code, message)])
 
 
 def header(first: tuple[int, str, Row] | None) -> Row:

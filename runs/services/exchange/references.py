@@ -30,7 +30,7 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.exchange import Row
 from runs.services import slugs
 from runs.services.configurations import configurations
-from runs.services.exchange.reading import IMPORTED, contradicted, refused
+from runs.services.exchange.reading import IMPORTED, refused
 from runs.services.runs import results
 
 
@@ -58,7 +58,7 @@ class Known:
         except _Contradiction as contradiction:
             message = _("%(kind)s %(name)s is here already, and differs in: %(fields)s.")
             names = {"kind": kind, "name": contradiction.name, "fields": contradiction.field}
-            raise contradicted(number, "differs", message % names) from contradiction
+            raise refused(number, "differs", message % names, "contradicts") from contradiction
         self.keys[kind, name] = found.pk
 
     def key(self, number: int, kind: str, name: Any) -> int | None:
@@ -159,9 +159,7 @@ def _topology(row: Row) -> tuple[str, Topology]:
     slug, fields = f"{IMPORTED}{row['slug']}"[:100], {"name": row["name"], "kind": row["kind"]}
     found = Topology.objects.filter(slug__startswith=slug, **fields).first()
     if found is None:
-        is_taken = Topology.objects.filter(slug=slug).exists()
-        made = slugs.free(Topology, slug) if is_taken else slug
-        found = Topology.objects.create(slug=made, **fields)
+        found = Topology.objects.create(slug=slugs.free(Topology, slug), **fields)
     return row["slug"], found
 
 
