@@ -5,6 +5,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ MOST_SKEW_SECONDS = 5.0
 ARTIFACTS_LOOKED_AT = 100
 CERTIFICATE_SECONDS, CERTIFICATE_DAYS = 4, 14
 PROBE = "benchlab-doctor"
+NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 # Of runs on servers of this instance: those of imported runs have the times of another machine.
 NEWEST_EVENT = """
 SELECT extract(epoch FROM at)::float8 FROM runs_runevent
@@ -82,7 +84,7 @@ def _clock() -> Outcome:
     """This machine's clock compared with those of PostgreSQL and Redis, and what was stored."""
     remedy = _("Let all machines keep time by NTP (chrony, systemd-timesyncd).")
     answers, far = [], []
-    for name, ask in (("PostgreSQL", _time_of_database), ("Redis", _time_of_redis)):
+    for name, ask in (("PostgreSQL", partial(_seconds, NOW)), ("Redis", _time_of_redis)):
         try:
             skew = _skew(ask)
         except (psycopg.Error, RedisError, OSError):
@@ -108,24 +110,22 @@ def _skew(ask: Callable[[], float]) -> float:
     return answer - (before + time.time()) / 2
 
 
-def _time_of_database() -> float:
+def _seconds(query: str) -> float:
     with health_checks.connected() as database:
-        row = database.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    return float(row[0]) if row else time.time()
-
-
-def _newest_event() -> float:
-    """When it was stored; 0 where there is none, or no table for it."""
-    try:
-        with health_checks.connected() as database:
-            row = database.execute(NEWEST_EVENT).fetchone()
-    except psycopg.Error:
-        return 0.0
+        row = database.execute(query).fetchone()
     return float(row[0]) if row else 0.0
 
 
 def _time_of_redis() -> float:
     return signs.redis_time(signs.redis_client())
+
+
+def _newest_event() -> float:
+    """When it was stored; 0 where there is none, or no table for it."""
+    try:
+        return _seconds(NEWEST_EVENT)
+    except psycopg.Error:
+        return 0.0
 
 
 def _static_files() -> Outcome:

@@ -87,16 +87,8 @@ def _failures(before: Any) -> list[_Rows]:
     ]
 
 
-def _uploads(before: Any) -> list[_Rows]:
-    return [("answers", Upload.objects.filter(created_at__lt=before), "pk")]
-
-
-def _logins(before: Any) -> list[_Rows]:
-    return [("sessions", Session.objects.filter(expire_date__lt=before), "pk")]
-
-
 _ROWS: Mapping[str, Callable[[Any], list[_Rows]]] = {
     "failures": _failures,
-    "uploads": _uploads,
-    "logins": _logins,
+    "uploads": lambda before: [("answers", Upload.objects.filter(created_at__lt=before), "pk")],
+    "logins": lambda before: [("sessions", Session.objects.filter(expire_date__lt=before), "pk")],
 }

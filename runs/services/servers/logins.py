@@ -1,7 +1,8 @@
 """How to reach a server: logins with keys and hops, and the name by which targets know us."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from itertools import islice
 from typing import Any, TypeVar
 
 from asgiref.sync import async_to_sync
@@ -67,15 +68,11 @@ def ask(question: Coroutine[Any, Any, Found], server: Server) -> Found:
     Raises HostUnreachable after that time.
     """
     database.give_back()
-    return async_to_sync(_in_time)(question, server.name)
-
-
-async def _in_time(question: Coroutine[Any, Any, Found], name: str) -> Found:
     try:
-        return await asyncio.wait_for(question, MOST_SECONDS)
+        return async_to_sync(asyncio.wait_for)(question, MOST_SECONDS)
     except TimeoutError as error:
         seconds = f"{MOST_SECONDS:.0f}"
-        raise HostUnreachable(NO_ANSWER, address=name, seconds=seconds) from error
+        raise HostUnreachable(NO_ANSWER, address=server.name, seconds=seconds) from error
 
 
 async def connect_along(way: Way) -> Host:
@@ -90,12 +87,7 @@ async def connect_along(way: Way) -> Host:
 
 def hops_before(server: Server) -> list[Server]:
     """The hops on the way to a server, the first one first; never more than allowed."""
-    found: list[Server] = []
-    here = server.jump
-    while here is not None and len(found) < MOST_HOPS:
-        found.append(here)
-        here = here.jump
-    return found
+    return list(islice(_chain(server.jump), MOST_HOPS))
 
 
 def check_jump(server: Server, jump: Server | None) -> None:
@@ -109,7 +101,7 @@ def check_jump(server: Server, jump: Server | None) -> None:
             remedy=_("Confirm it on its own page first."),
             field="jump",
         )
-    before = _chain(jump)
+    before = list(_chain(jump))
     if server in before:
         raise ServiceError(
             "hop_loop",
@@ -127,13 +119,13 @@ def check_jump(server: Server, jump: Server | None) -> None:
         )
 
 
-def _chain(hop: Server) -> list[Server]:
-    found: list[Server] = []
-    here: Server | None = hop
-    while here is not None and here not in found:
-        found.append(here)
-        here = here.jump
-    return found
+def _chain(hop: Server | None) -> Iterator[Server]:
+    """It and the hops before it, each once."""
+    seen: set[Server] = set()
+    while hop is not None and hop not in seen:
+        seen.add(hop)
+        yield hop
+        hop = hop.jump
 
 
 def _longest_behind(server: Server) -> int:
