@@ -93,7 +93,10 @@ def _checked(
 @transaction.atomic
 def store(*, document: Document, found: Sequence[CheckedTable], content_hash: str) -> None:
     """Bring what is stored of one publication in step with its checked document."""
-    source = _source(document.source, content_hash)
+    entry = document.source
+    source, _created = Source.objects.update_or_create(
+        slug=entry.slug, defaults=source_fields(entry) | {"content_hash": content_hash}
+    )
     before = published_conditions.stored_for(source)
     on = published_conditions.store(document)
     stored = results.store(
@@ -114,13 +117,6 @@ def _remove(*, slug: str) -> None:
     results.remove(source)
     source.delete()
     published_conditions.remove(before)
-
-
-def _source(entry: SourceEntry, content_hash: str) -> Source:
-    made, _created = Source.objects.update_or_create(
-        slug=entry.slug, defaults=source_fields(entry) | {"content_hash": content_hash}
-    )
-    return made
 
 
 def source_fields(entry: SourceEntry) -> dict[str, Any]:

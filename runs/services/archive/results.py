@@ -47,6 +47,10 @@ class PlannedRun:
     artifacts: list[ArtifactEntry] = field(default_factory=list)
 
 
+# The runs of each table, by the slug of its campaign.
+Planned = Mapping[str, Mapping[Identity, PlannedRun]]
+
+
 def planned_runs(table: CheckedTable) -> dict[Identity, PlannedRun]:
     """The runs of a table by (cell's key, repeat), in printed order."""
     repeated = {each.figure.key for each in table.figures if each.figure.repeat is not None}
@@ -212,9 +216,7 @@ def _factors(table: CheckedTable) -> dict[str, list[Any]]:
 
 
 def _cells(
-    document: Document,
-    campaigns: Mapping[str, Campaign],
-    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+    document: Document, campaigns: Mapping[str, Campaign], planned: Planned
 ) -> dict[Identity, Cell]:
     wanted: dict[Identity, dict[str, Any]] = {}
     for entry in document.campaigns:
@@ -247,7 +249,7 @@ def _runs(
     document: Document,
     campaigns: Mapping[str, Campaign],
     cells: Mapping[Identity, Cell],
-    planned: Mapping[str, Mapping[Identity, PlannedRun]],
+    planned: Planned,
     conditions: Conditions,
 ) -> dict[Identity, Run]:
     wanted = {}
@@ -279,9 +281,7 @@ def _run(entry: CampaignEntry, run: PlannedRun, conditions: Conditions) -> dict[
 
 
 def _measurements(
-    runs: Mapping[Identity, Run],
-    planned: Mapping[str, Mapping[Identity, PlannedRun]],
-    metrics: Mapping[str, Metric],
+    runs: Mapping[Identity, Run], planned: Planned, metrics: Mapping[str, Metric]
 ) -> dict[tuple[str, int, int], Measurement]:
     wanted = {
         (slug, each.figure.row, each.figure.column): _measurement(
@@ -307,9 +307,7 @@ def _measurement(figure: Figure, run: Run, metrics: Mapping[str, Metric]) -> dic
 
 
 def _summaries(
-    cells: Mapping[Identity, Cell],
-    planned: Mapping[str, Mapping[Identity, PlannedRun]],
-    metrics: Mapping[str, Metric],
+    cells: Mapping[Identity, Cell], planned: Planned, metrics: Mapping[str, Metric]
 ) -> None:
     wanted = {
         (slug, key, metric): summary
@@ -351,9 +349,7 @@ def _summary(figures: Iterable[Figure]) -> dict[str, Any]:
     }
 
 
-def _artifacts(
-    runs: Mapping[Identity, Run], planned: Mapping[str, Mapping[Identity, PlannedRun]]
-) -> None:
+def _artifacts(runs: Mapping[Identity, Run], planned: Planned) -> None:
     wanted = {
         (runs[slug, key, repeat].pk, artifact.name): (runs[slug, key, repeat], artifact)
         for slug, of_campaign in planned.items()

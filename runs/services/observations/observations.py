@@ -49,15 +49,11 @@ def keep() -> None:
         is_on = is_night(observation, timezone.now())
         for edition in observation.editions.filter(live).distinct():
             for campaign in edition.campaigns.filter(state__in=Campaign.LIVE):
-                if is_on and campaign.paused_at is not None and _by_day(observation, campaign):
+                paused_at = campaign.paused_at
+                if is_on and paused_at is not None and not is_night(observation, paused_at):
                     campaigns.resume(campaign=campaign)
-                elif not is_on and campaign.paused_at is None:
+                elif not is_on and paused_at is None:
                     campaigns.pause(campaign=campaign)
-
-
-def _by_day(observation: Observation, campaign: Campaign) -> bool:
-    """Whether it was paused outside of the night: a person's pause in the night stays."""
-    return campaign.paused_at is not None and not is_night(observation, campaign.paused_at)
 
 
 NOT_SLUGS = ("new",)

@@ -62,21 +62,29 @@ class DatabaseReporter:
         self.token = token
         self.is_taken_over = is_taken_over
         self._commands = 0
-        self._waiting: list[Callable[[], None]] = []
+        self._waiting: list[Callable[[], object]] = []
         self._writing: asyncio.Task[None] | None = None
         self._is_waited_for = asyncio.Event()
 
     async def phase(self, phase: Phase) -> None:
         """Change the state. Raises Detached when the run belongs to another worker now."""
         await self.settle()
-        if not await self._write(lambda: self._enter(phase)):
+        held = partial(transitions.transition, run_id=self.run.pk, token=self.token)
+        if not await self._write(partial(held, to=phase, code=phase)):
             raise Detached
 
     async def command(self, host: str, result: StepResult) -> None:
         """Store a step; a replayed one updates the same row."""
         self._commands += 1
         command = _command(self.run, host, self._commands, result)
-        await self._write_meanwhile(lambda: _keep(command))
+        await self._write_meanwhile(
+            lambda: Command.objects.bulk_create(
+                [command],
+                update_conflicts=True,
+                unique_fields=_ONE_STEP,
+                update_fields=_OF_A_STEP,
+            )
+        )
 
     async def machine(self, name: str, facts: Facts | None) -> None:
         """Store the facts of a machine of the run; its server's page reports a change."""
@@ -118,9 +126,6 @@ class DatabaseReporter:
         if code == "cleanup_incomplete":
             transitions.sweep_later(self.run)
 
-    def _enter(self, phase: Phase) -> bool:
-        return transitions.transition(run_id=self.run.pk, to=phase, code=phase, token=self.token)
-
     def _keep_cluster(self, directory: str, prepared_now: bool) -> None:
         cluster, _created = PreparedCluster.objects.get_or_create(
             server=self.run.server,
@@ -146,7 +151,7 @@ class DatabaseReporter:
         finally:
             self._is_waited_for.clear()
 
-    async def _write_meanwhile(self, write: Callable[[], None]) -> None:
+    async def _write_meanwhile(self, write: Callable[[], object]) -> None:
         """Store it soon, in the order of the reports. Raises Detached if an earlier one failed."""
         self._waiting.append(write)
         if self._writing is not None and self._writing.done():
@@ -160,13 +165,14 @@ class DatabaseReporter:
                 async with asyncio.timeout(SECONDS_BEFORE_STORING):
                     await self._is_waited_for.wait()
             writes, self._waiting = self._waiting, []
-            await self._write_as_holder(partial(_all, writes))
+            await self._write_as_holder(*writes)
 
-    async def _write_as_holder(self, write: Callable[[], None]) -> None:
+    async def _write_as_holder(self, *writes: Callable[[], object]) -> None:
         @transaction.atomic
         def write_if_held() -> None:
             if transitions.holds(self.run.pk, self.token):
-                write()
+                for write in writes:
+                    write()
 
         await self._write(write_if_held)
 
@@ -177,11 +183,6 @@ class DatabaseReporter:
         except AWAY as error:
             logger.exception("results database stays away; run %s is let go of", self.run.pk)
             raise Detached from error
-
-
-def _all(writes: Sequence[Callable[[], None]]) -> None:
-    for write in writes:
-        write()
 
 
 def _command(run: Run, host: str, ordinal: int, result: StepResult) -> Command:
@@ -199,15 +200,6 @@ def _command(run: Run, host: str, ordinal: int, result: StepResult) -> Command:
         stdout=_shown(result.stdout),
         stderr=_shown(result.stderr),
         truncated=max(len(result.stdout), len(result.stderr)) > SHOWN_CHARACTERS,
-    )
-
-
-def _keep(command: Command) -> None:
-    Command.objects.bulk_create(
-        [command],
-        update_conflicts=True,
-        unique_fields=_ONE_STEP,
-        update_fields=_OF_A_STEP,
     )
 
 

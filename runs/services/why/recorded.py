@@ -1,7 +1,7 @@
 """What runs of their own recorded on both sides: instructions, waits, calls, stacks, profiles."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +102,7 @@ def recorded(
         waits=_waits(newest(WAITS), cells, difference),
         calls=_calls(newest(CALLS)),
         stacks=_stacks(newest(STACKS)),
-        sleeps=_sleeps(newest(SWITCHES)),
+        sleeps=_most([functions.sleeps_of(sides.text(each)) for each in newest(SWITCHES) or ()]),
         profile=_profile(files[FOLDED], difference),
         profiles=(profiled[0].run_id, profiled[1].run_id) if profiled else None,
         missing=_missing(a, b),
@@ -206,17 +206,15 @@ def _stacks(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
         ]
     except ValueError:
         return ()
-    return list(_most(counted))
+    return _most(counted)
 
 
-def _sleeps(artifacts: tuple[Artifact, Artifact] | None) -> Sequence[Stack]:
-    return list(_most([functions.sleeps_of(sides.text(each)) for each in artifacts or ()]))
-
-
-def _most(counted: Sequence[Counter[tuple[str, str]]]) -> Iterator[Stack]:
-    for is_of_b, counts in enumerate(counted):
-        for (call, stack), times in counts.most_common(MOST_STACKS):
-            yield Stack(bool(is_of_b), call, stack, times / counts.total())
+def _most(counted: Sequence[Counter[tuple[str, str]]]) -> Sequence[Stack]:
+    return [
+        Stack(bool(is_of_b), call, stack, times / counts.total())
+        for is_of_b, counts in enumerate(counted)
+        for (call, stack), times in counts.most_common(MOST_STACKS)
+    ]
 
 
 def _profile(
