@@ -1,7 +1,5 @@
 """Bisections: builds of several commits, measured in turn until it is known which one is slower."""
 
-from typing import TypeAlias
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -27,7 +25,7 @@ class Build(models.Model):
     the build printed, as far as it failed. Nothing is measured on the server while it is BUILDING.
     """
 
-    State: TypeAlias = BuildState
+    State = BuildState
     OPEN = (BuildState.WAITING, BuildState.BUILDING)
     LIVE = (*OPEN, BuildState.DONE)
 
@@ -115,7 +113,7 @@ class Bisection(models.Model):
     is cancelled when nobody has asked for the answer for so long, `awaited_at` being the last time.
     """
 
-    State: TypeAlias = BisectionState
+    State = BisectionState
 
     project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="bisections")
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="bisections")

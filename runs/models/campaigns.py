@@ -1,7 +1,5 @@
 """Campaigns, their cells, and the stored summary of each cell."""
 
-from typing import TypeAlias
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -113,7 +111,7 @@ class Campaign(models.Model):
     scenario (scale, duration in seconds, ...).
     """
 
-    State: TypeAlias = CampaignState
+    State = CampaignState
 
     LIVE = (State.QUEUED, State.RUNNING)
     ENDED = (State.FINISHED, State.INCOMPLETE, State.CANCELLED)
@@ -369,7 +367,7 @@ class AnnotationKind(models.TextChoices):
 class Annotation(models.Model):
     """A note on a campaign or one of its cells, a conclusion, or a report's discussion."""
 
-    Kind: TypeAlias = AnnotationKind
+    Kind = AnnotationKind
 
     campaign = models.ForeignKey("Campaign", models.CASCADE, related_name="annotations")
     cell = models.ForeignKey("Cell", models.CASCADE, null=True, related_name="annotations")

@@ -1,7 +1,5 @@
 """Changes found in histories: steps and alarms, and what people decided about them."""
 
-from typing import TypeAlias
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -74,9 +72,9 @@ class Change(models.Model):
     name, before and after. A decision without `decided_at` was made automatically.
     """
 
-    Kind: TypeAlias = ChangeKind
-    Decision: TypeAlias = ChangeDecision
-    Reason: TypeAlias = ChangeReason
+    Kind = ChangeKind
+    Decision = ChangeDecision
+    Reason = ChangeReason
 
     # Changes of a level; an alarm is of a point.
     STEPS = (ChangeKind.STEP, ChangeKind.MACHINE)
@@ -203,7 +201,7 @@ class DeliveryState(models.TextChoices):
 class WebhookDelivery(models.Model):
     """One report to one webhook, with its tries. The payload is sent byte for byte as stored."""
 
-    State: TypeAlias = DeliveryState
+    State = DeliveryState
 
     webhook = models.ForeignKey("Webhook", models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=40)

@@ -1,6 +1,6 @@
 """Measurements (single numbers) and series (values over time) of runs."""
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import BrinIndex
@@ -29,7 +29,7 @@ class Metric(models.Model):
     publications have no project: they mean the same in all.
     """
 
-    Direction: TypeAlias = MetricDirection
+    Direction = MetricDirection
 
     name = models.SlugField(max_length=80)
     project = models.ForeignKey(

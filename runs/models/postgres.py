@@ -1,7 +1,5 @@
 """PostgreSQL on servers: installations, configurations, and settings as they were in a run."""
 
-from typing import TypeAlias
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -74,7 +72,7 @@ class Configuration(models.Model):
     earlier contents are in `revisions`, the latest of which is the present one.
     """
 
-    Origin: TypeAlias = ConfigurationOrigin
+    Origin = ConfigurationOrigin
 
     slug = models.SlugField(max_length=100, unique=True)
     project = models.ForeignKey("Project", models.CASCADE, null=True, related_name="configurations")

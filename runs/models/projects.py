@@ -1,7 +1,6 @@
 """Projects: campaigns and people that belong together."""
 
 from datetime import UTC
-from typing import TypeAlias
 
 from django.conf import settings
 from django.db import models
@@ -40,7 +39,7 @@ class MembershipRole(models.TextChoices):
 class Membership(models.Model):
     """A person's role in a project; `permission_table` of access says what it allows."""
 
-    Role: TypeAlias = MembershipRole
+    Role = MembershipRole
 
     project = models.ForeignKey("Project", models.CASCADE, related_name="memberships")
     user = models.ForeignKey(

@@ -2,7 +2,6 @@
 
 import re
 import uuid
-from typing import TypeAlias
 
 from django.db import models
 from django.db.models import Q
@@ -84,8 +83,8 @@ class Run(models.Model):
     CONTRIBUTING.md says where a new field has to be named.
     """
 
-    State: TypeAlias = RunState
-    Validity: TypeAlias = RunValidity
+    State = RunState
+    Validity = RunValidity
 
     DOUBTED = (Validity.DOUBTFUL, Validity.INVALID)
     ACTIVE = (State.CLAIMED, State.PREPARING, State.MEASURING, State.COLLECTING)

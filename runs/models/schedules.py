@@ -1,7 +1,5 @@
 """Schedules: campaigns that BenchLab queues automatically, and the result of each firing."""
 
-from typing import TypeAlias
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +22,7 @@ class Schedule(models.Model):
     installations: then `seen_installations` has the folder and version of each known one.
     """
 
-    Kind: TypeAlias = ScheduleKind
+    Kind = ScheduleKind
 
     title = models.CharField(_("title"), max_length=200)
     server = models.ForeignKey("Server", models.CASCADE, related_name="schedules")

@@ -1,7 +1,5 @@
 """Seals of runs: a hash chain per project, signed outside the database, and its queue."""
 
-from typing import TypeAlias
-
 from django.db import models
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
@@ -25,7 +23,7 @@ class Seal(models.Model):
     it was signed, empty if the entry has no content. `hash` covers the previous entry as well.
     """
 
-    Kind: TypeAlias = SealKind
+    Kind = SealKind
 
     project = models.ForeignKey("Project", models.PROTECT, related_name="+", db_index=False)
     number = models.PositiveBigIntegerField()

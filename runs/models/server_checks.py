@@ -1,7 +1,6 @@
 """Checks of servers that somebody asked for: a request stores one, and a worker makes it."""
 
 import uuid
-from typing import TypeAlias
 
 from django.db import models
 from django.db.models import Q
@@ -38,8 +37,8 @@ class ServerCheck(models.Model):
     none any more.
     """
 
-    Kind: TypeAlias = ServerCheckKind
-    State: TypeAlias = ServerCheckState
+    Kind = ServerCheckKind
+    State = ServerCheckState
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=12, choices=Kind)

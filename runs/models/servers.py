@@ -1,7 +1,5 @@
 """Servers: registered machines reached over SSH."""
 
-from typing import TypeAlias
-
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models.functions import Upper
@@ -139,7 +137,7 @@ class Server(models.Model):
     confirmed the fingerprint, and nothing is executed before that.
     """
 
-    State: TypeAlias = ServerState
+    State = ServerState
 
     slug = models.SlugField(max_length=80, unique=True)
     name = models.CharField(_("name"), max_length=100)
@@ -314,7 +312,7 @@ class TopologyKind(models.TextChoices):
 class Topology(models.Model):
     """A named arrangement of servers. Its kind says which roles it needs."""
 
-    Kind: TypeAlias = TopologyKind
+    Kind = TopologyKind
 
     slug = models.SlugField(max_length=100, unique=True)
     name = models.CharField(_("name"), max_length=200)
@@ -342,7 +340,7 @@ class NodeRole(models.TextChoices):
 class TopologyNode(models.Model):
     """One role in a topology, played by one server."""
 
-    Role: TypeAlias = NodeRole
+    Role = NodeRole
 
     topology = models.ForeignKey("Topology", models.CASCADE, related_name="nodes")
     server = models.ForeignKey("Server", models.PROTECT, related_name="nodes")

@@ -1,7 +1,5 @@
 """Sources: publications, their tables, and every figure that they print."""
 
-from typing import TypeAlias
-
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
@@ -201,7 +199,7 @@ class PrintedFigure(models.Model):
     `measured_run`, `measured_metric` and `measured_statistic` are the key of `measurement`.
     """
 
-    Kind: TypeAlias = FigureKind
+    Kind = FigureKind
 
     table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="printed")
     row = models.PositiveSmallIntegerField()
@@ -284,8 +282,8 @@ class Discrepancy(models.Model):
     `figures` are those of its table that are concerned; `figure` is the first of them.
     """
 
-    Weight: TypeAlias = DiscrepancyWeight
-    Kind: TypeAlias = DiscrepancyKind
+    Weight = DiscrepancyWeight
+    Kind = DiscrepancyKind
 
     table = models.ForeignKey("PublishedTable", models.CASCADE, related_name="discrepancies")
     figure = models.ForeignKey("PrintedFigure", models.CASCADE, null=True)

@@ -260,7 +260,7 @@ def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     kinds = Annotation.Kind
     words = designs.words(campaign)
 
-    def of(kind: Annotation.Kind) -> Iterable[Annotation]:
+    def of(kind: str) -> Iterable[Annotation]:
         return (each for each in found if each.kind == kind)
 
     notes = [

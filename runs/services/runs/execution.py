@@ -150,7 +150,7 @@ def _let_go(claim: Claim) -> Order:
 def _finish(run: Run, claim: Claim) -> None:
     """Finish the run; its findings were stored before the target was cleaned up."""
 
-    def is_now(state: Run.State) -> bool:
+    def is_now(state: str) -> bool:
         return _enter(state, run, claim, code=state)
 
     def say() -> None:
@@ -161,7 +161,7 @@ def _finish(run: Run, claim: Claim) -> None:
     reporting.retrying(say)
 
 
-def _end(run: Run, claim: Claim, director: Director, state: Run.State, why: TargetProblem) -> None:
+def _end(run: Run, claim: Claim, director: Director, state: str, why: TargetProblem) -> None:
     def say() -> None:
         with transaction.atomic():
             found = director.bench.findings

@@ -155,7 +155,7 @@ def carry_out(*, check_id: str) -> None:
 
 
 def _ask(
-    kind: ServerCheck.Kind, machines: Sequence[Server], *, given: dict[str, Any] | None = None
+    kind: str, machines: Sequence[Server], *, given: dict[str, Any] | None = None
 ) -> ServerCheck:
     give_up_the_overdue()
     ServerCheck.objects.filter(asked_at__lt=timezone.now() - KEPT).exclude(state__in=OPEN).delete()
@@ -221,7 +221,7 @@ def _machines(check_id: Any) -> list[int]:
 
 
 @transaction.atomic
-def _end(check_id: Any, before: str, state: ServerCheck.State, **fields: Any) -> None:
+def _end(check_id: Any, before: str, state: str, **fields: Any) -> None:
     """Store how it ended, unless somebody else has ended it, and let others check the servers."""
     found = ServerCheck.objects.filter(pk=check_id, state=before)
     if found.update(state=state, ended_at=timezone.now(), **fields):
