@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from runs.models.constraints import is_one_of
+from runs.models.constraints import is_one_of, seen_by_readers
 from runs.models.measurements import Metric
 
 
@@ -127,12 +127,7 @@ class Change(models.Model):
             # For judging again what older rules judged: control asks for it at each turn.
             models.Index(fields=["rules", "id"], name="change_by_rules"),
             models.Index(fields=["campaign", "-id"], name="change_by_campaign"),
-            models.Index(fields=["-id"], condition=models.Q(is_public=True), name="change_public"),
-            models.Index(
-                fields=["private_project", "-id"],
-                condition=models.Q(private_project__isnull=False),
-                name="change_private",
-            ),
+            *seen_by_readers("-id", public="change_public", private="change_private"),
             # The filters of lists, the newest first; most have the other value.
             models.Index(
                 fields=["decision", "-id"],

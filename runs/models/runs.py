@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from runs.models.campaigns import Origin
-from runs.models.constraints import is_one_of
+from runs.models.constraints import is_one_of, seen_by_readers
 
 
 class Instance(models.Model):
@@ -24,7 +24,7 @@ class Instance(models.Model):
     unsealed_mark = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
-        constraints = [models.CheckConstraint(name="one_instance", condition=models.Q(pk=1))]
+        constraints = [models.CheckConstraint(name="one_instance", condition=Q(pk=1))]
 
     def __str__(self) -> str:
         return str(self.name)
@@ -34,13 +34,27 @@ class Instance(models.Model):
 SUMMARY_REPEAT = 0
 
 
-def _listed(field: str, condition: Q, *, name: str) -> tuple[models.Index, models.Index]:
-    """The indexes of a filter of lists, for those who see all and for those who do not."""
-    public = condition & models.Q(is_public=True)
-    return (
+def _listed(
+    field: str, condition: Q, *, name: str, in_campaign: bool = False
+) -> list[models.Index]:
+    """The indexes of a filter of lists, for those who see all and for those who do not.
+
+    And within a campaign that may be long, of what few of its runs have, and many of others.
+    """
+    found = [
         models.Index(fields=[field, "-id"], condition=condition, name=f"run_by_{name}"),
-        models.Index(fields=[field, "-id"], condition=public, name=f"run_public_by_{name}"),
-    )
+        models.Index(
+            fields=[field, "-id"],
+            condition=condition & Q(is_public=True),
+            name=f"run_public_by_{name}",
+        ),
+    ]
+    if in_campaign:
+        fields = ["campaign", field, "-id"]
+        found.append(
+            models.Index(fields=fields, condition=condition, name=f"run_by_campaign_{name}")
+        )
+    return found
 
 
 class RunState(models.TextChoices):
@@ -159,12 +173,12 @@ class Run(models.Model):
             models.UniqueConstraint(fields=["cell", "repeat"], name="run_once_a_repeat"),
             models.UniqueConstraint(
                 fields=["campaign", "external_id"],
-                condition=~models.Q(external_id=""),
+                condition=~Q(external_id=""),
                 name="run_once_an_external_id",
             ),
             models.UniqueConstraint(
                 fields=["server"],
-                condition=models.Q(state__in=["claimed", "preparing", "measuring", "collecting"]),
+                condition=Q(state__in=["claimed", "preparing", "measuring", "collecting"]),
                 name="one_active_run_a_server",
             ),
         ]
@@ -172,76 +186,48 @@ class Run(models.Model):
             models.Index(fields=["campaign", "state"], name="run_by_campaign_state"),
             # Its first is the newest upload of a campaign, which is queried every few seconds.
             models.Index(fields=["campaign", "-id"], name="run_by_campaign"),
-            # Of a campaign that may be long, what few of its runs have, and many of others.
-            models.Index(
-                fields=["campaign", "cell_major", "-id"],
-                condition=~models.Q(cell_major=""),
-                name="run_by_campaign_major",
-            ),
-            models.Index(
-                fields=["campaign", "validity", "-id"],
-                condition=~models.Q(validity=""),
-                name="run_by_campaign_validity",
-            ),
-            models.Index(
-                fields=["campaign", "server", "-id"],
-                condition=models.Q(server__isnull=False),
-                name="run_by_campaign_server",
-            ),
             # The filters of lists, the newest first; most uploads have the default and are not
             # indexed.
-            *_listed("cell_major", ~models.Q(cell_major=""), name="major"),
-            *_listed("cell_version", ~models.Q(cell_version=""), name="version"),
+            *_listed("cell_major", ~Q(cell_major=""), name="major", in_campaign=True),
+            *_listed("cell_version", ~Q(cell_version=""), name="version"),
             # 9 is asked for as seven major versions: their newest, in one order.
             models.Index(
                 fields=["-id"],
-                condition=models.Q(cell_major__in=[f"9.{minor}" for minor in range(7)]),
+                condition=Q(cell_major__in=[f"9.{minor}" for minor in range(7)]),
                 name="run_of_nine",
             ),
-            *_listed("state", ~models.Q(state="finished"), name="state"),
-            *_listed("origin", ~models.Q(origin="uploaded"), name="origin"),
-            *_listed("validity", ~models.Q(validity=""), name="validity"),
-            *_listed("server", models.Q(server__isnull=False), name="server"),
-            *_listed("hardware", models.Q(hardware__isnull=False), name="hardware"),
+            *_listed("state", ~Q(state="finished"), name="state"),
+            *_listed("origin", ~Q(origin="uploaded"), name="origin"),
+            *_listed("validity", ~Q(validity=""), name="validity", in_campaign=True),
+            *_listed("server", Q(server__isnull=False), name="server", in_campaign=True),
+            *_listed("hardware", Q(hardware__isnull=False), name="hardware"),
             models.Index(
                 fields=["again_of"],
-                condition=models.Q(again_of__isnull=False),
+                condition=Q(again_of__isnull=False),
                 name="run_measured_again",
             ),
             # Judged again when the rules change.
             models.Index(
                 fields=["id"],
-                condition=models.Q(origin="executed", state="finished"),
+                condition=Q(origin="executed", state="finished"),
                 name="run_executed_here",
             ),
             models.Index(fields=["campaign", "hardware"], name="run_by_campaign_hardware"),
             models.Index(fields=["campaign", "environment"], name="run_by_campaign_environment"),
             models.Index(
                 fields=["cluster"],
-                condition=models.Q(cluster__isnull=False),
+                condition=Q(cluster__isnull=False),
                 name="run_by_cluster",
             ),
             models.Index(fields=["-finished_at", "-id"], name="run_by_end"),
             # Lists begin with what their reader may see: what is public, and own projects.
-            models.Index(fields=["-id"], condition=models.Q(is_public=True), name="run_public"),
-            models.Index(
-                fields=["-finished_at", "-id"],
-                condition=models.Q(is_public=True),
-                name="run_public_by_end",
-            ),
-            models.Index(
-                fields=["private_project", "-id"],
-                condition=models.Q(private_project__isnull=False),
-                name="run_private",
-            ),
-            models.Index(
-                fields=["private_project", "-finished_at", "-id"],
-                condition=models.Q(private_project__isnull=False),
-                name="run_private_by_end",
+            *seen_by_readers("-id", public="run_public", private="run_private"),
+            *seen_by_readers(
+                *("-finished_at", "-id"), public="run_public_by_end", private="run_private_by_end"
             ),
             models.Index(
                 fields=["server", "id"],
-                condition=models.Q(state__in=["queued", "lost"]),
+                condition=Q(state__in=["queued", "lost"]),
                 name="run_waiting",
             ),
         ]
@@ -321,7 +307,7 @@ class RunEvent(models.Model):
             # The few runs that were passed over, for which each claim looks.
             models.Index(
                 fields=["run"],
-                condition=models.Q(code="passed_over"),
+                condition=Q(code="passed_over"),
                 name="run_event_passed_over",
             ),
         ]
@@ -360,15 +346,15 @@ class Artifact(models.Model):
             models.UniqueConstraint(fields=["run", "name"], name="artifact_once"),
             models.CheckConstraint(
                 name="artifact_named_by_digest",
-                condition=models.Q(sha256__regex=r"^[0-9a-f]{64}$"),
+                condition=Q(sha256__regex=r"^[0-9a-f]{64}$"),
             ),
-            models.CheckConstraint(name="artifact_has_size", condition=models.Q(size__gte=0)),
+            models.CheckConstraint(name="artifact_has_size", condition=Q(size__gte=0)),
         ]
         indexes = [
             models.Index(fields=["sha256"], name="artifact_by_content"),
             # The few profiles, which are compared with others of the campaign.
             models.Index(
-                fields=["run"], condition=models.Q(name="perf-folded.txt"), name="artifact_profile"
+                fields=["run"], condition=Q(name="perf-folded.txt"), name="artifact_profile"
             ),
         ]
 
