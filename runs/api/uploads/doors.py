@@ -184,15 +184,15 @@ class _Door(QueryDoor):
         ):
             message = _("The key must have 1 to 200 printable characters of ASCII, such as a UUID.")
             raise ValidationError({KEY: [ErrorDetail(message, "not_a_key")]})
-        done = uploads.once(
+        answer, is_replay = uploads.once(
             key=key,
             body_hash=sent.digest,
             project=_project(request),
             work=store,
         )
-        if not done.is_replay:
-            return _of(done.answer)
-        return Response(done.answer, headers={"Idempotent-Replayed": "true"})
+        if not is_replay:
+            return _of(answer)
+        return Response(answer, headers={"Idempotent-Replayed": "true"})
 
 
 class UploadDoor(_Door):

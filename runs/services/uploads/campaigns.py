@@ -5,7 +5,7 @@ is not refused, which would tell of it: the project's campaign gets a number, an
 that name find it.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -65,21 +65,16 @@ def own_slugs(asked: Set[str], project: Project) -> dict[str, str]:
 
 
 def resolve(
-    runs: Sequence[GivenRun],
-    rows: Rows,
-    project: Project,
-    faults: list[Fault],
-    uploaded_as: Mapping[str, str],
+    runs: Sequence[GivenRun], rows: Rows, project: Project, faults: list[Fault]
 ) -> dict[str, Known]:
     """The campaigns of these runs by slug, new ones created; `rows` begin with their columns.
 
-    `uploaded_as` has the name given of those whose slug is another. A contradiction becomes a
-    fault.
+    A contradiction becomes a fault.
     """
     known = _by_slug(rows)
     missing = [run for run in runs if run.campaign not in known]
     if missing:
-        _make(missing, project, faults, uploaded_as)
+        _make(missing, project, faults)
         known = _by_slug(perform([_question(runs)])[0])
     for run in runs:
         if campaign := known.get(run.campaign):
@@ -97,12 +92,7 @@ def _by_slug(rows: Rows) -> dict[str, Known]:
     return {row[0]: Known(*row[: len(Known._fields)]) for row in rows}
 
 
-def _make(
-    runs: Sequence[GivenRun],
-    project: Project,
-    faults: list[Fault],
-    uploaded_as: Mapping[str, str],
-) -> None:
+def _make(runs: Sequence[GivenRun], project: Project, faults: list[Fault]) -> None:
     first = {run.campaign: run for run in reversed(runs)}
     nameless = [run for run in first.values() if not run.scenario]
     for run in nameless:
@@ -113,8 +103,8 @@ def _make(
     made = [
         Campaign(
             slug=slug,
-            uploaded_as=uploaded_as.get(slug, ""),
-            title=run.campaign_title or uploaded_as.get(slug, slug),
+            uploaded_as=run.uploaded_as,
+            title=run.campaign_title or run.uploaded_as or slug,
             project=project,
             origin=Origin.UPLOADED,
             # Uploaded runs have already ended: the campaign waits for nothing.

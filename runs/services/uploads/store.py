@@ -162,7 +162,7 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     for is_last in (False, True):
         try:
             with transaction.atomic():
-                return _store(runs, project, {})
+                return _store(runs, project)
         except IntegrityError as error:
             # Somebody else stored the external id after our check: now we see it.
             if EXTERNAL_ID not in str(error) or is_last:
@@ -170,24 +170,20 @@ def store(*, runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     raise AssertionError("it returns, or raises")
 
 
-def _store(
-    runs: Sequence[GivenRun], project: Project, uploaded_as: Mapping[str, str]
-) -> list[StoredRun]:
-    """Store them; `uploaded_as` has the name given of campaigns whose slug is another."""
+def _store(runs: Sequence[GivenRun], project: Project) -> list[StoredRun]:
     faults: list[Fault] = []
     found = ask(_questions(runs, project))
     if names := campaigns.own_names(runs, found["cells"], project):
-        named = [replace(run, campaign=names.get(run.campaign, run.campaign)) for run in runs]
-        return _store(named, project, {slug: name for name, slug in names.items()})
+        return _store([_named(run, names) for run in runs], project)
     if shas := uploaded_conditions.spelled(runs, found.get("revisions", []), project, faults):
-        return _store([_spelled(run, shas) for run in runs], project, uploaded_as)
+        return _store([_spelled(run, shas) for run in runs], project)
     if faults:
         raise Refused("contradicts", faults)
     runs = same_run.with_external_ids(runs)
     if there := same_run.stored_before(runs, project):
-        return _with_those(runs, there, project, uploaded_as)
-    known = campaigns.resolve(runs, found["cells"], project, faults, uploaded_as)
-    under = uploaded_conditions.resolve(runs, found, project, faults)
+        return _with_those(runs, there, project)
+    known = campaigns.resolve(runs, found["cells"], project, faults)
+    under = uploaded_conditions.resolve(runs, found, faults)
     metric_ids, runs = uploaded_metrics.resolve(runs, found["metrics"], project, faults)
     if faults:
         raise Refused("contradicts", faults)
@@ -221,14 +217,11 @@ def _store(
 
 
 def _with_those(
-    runs: Sequence[GivenRun],
-    there: Mapping[tuple[str, str], Run],
-    project: Project,
-    uploaded_as: Mapping[str, str],
+    runs: Sequence[GivenRun], there: Mapping[tuple[str, str], Run], project: Project
 ) -> list[StoredRun]:
     keys = [(run.campaign, run.external_id) for run in runs]
     new = [run for run, key in zip(runs, keys, strict=True) if key not in there]
-    others = iter(_store(new, project, uploaded_as) if new else ())
+    others = iter(_store(new, project) if new else ())
     return [_stored_before(there[key]) if key in there else next(others) for key in keys]
 
 
@@ -248,6 +241,12 @@ def _questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statemen
         "cells": cells.question(runs),
         "ids": cells.numbering(runs),
     }
+
+
+def _named(run: GivenRun, slugs: Mapping[str, str]) -> GivenRun:
+    if run.campaign not in slugs:
+        return run
+    return replace(run, campaign=slugs[run.campaign], uploaded_as=run.campaign)
 
 
 def _spelled(run: GivenRun, shas: Mapping[str, str]) -> GivenRun:

@@ -66,7 +66,7 @@ def questions(runs: Sequence[GivenRun], project: Project) -> dict[str, Statement
 
 
 def resolve(
-    runs: Sequence[GivenRun], known: Mapping[str, Rows], project: Project, faults: list[Fault]
+    runs: Sequence[GivenRun], known: Mapping[str, Rows], faults: list[Fault]
 ) -> list[Conditions]:
     """The conditions of each run, created if new; `known` has the results of the queries."""
     servers = _servers(runs, faults)

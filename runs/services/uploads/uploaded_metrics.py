@@ -50,20 +50,15 @@ def resolve(
 
 
 def _converted(run: GivenRun, known: Known) -> GivenRun:
-    if not any(
-        each.unit and each.unit != known[name][1] for name, each in _named(run) if name in known
-    ):
+    units_given = [(each.metric, each.unit) for each in run.measurements]
+    units_given += [(each.name, each.unit) for each in run.series]
+    if not any(unit and unit != known[name][1] for name, unit in units_given if name in known):
         return run
     return replace(
         run,
         measurements=tuple(_in_its_unit(each, known) for each in run.measurements),
         series=tuple(_series_in_its_unit(each, known) for each in run.series),
     )
-
-
-def _named(run: GivenRun) -> Iterator[tuple[str, GivenMeasurement | SeriesData]]:
-    yield from ((each.metric, each) for each in run.measurements)
-    yield from ((each.name, each) for each in run.series)
 
 
 def _in_its_unit(each: GivenMeasurement, known: Known) -> GivenMeasurement:
@@ -139,26 +134,22 @@ def _new(
         if each.metric in known or each.metric in made:
             continue
         if each.direction is None or each.unit is None:
-            missing.setdefault(each.metric, pointer)
+            field = "direction" if each.direction is None else "unit"
+            missing.setdefault(each.metric, f"{pointer}/{field}")
             continue
         made[each.metric] = Metric(
             name=each.metric,
             project=project,
-            unit=each.unit or "",
+            unit=each.unit,
             direction=each.direction,
             title=each.title or each.metric,
         )
     for name, pointer in missing.items():
         if name not in made:
             message = _("The metric %(name)s is new: give its unit and direction.")
-            field = "direction" if _first_with(given, name).direction is None else "unit"
-            faults.append(Fault(f"{pointer}/{field}", "metric_unknown", message % {"name": name}))
+            faults.append(Fault(pointer, "metric_unknown", message % {"name": name}))
     faults += _twins(made, given, project)
     return [made[name] for name in sorted(made)]
-
-
-def _first_with(given: dict[GivenMeasurement, str], name: str) -> GivenMeasurement:
-    return next(each for each in given if each.metric == name)
 
 
 def _twins(
@@ -176,7 +167,7 @@ def _twins(
         other = there.get(name.lower(), lower[name.lower()])
         if other != name:
             message = _("There is a metric %(known)s already; this is %(given)s.")
-            pointer = given[_first_with(given, name)]
+            pointer = next(place for each, place in given.items() if each.metric == name)
             sentence = message % {"known": other, "given": name}
             yield Fault(f"{pointer}/metric", "metric_case", sentence)
 

@@ -69,6 +69,8 @@ class GivenRun:
     started_at: datetime
     status: Status
     finished_at: datetime | None = None
+    # The name given of a campaign whose slug is another.
+    uploaded_as: str = ""
     campaign_title: str = ""
     scenario: str = ""
     levels: Mapping[str, Any] = field(default_factory=dict)
