@@ -37,7 +37,7 @@ def _findings(tally: verification.Tally, heads: Sequence[str]) -> Iterator[verif
         keys=seal_keys.trusted(),
         ends=ends,
         acknowledged=seal_service.acknowledged(),
-        published=archive.campaigns,
+        published=frozenset(each.slug for document in archive for each in document.campaigns),
     )
     yield from verification.findings(trusted, tally)
     yield from audit_chain.findings(trusted=trusted.keys, ends=ends.get(AUDIT, ()))

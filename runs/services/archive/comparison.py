@@ -34,30 +34,18 @@ Rows = Mapping[Any, Any]
 REMEDY = "`manage.py load_published --again` stores it as in its file"
 
 
-@dataclasses.dataclass(frozen=True)
-class Archive:
-    """The publications of the data files."""
-
-    documents: Sequence[Document]
-
-    @property
-    def campaigns(self) -> frozenset[str]:
-        """The slugs of all campaigns; their runs are in no chain."""
-        return frozenset(each.slug for document in self.documents for each in document.campaigns)
-
-
-def read() -> Archive:
+def read() -> list[Document]:
     """The data files. Raises PublishedFileError."""
-    return Archive([reading.read(path) for path in publications.files()])
+    return [reading.read(path) for path in publications.files()]
 
 
-def findings(archive: Archive) -> Iterator[Finding]:
+def findings(archive: Sequence[Document]) -> Iterator[Finding]:
     """What of the archive differs from its file; nothing before it was loaded the first time."""
     stored = {each.slug: each for each in Source.objects.all()}
-    slugs = {each.source.slug for each in archive.documents}
+    slugs = {each.source.slug for each in archive}
     for slug in sorted(stored.keys() - slugs):
         yield _finding(f"The publication {slug} is in no data file.")
-    for document in archive.documents:
+    for document in archive:
         source = stored.get(document.source.slug)
         if source is None:
             if stored:

@@ -37,7 +37,7 @@ def store(
     """Rebuild the tables: nothing refers to them, and their numbers may change places."""
     PublishedTable.objects.filter(source=source).delete()
     made = PublishedTable.objects.bulk_create(
-        _table(source, document, place, table, results) for place, table in enumerate(tables)
+        _table(source, place, table, results) for place, table in enumerate(tables)
     )
     nodes = PublishedNode.objects.bulk_create(
         node
@@ -69,9 +69,7 @@ def store(
     _make_searchable(made, document, tables)
 
 
-def _table(
-    source: Source, document: Document, place: int, table: CheckedTable, results: Results
-) -> PublishedTable:
+def _table(source: Source, place: int, table: CheckedTable, results: Results) -> PublishedTable:
     entry = table.campaign
     return PublishedTable(
         campaign=results.campaigns[entry.slug],
