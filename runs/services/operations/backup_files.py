@@ -12,7 +12,6 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from cryptography.exceptions import InvalidTag
@@ -74,13 +73,8 @@ class Writer:
         self._file.close()
         self._draft.replace(self._path)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is not None:
+    def __exit__(self, kind: type[BaseException] | None, *_details: object) -> None:
+        if kind is not None:
             # Closing would write the directory, perhaps to a full disk.
             self._zip.fp = None
             self._file.close()

@@ -84,9 +84,11 @@ def _write(writer: Writer, database: "psycopg.Connection[Any]") -> None:
     for name, columns in database.execute(TABLES).fetchall():
         if name in NOT_KEPT:
             continue
-        rows = _Copied(database, name, columns)
-        writer.add(f"tables/{name}", rows.pieces())
-        tables[name] = {"columns": columns, "rows": rows.number}
+        query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT")
+        cursor = database.cursor()
+        with cursor.copy(query.format(_listed(columns), sql.Identifier(name))) as copied:
+            writer.add(f"tables/{name}", map(bytes, copied))
+        tables[name] = {"columns": columns, "rows": cursor.rowcount}
     lost = _write_files(writer, database)
     writer.add(KEYS, iter([json.dumps(_secrets()).encode()]))
     migrations = database.execute("SELECT app, name FROM django_migrations ORDER BY id").fetchall()
@@ -114,21 +116,6 @@ def _write_files(writer: Writer, database: "psycopg.Connection[Any]") -> int:
     for path in reading.files(settings.PUBLICATIONS_DIR):
         writer.add(f"publications/{path.name}", artifacts.chunks(path.open("rb")))
     return lost
-
-
-class _Copied:
-    def __init__(self, database: "psycopg.Connection[Any]", name: str, columns: list[str]) -> None:
-        self._cursor = database.cursor()
-        self._query = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(
-            sql.SQL(", ").join(map(sql.Identifier, columns)), sql.Identifier(name)
-        )
-        self.number = 0
-
-    def pieces(self) -> Iterator[bytes]:
-        with self._cursor.copy(self._query) as copied:
-            for piece in copied:
-                yield bytes(piece)
-        self.number = self._cursor.rowcount
 
 
 def _secrets() -> dict[str, Any]:
@@ -301,9 +288,9 @@ def _copy_in(cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[byt
     first = next(pieces, None)
     if first is None:
         return
-    columns = sql.SQL(", ").join(map(sql.Identifier, table["columns"]))
-    query = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(name), columns)
-    with cursor.copy(query) as copied:
+    query = sql.SQL("COPY {} ({}) FROM STDIN")
+    into = sql.Identifier(name), _listed(table["columns"])
+    with cursor.copy(query.format(*into)) as copied:
         for piece in chain([first], pieces):
             copied.write(piece)
     if cursor.rowcount != table["rows"]:
@@ -311,7 +298,11 @@ def _copy_in(cursor: Any, name: str, table: dict[str, Any], pieces: Iterator[byt
 
 
 def _of(text: str, names: list[str]) -> sql.Composed:
-    return sql.SQL(text).format(sql.SQL(", ").join(map(sql.Identifier, names)))
+    return sql.SQL(text).format(_listed(names))
+
+
+def _listed(names: list[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))
 
 
 def _restore_seals(files: dict[str, str]) -> None:
