@@ -187,9 +187,10 @@ def placed(clusters: Sequence[ClusterPlan], machines: Sequence[Machine]) -> tupl
     found = []
     for place, each in enumerate(clusters):
         number = place % len(machines)
-        same, psql = _counterparts(each.version_num, machines[number].present)
-        if same is None or psql is None:
+        counterparts = _counterparts(each.version_num, machines[number].present)
+        if counterparts is None:
             raise ServiceError("version_missing", _("A machine of clusters lost its PostgreSQL."))
+        same, psql = counterparts
         found.append(
             replace(
                 each,
@@ -220,11 +221,11 @@ def _machine_name(number: int) -> str:
 
 def _counterparts(
     version_num: int, present: Sequence[Installation]
-) -> tuple[Installation | None, Installation | None]:
+) -> tuple[Installation, Installation] | None:
     """The installation of that exact release, and the one with the newest psql."""
     same = next((each for each in present if each.version_num == version_num), None)
     having = [each for each in present if each.has_psql]
-    return same, max(having, key=lambda each: each.version_num, default=None)
+    return (same, max(having, key=lambda each: each.version_num)) if same and having else None
 
 
 def cluster_problems(design: Design) -> Iterator[Problem]:
@@ -265,8 +266,7 @@ def _cluster_machine_problems(machine: Machine, design: Design) -> Iterator[Prob
         if design.scenario.arrangement(cell.installation.version_num, cell.levels)
     ]
     for version_num in sorted(set(with_clusters)):
-        same, psql = _counterparts(version_num, machine.present)
-        if same is None or psql is None:
+        if _counterparts(version_num, machine.present) is None:
             message = _("%(server)s has no PostgreSQL %(versions)s.") % {
                 "server": server.name,
                 "versions": release_text(version_num),

@@ -72,10 +72,7 @@ def _file(digest: str, packed: IO[bytes]) -> Iterator[tuple[str, Row]]:
 
 def _resolved(row: Row) -> Row:
     """The row with its references resolved, and without its key."""
-    row.pop("pk", None)
-    made = {name: value for name, value in row.items() if not name.startswith("link_")}
-    made |= {name[5:]: value for name, value in row.items() if name.startswith("link_")}
-    return made
+    return {name.removeprefix("link_"): value for name, value in row.items() if name != "pk"}
 
 
 def _resolved_campaign(row: Row) -> Row:

@@ -17,7 +17,7 @@ sharing a machine with a run that has lost its worker) reserves nothing. A clean
 over makes no difference.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -39,17 +39,8 @@ PATIENCE = timedelta(minutes=10)
 PASSED_OVER = "passed_over"
 
 
-@dataclass(frozen=True)
-class Reservation:
-    """A run that has waited long, its place in the queue (lower goes first), and its machines."""
-
-    run_id: int
-    place: tuple[int, int]
-    machines: frozenset[int]
-
-    def holds_up(self, place: tuple[int, int], machines: Iterable[int]) -> bool:
-        """Whether a run at that place must not start on those machines now."""
-        return self.place < place and not self.machines.isdisjoint(machines)
+# A run that has waited long: its place in the queue (lower goes first), and its machines.
+Reservation = tuple[tuple[int, int], frozenset[int]]
 
 
 def place_of(run: Run) -> tuple[int, int]:
@@ -70,12 +61,9 @@ def note(run: Run) -> None:
 
 def standing(*, loaded: set[int]) -> list[Reservation]:
     """All reservations now. `loaded` are servers that a run without a worker may still use."""
-    found = [
-        Reservation(run.pk, place_of(run), frozenset(machines_of(run)))
-        for run in _passed_over_for_long()
-    ]
-    usable = _usable({machine for each in found for machine in each.machines}) - loaded
-    return [each for each in found if each.machines <= usable]
+    found = [(place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()]
+    usable = _usable({each for _place, machines in found for each in machines}) - loaded
+    return [(place, machines) for place, machines in found if machines <= usable]
 
 
 def _passed_over_for_long() -> Sequence[Run]:
@@ -321,7 +309,9 @@ def _note(passed: Mapping[tuple[int, ...], Run]) -> None:
 def _must_wait(run: Run, loaded: set[int], reserved: Sequence[Reservation]) -> bool:
     """Whether the run must not use one of its machines now, even if it is free."""
     machines, place = machines_of(run), place_of(run)
-    is_held_up = any(each.holds_up(place, machines) for each in reserved)
+    is_held_up = any(
+        first < place and not needed.isdisjoint(machines) for first, needed in reserved
+    )
     return is_held_up or not loaded.isdisjoint(machines)
 
 

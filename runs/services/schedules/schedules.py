@@ -378,11 +378,8 @@ def _is_at_hand(schedule: Schedule) -> bool:
     Also true for a problem that waiting does not solve: the firing then reports it.
     """
     try:
-        others = [
-            *schedule_servers.generators(schedule),
-            *schedule_servers.of_clusters(schedule),
-        ]
-        servers = [schedule.server, *schedule_servers.further(schedule), *others]
+        servers = [schedule.server, *schedule_servers.further(schedule)]
+        servers += schedule_servers.generators(schedule) + schedule_servers.of_clusters(schedule)
     except ServiceError:
         return True
     return all(server.state == Server.State.READY for server in servers)

@@ -21,8 +21,6 @@ from runs.services.why import sides
 from runs.services.why.recorded import Recorded, recorded
 
 MOST_RECORDINGS = 3
-# Codes of why a difference cannot be explained; the first that holds is told.
-OBSTACLES = ("same_cell", "published", "uploaded", "other_load", "other_machine", "no_evidence")
 
 
 @dataclass(frozen=True)
@@ -150,6 +148,7 @@ def _cells(a: int, b: int, reader: Reader) -> dict[int, Cell]:
 
 
 def _obstacle(a: Cell, b: Cell) -> str:
+    """The code of why the difference cannot be explained; the first that holds is told."""
     origins = {a.campaign.origin, b.campaign.origin}
     servers = {cell.installation and cell.installation.server_id for cell in (a, b)}
     found = {
@@ -159,7 +158,7 @@ def _obstacle(a: Cell, b: Cell) -> str:
         "other_load": _load(a) != _load(b),
         "other_machine": len(servers) > 1,
     }
-    return next((code for code in OBSTACLES if found.get(code)), "")
+    return next((code for code, holds in found.items() if holds), "")
 
 
 def _load(cell: Cell) -> tuple[int, Mapping[str, str], Mapping[str, Any]]:
