@@ -110,17 +110,15 @@ class Results:
 
     def add(self, number: int, kind: str, row: Row) -> None:
         """Store a line. Raises Refused, and the database's errors for values of a wrong type."""
-        takers = {
-            "campaign": self._campaign,
-            "cell": self._cell,
-            "run": self._run,
-            "series": self._of_run,
-            "command": self._of_run,
-            "annotation": self._annotation,
-        }
-        if kind != "campaign" and self.campaign is None:
+        if kind == "campaign":
+            self._campaign(number, row)
+        elif self.campaign is None:
             raise refused(number, "out_of_order", _("A campaign must come first."))
-        takers[kind](number, kind, row)
+        elif kind in {"series", "command"}:
+            self._of_run(number, kind, row)
+        else:
+            takers = {"cell": self._cell, "run": self._run, "annotation": self._annotation}
+            takers[kind](self.campaign, number, row)
         if self.waiting.is_much:
             self.store()
 
@@ -135,7 +133,7 @@ class Results:
         self.to_summarise.clear()
         self.to_seal.clear()
 
-    def _campaign(self, number: int, _kind: str, row: Row) -> None:
+    def _campaign(self, number: int, row: Row) -> None:
         self.store()
         fields: dict[str, Any] = {name: row[name] for name in exchange.CAMPAIGN}
         fields |= self._linked(number, row)
@@ -151,7 +149,7 @@ class Results:
             self._add_configurations(number, row)
             self.campaigns += 1
         else:
-            self._refuse_another(number, row)
+            self._refuse_another(self.campaign, number, row)
 
     def _add_configurations(self, number: int, row: Row) -> None:
         """Those that vary, the baseline first."""
@@ -175,9 +173,7 @@ class Results:
             "configuration_revision_id": self.known.key(number, "configuration_revision", name),
         }
 
-    def _refuse_another(self, number: int, row: Row) -> None:
-        campaign = self.campaign
-        assert campaign is not None  # noqa: S101  # for the type checker
+    def _refuse_another(self, campaign: Campaign, number: int, row: Row) -> None:
         owner = campaign.project_id or self.project.pk
         if owner != self.project.pk:
             message = _("The name %(slug)s is taken by a campaign of another project.")
@@ -191,9 +187,7 @@ class Results:
                 number, "campaign_differs", message % {"slug": campaign.slug}, "contradicts"
             )
 
-    def _cell(self, number: int, _kind: str, row: Row) -> None:
-        campaign = self.campaign
-        assert campaign is not None  # noqa: S101  # for the type checker
+    def _cell(self, campaign: Campaign, number: int, row: Row) -> None:
         self.run, self.there = None, {}
         if not self.is_new:
             found = Cell.objects.filter(campaign=campaign, key=row["key"]).first()
@@ -214,8 +208,8 @@ class Results:
             },
         )
 
-    def _run(self, number: int, _kind: str, row: Row) -> None:
-        if self.cell is None or self.campaign is None:
+    def _run(self, campaign: Campaign, number: int, row: Row) -> None:
+        if self.cell is None:
             raise refused(number, "out_of_order", _("A cell must come first."))
         if row["repeat"] in self.there:
             self._refuse_another_run(number, row)
@@ -231,7 +225,7 @@ class Results:
             "runs_run",
             {
                 "id": self.run,
-                "campaign_id": self.campaign.pk,
+                "campaign_id": campaign.pk,
                 "cell_id": self.cell,
                 "hardware_id": self.known.key(number, "hardware", row["hardware"]),
                 "environment_id": self.known.key(number, "environment", row["environment"]),
@@ -285,9 +279,7 @@ class Results:
         elif not self.there:
             raise refused(number, "out_of_order", _("A run must come first."))
 
-    def _annotation(self, _number: int, _kind: str, row: Row) -> None:
-        campaign = self.campaign
-        assert campaign is not None  # noqa: S101  # for the type checker
+    def _annotation(self, campaign: Campaign, _number: int, row: Row) -> None:
         if not self.is_new:
             own = Annotation.objects.filter(campaign=campaign, **row)
             if own.filter(cell=self.cell).exists():
