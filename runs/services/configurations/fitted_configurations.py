@@ -74,20 +74,18 @@ def problems(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
 
 
 def _not_varied(fits: Sequence[InstallationFit]) -> Iterator[Problem]:
-    seen = set()
-    for fit in fits:
-        names = {name.lower(): name for name in fit.varied}
-        for lost in fit.fitted.left_out:
-            name = names.get(lost.name_from.lower())
-            if name is not None and (name, fit.fitted.major) not in seen:
-                seen.add((name, fit.fitted.major))
-                message = _("PostgreSQL %(version)s cannot vary %(name)s: %(reason)s") % {
-                    "version": fit.fitted.major,
-                    "name": name,
-                    "reason": _(lost.reason) % lost.parameters,
-                }
-                remedy = _("Leave out that setting or that version.")
-                yield Problem("setting_not_varied", message, remedy, f"settings/{name}")
+    losses = {
+        (name, fit.fitted.major): _(lost.reason) % lost.parameters
+        for fit in fits
+        for lost in fit.fitted.left_out
+        for name in fit.varied
+        if name.lower() == lost.name_from.lower()
+    }
+    for (name, major), reason in losses.items():
+        words = {"version": major, "name": name, "reason": reason}
+        message = _("PostgreSQL %(version)s cannot vary %(name)s: %(reason)s") % words
+        remedy = _("Leave out that setting or that version.")
+        yield Problem("setting_not_varied", message, remedy, f"settings/{name}")
 
 
 def remarks(fits: Sequence[InstallationFit]) -> list[Finding]:

@@ -167,29 +167,26 @@ def _tool_problems(part: Part, client: Installation | None) -> Iterator[Problem]
 
 
 def _refusals(part: Part, scenario: Scenario) -> Iterator[Problem]:
-    seen = set()
-    for cell in part.cells:
-        if cell.refusal is not None and (cell.installation, cell.refusal) not in seen:
-            seen.add((cell.installation, cell.refusal))
-            yield _refused(cell.installation, cell.refusal, scenario)
+    refused = dict.fromkeys(
+        (cell.installation, cell.refusal) for cell in part.cells if cell.refusal is not None
+    )
+    for installation, refusal in refused:
+        yield _refused(installation, refusal, scenario)
     yield from _extension_problems(part, scenario)
 
 
 def _extension_problems(part: Part, scenario: Scenario) -> Iterator[Problem]:
-    seen = set()
-    for cell in part.cells:
-        installation = cell.installation
-        for needed in scenario.extensions:
-            lacks = needed.name not in installation.extensions
-            if lacks and needed.concerns(cell.levels) and (installation, needed) not in seen:
-                seen.add((installation, needed))
-                message = _("%(installation)s does not have the extension %(extension)s.") % {
-                    "installation": installation,
-                    "extension": needed.name,
-                }
-                remedy = _("Install it there and inspect the server again, or leave the level out.")
-                field = needed.factor or "installations"
-                yield Problem("missing_extension", message, remedy, field)
+    lacking = dict.fromkeys(
+        (cell.installation, needed)
+        for cell in part.cells
+        for needed in scenario.extensions
+        if needed.name not in cell.installation.extensions and needed.concerns(cell.levels)
+    )
+    for installation, needed in lacking:
+        words = {"installation": installation, "extension": needed.name}
+        message = _("%(installation)s does not have the extension %(extension)s.") % words
+        remedy = _("Install it there and inspect the server again, or leave the level out.")
+        yield Problem("missing_extension", message, remedy, needed.factor or "installations")
 
 
 def _initdb_problems(part: Part, design: Design) -> Iterator[Problem]:
