@@ -12,12 +12,13 @@ from django.utils.translation import gettext as _
 
 from runs.execution.nodes import DATABASE_NODE
 from runs.execution.plan import ClusterPlan, GeneratorPlan, MachinePlan
-from runs.models import Installation, Server, Topology, TopologyNode
+from runs.models import Installation, Server, Topology
+from runs.models.servers import NodeRole
 from runs.scenarios import arrangements, full_text_search
 from runs.services.campaigns.designs import Design, Machine
 from runs.services.campaigns.drafts import Draft
 from runs.services.errors import Problem, ServiceError
-from runs.services.servers.servers import not_ready, single_topology
+from runs.services.servers.servers import not_ready, single_topology, stored_topology
 from runs.services.servers.tools import having_pgbench
 from runs.tools.pgbench.versions import release_text
 
@@ -50,17 +51,10 @@ def topology_of(
     made_of += [[each.slug for each in cluster_servers]] if arrangement else []
     text = json.dumps(made_of) if more_servers or arrangement else slugs
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    topology, created = Topology.objects.get_or_create(
-        slug=f"{kind}-{slugs[:80]}-{digest}",
-        defaults={"name": _name(databases, generators, kind), "kind": kind},
-    )
-    if created:
-        role = TopologyNode.Role
-        _add_nodes(topology, role.DATABASE, databases)
-        _add_nodes(topology, role.LOAD_GENERATOR, generators or databases)
-        if arrangement:
-            _add_nodes(topology, role.CLUSTERS, cluster_servers or databases)
-    return topology
+    roles = {NodeRole.DATABASE: databases, NodeRole.LOAD_GENERATOR: generators or databases}
+    roles |= {NodeRole.CLUSTERS: cluster_servers or databases} if arrangement else {}
+    name = _name(databases, generators, kind)
+    return stored_topology(f"{kind}-{slugs[:80]}-{digest}", name, kind, roles)
 
 
 def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) -> str:
@@ -73,13 +67,6 @@ def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) 
     if kind not in {Topology.Kind.SINGLE, Topology.Kind.CLIENT}:
         name = f"{name} ({Topology.Kind(kind).label})"
     return name[:LONGEST_NAME]
-
-
-def _add_nodes(topology: Topology, role: str, servers: Sequence[Server]) -> None:
-    TopologyNode.objects.bulk_create(
-        TopologyNode(topology=topology, server=each, role=role, ordinal=ordinal)
-        for ordinal, each in enumerate(servers, start=1)
-    )
 
 
 def generator_plans(server: Server, generators: Sequence[Machine]) -> tuple[GeneratorPlan, ...]:

@@ -35,6 +35,7 @@ from runs.models import (
     Topology,
     TopologyNode,
 )
+from runs.models.servers import NodeRole
 from runs.services import slugs
 from runs.services.access import audit
 from runs.services.errors import Problem, ServiceError
@@ -257,13 +258,23 @@ def described(server: Server) -> dict[str, Any]:
 @transaction.atomic
 def single_topology(*, server: Server) -> Topology:
     """The topology with this server as both database and load generator."""
+    roles = {role: [server] for role in (NodeRole.DATABASE, NodeRole.LOAD_GENERATOR)}
+    return stored_topology(_single(server), server.name, Topology.Kind.SINGLE, roles)
+
+
+def stored_topology(
+    slug: str, name: str, kind: str, servers: Mapping[NodeRole, Sequence[Server]]
+) -> Topology:
+    """The topology of this slug, made of the servers of each role if it is new."""
     topology, created = Topology.objects.get_or_create(
-        slug=_single(server),
-        defaults={"name": server.name, "kind": Topology.Kind.SINGLE},
+        slug=slug, defaults={"name": name, "kind": kind}
     )
     if created:
-        for role in (TopologyNode.Role.DATABASE, TopologyNode.Role.LOAD_GENERATOR):
-            TopologyNode.objects.create(topology=topology, server=server, role=role)
+        TopologyNode.objects.bulk_create(
+            TopologyNode(topology=topology, server=each, role=role, ordinal=ordinal)
+            for role, in_role in servers.items()
+            for ordinal, each in enumerate(in_role, start=1)
+        )
     return topology
 
 
