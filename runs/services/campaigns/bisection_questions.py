@@ -231,10 +231,8 @@ def _check_order(found: Sequence[Installation], verdict: SideVerdict) -> None:
     for place, side in ((0, verdict.head), (len(found) - 1, verdict.base)):
         sha = found_by.commit_of(side)
         if sha and found_by.of_commit(sha, [found[place]]):
-            message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % {
-                "bindir": found[place].bindir,
-                "sha": sha[:12],
-            }
+            words = {"bindir": found[place].bindir, "sha": sha[:12]}
+            message = _("%(bindir)s is a build of %(sha)s, which is the other side.") % words
             raise _refused(f"bindirs/{place}", "wrong_order", message)
 
 

@@ -51,11 +51,8 @@ def _alike(design: Design, name: str, levels: Sequence[str]) -> Iterator[Problem
             value = _value(name, level, major)
             other = seen.setdefault(value, level)
             if other != level:
-                message = _("%(name)s has the same value as %(one)s and as %(other)s.") % {
-                    "name": name,
-                    "one": other,
-                    "other": level,
-                }
+                words = {"name": name, "one": other, "other": level}
+                message = _("%(name)s has the same value as %(one)s and as %(other)s.") % words
                 yield Problem("same_level", message, _("Leave one out."), f"settings/{name}")
                 return
 
@@ -155,10 +152,8 @@ def _parameter_problems(parameter: Parameter, value: int | None) -> Iterator[Pro
 
 def _out_of_range(bounded: Factor | Parameter, value: int) -> Problem:
     message = _("%(name)s %(value)d is out of range.") % {"name": _(bounded.title), "value": value}
-    remedy = _("Choose from %(minimum)d to %(maximum)d.") % {
-        "minimum": bounded.minimum,
-        "maximum": bounded.maximum,
-    }
+    words = {"minimum": bounded.minimum, "maximum": bounded.maximum}
+    remedy = _("Choose from %(minimum)d to %(maximum)d.") % words
     return Problem("out_of_range", message, remedy, bounded.name)
 
 

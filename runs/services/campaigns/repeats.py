@@ -46,10 +46,8 @@ def problems(draft: Draft) -> Iterator[Problem]:
         return
     if not NARROWEST <= width <= WIDEST:
         message = _("An interval of ±%(width)g %% is out of range.") % {"width": 100 * width}
-        remedy = _("Choose from ±%(least)g %% to ±%(most)g %%.") % {
-            "least": 100 * NARROWEST,
-            "most": 100 * WIDEST,
-        }
+        words = {"least": 100 * NARROWEST, "most": 100 * WIDEST}
+        remedy = _("Choose from ±%(least)g %% to ±%(most)g %%.") % words
         yield Problem("out_of_range", message, remedy, "wanted_half_width")
     if most is None or not draft.repeats < most <= MOST_REPEATS:
         message = _("The most repeats must be more than the least, and at most %(most)d.")
@@ -201,10 +199,8 @@ def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
     known = [width for width in widths if width is not None]
     if len(known) < len(widths):
         return _("Added: a single run says nothing about the spread.")
-    return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % {
-        "width": 100 * max(known),
-        "wanted": wanted,
-    }
+    words = {"width": 100 * max(known), "wanted": wanted}
+    return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % words
 
 
 def _last_position(campaign: Campaign) -> int:

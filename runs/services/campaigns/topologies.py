@@ -60,10 +60,8 @@ def topology_of(
 def _name(databases: Sequence[Server], generators: Sequence[Server], kind: str) -> str:
     name = ", ".join(each.name for each in databases)
     if generators:
-        name = _("%(generators)s against %(server)s") % {
-            "generators": ", ".join(each.name for each in generators),
-            "server": name,
-        }
+        words = {"generators": ", ".join(each.name for each in generators), "server": name}
+        name = _("%(generators)s against %(server)s") % words
     if kind not in {Topology.Kind.SINGLE, Topology.Kind.CLIENT}:
         name = f"{name} ({Topology.Kind(kind).label})"
     return name[:LONGEST_NAME]
@@ -123,10 +121,8 @@ def generator_problems(design: Design) -> Iterator[Problem]:
 
 def _reach_problems(server: Server, generator: Server) -> Iterator[Problem]:
     if is_loopback(server.address) and not is_loopback(generator.address):
-        message = _("%(generator)s cannot reach the database at %(address)s.") % {
-            "generator": generator.name,
-            "address": server.address,
-        }
+        words = {"generator": generator.name, "address": server.address}
+        message = _("%(generator)s cannot reach the database at %(address)s.") % words
         remedy = _("Register the server by the address that other machines reach it at.")
         yield Problem("address_is_local", message, remedy, "server")
 

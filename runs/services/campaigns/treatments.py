@@ -143,10 +143,8 @@ def _evidence_problems(
 
 
 def _not_ticked(server: Server, action: str, field: str) -> Problem:
-    message = _("%(server)s does not permit: %(action)s.") % {
-        "server": server.name,
-        "action": _(privileged.action(action).title),
-    }
+    words = {"server": server.name, "action": _(privileged.action(action).title)}
+    message = _("%(server)s does not permit: %(action)s.") % words
     remedy = _("Tick it on the server's Edit page, and install the sudoers fragment shown then.")
     return Problem("privilege_missing", message, remedy, field)
 

@@ -116,10 +116,8 @@ def _replaced(entries: Sequence[Entry]) -> Iterator[Remark]:
     for entry in entries:
         winner = last[entry.name]
         if winner is not entry:
-            message = _("Line %(line)d sets %(name)s again; the last line counts.") % {
-                "line": winner.line,
-                "name": entry.name,
-            }
+            words = {"line": winner.line, "name": entry.name}
+            message = _("Line %(line)d sets %(name)s again; the last line counts.") % words
             yield Remark("warning", "set_again", entry.name, (), message, line=entry.line)
 
 

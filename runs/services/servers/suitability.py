@@ -109,10 +109,8 @@ def _missing_versions(part: Part, draft: Draft) -> Iterator[Problem]:
     for major, versions in versions_of.items():
         if not versions:
             continue
-        message = _("%(server)s has no PostgreSQL %(versions)s.") % {
-            "server": part.server.name,
-            "versions": ", ".join(versions),
-        }
+        words = {"server": part.server.name, "versions": ", ".join(versions)}
+        message = _("%(server)s has no PostgreSQL %(versions)s.") % words
         others = dict.fromkeys(each.version for each in part.present if each.major == major)
         remedy = _("Install it there and inspect the server again, or leave out version or server.")
         if others:
@@ -213,11 +211,8 @@ def _refused(installation: Installation, requirement: Requirement, scenario: Sce
     what = _(scenario.title)
     if requirement.factor:
         what = f"{titles.get(requirement.factor, requirement.factor)} {requirement.level}"
-    message = _("%(installation)s cannot run %(what)s: %(reason)s") % {
-        "installation": installation,
-        "what": what,
-        "reason": _(requirement.reason),
-    }
+    words = {"installation": installation, "what": what, "reason": _(requirement.reason)}
+    message = _("%(installation)s cannot run %(what)s: %(reason)s") % words
     remedy = _("Leave out that version or that level.")
     return Problem("version_too_old", message, remedy, requirement.factor or "installations")
 

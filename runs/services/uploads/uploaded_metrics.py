@@ -184,11 +184,7 @@ def _contradictions(
         if sent is not None and sent != stored:
             if name == "unit" and units.factor(sent, stored):
                 continue
-            message = _("The %(what)s of %(metric)s is “%(known)s”, and not “%(given)s”.") % {
-                "what": name,
-                "metric": given.metric,
-                "known": stored,
-                "given": sent,
-            }
+            words = {"what": name, "metric": given.metric, "known": stored, "given": sent}
+            message = _("The %(what)s of %(metric)s is “%(known)s”, and not “%(given)s”.") % words
             found.append(Fault(f"{pointer}/{name}", "metric_conflict", message))
     return found

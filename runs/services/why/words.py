@@ -263,11 +263,8 @@ def shows(each: Suspect, labels: Sequence[str]) -> str:
     if not each.is_candidate:
         return ""
     values = ", ".join(f"{name} = {value}" for name, value in each.put_back.items())
-    return _("%(b)s with %(values)s should be as %(a)s.") % {
-        "a": labels[0],
-        "b": labels[1],
-        "values": values,
-    }
+    words = {"a": labels[0], "b": labels[1], "values": values}
+    return _("%(b)s with %(values)s should be as %(a)s.") % words
 
 
 def length(found: Explanation) -> str:
