@@ -138,20 +138,13 @@ def prioritise(*, campaign: Campaign, priority: int) -> Campaign:
 def _refuse_of_others(draft: Draft, project: int | None) -> None:
     """Raise ServiceError where the campaign would show what is private in another project."""
     scripts = workloads.versions(draft.levels.get(workloads.SCRIPT_FACTOR, ()))
-    for field, rows, keys in (
-        (
-            "configuration",
-            Configuration.objects.all(),
-            {each.pk for each in draft.configurations if each is not None},
-        ),
-        (
-            workloads.SCRIPT_FACTOR,
-            WorkloadVersion.objects.all(),
-            {each.pk for each in scripts.values()},
-        ),
+    configurations = {each.pk for each in draft.configurations if each is not None}
+    for field, model, keys in (
+        ("configuration", Configuration, configurations),
+        (workloads.SCRIPT_FACTOR, WorkloadVersion, {each.pk for each in scripts.values()}),
     ):
-        usable = projects.usable(rows.filter(pk__in=keys), in_project=project) if keys else rows
-        if keys and usable.count() < len(keys):
+        rows = model._default_manager.filter(pk__in=keys)
+        if keys and projects.usable(rows, in_project=project).count() < len(keys):
             message = _("It is private in another project, which the campaign would show.")
             remedy = _("Copy it into the campaign's project.")
             raise ServiceError("of_other_project", message, remedy=remedy, field=field)

@@ -127,10 +127,7 @@ def restored(stored: dict[str, Any]) -> Draft:
     configuration, *more = [configurations.get(each) for each in stored["configurations"]]
     first, *others = [servers[each] for each in stored["servers"]]
     return Draft(
-        **{name: stored[name] for name in _PLAIN},
-        levels=stored["levels"],
-        parameters=stored["parameters"],
-        settings=stored["settings"],
+        **{name: stored[name] for name in (*_PLAIN, "levels", "parameters", "settings")},
         treatment=Treatment.of(stored["treatment"]),
         server=first,
         more_servers=others,

@@ -16,6 +16,7 @@ from runs.services.access import audit
 from runs.services.access.projects import default
 from runs.services.configurations import fitted_configurations
 from runs.services.configurations.contents import FIXED_POINT, Content
+from runs.services.configurations.contents import content as content_of
 from runs.services.errors import Refused, ServiceError
 
 Origin = Configuration.Origin
@@ -77,9 +78,7 @@ def store(
         "name_ja": name_ja,
         "description": description,
         "origin": origin,
-        "settings": content.settings,
-        "initdb_options": content.initdb_options,
-        "written_for": content.written_for,
+        **vars(content),
         "content_hash": content.digest,
     }
     known = Configuration.objects.filter(slug=slug).values("name", "settings", "initdb_options")
@@ -109,9 +108,7 @@ def current_revision(
     return ConfigurationRevision.objects.create(
         configuration=configuration,
         number=latest.number + 1 if latest else 1,
-        settings=configuration.settings,
-        initdb_options=configuration.initdb_options,
-        written_for=configuration.written_for,
+        **vars(content_of(configuration)),
         content_hash=configuration.content_hash,
         created_by=by,
     )

@@ -135,8 +135,7 @@ def rows(lines: Iterable[bytes]) -> Iterator[tuple[int, str, Row]]:
     Raises Refused.
     """
     number, has_ended = 0, False
-    for line in lines:
-        number += 1
+    for number, line in enumerate(lines, start=1):
         if has_ended:
             raise refused(number, "after_the_end", _("There is something after the last line."))
         kind, row = _read(number, line)

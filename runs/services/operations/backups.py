@@ -183,12 +183,11 @@ def _prepare(backup: Reader) -> None:
     applied = set(loader.applied_migrations) - set(loader.replacements)
     if not applied:
         executor.migrate(_leaves(executor, wanted))
-    elif differing := sorted(applied ^ (wanted - set(loader.replacements))):
-        _check_empty()
+        return
+    _check_empty()
+    if differing := sorted(applied ^ (wanted - set(loader.replacements))):
         name = ".".join(differing[0])
         raise _other_version(backup, _("they differ in %(name)s") % {"name": name})
-    else:
-        _check_empty()
 
 
 def _leaves(executor: MigrationExecutor, wanted: set[tuple[str, str]]) -> list[tuple[str, str]]:

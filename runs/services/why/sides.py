@@ -99,15 +99,12 @@ def _account(
 ) -> Account | None:
     """None for a run without evidence, or whose evidence is not in its form."""
     scenario = registry.get(cell.campaign.scenario.slug)
-    value, metric = (
-        values.get(scenario.primary_metric, 0.0),
-        scenario.metric(scenario.primary_metric),
-    )
+    value = values.get(scenario.primary_metric, 0.0)
+    metric = scenario.metric(scenario.primary_metric)
     is_rate = metric.unit == "tps"
     if not document or value <= 0 or not (is_rate or metric.unit in SECONDS):
         return None
-    parameters = cell.campaign.parameters
-    levels = cell.levels
+    parameters, levels = cell.campaign.parameters, cell.levels
     load = Load(
         clients=clients_of(cell),
         tps=value if is_rate else 1 / (value * SECONDS[metric.unit]),
