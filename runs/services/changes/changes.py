@@ -5,7 +5,7 @@ stored. What is left: changes of histories, and the verdicts of bisections. Peop
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -17,6 +17,7 @@ from runs import celery_messages, queries
 from runs.analysis import inference, monitoring
 from runs.analysis.change_points import WINDOW, ChangePoint
 from runs.analysis.monitoring import Alarm
+from runs.grouping import by_key
 from runs.models import Bisection, Campaign, Cell, Change, Metric, StaleCell
 from runs.models.campaigns import Origin
 from runs.selectors import watched_histories
@@ -139,12 +140,9 @@ def _beside(campaign: Campaign, cells: Collection[int]) -> set[int]:
     )
 
 
-def _by_series(cells: Collection[int]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = defaultdict(set)
+def _by_series(cells: Collection[int]) -> Mapping[str, list[int]]:
     listed = Cell.objects.filter(pk__in=cells).exclude(series_key="").order_by("pk")
-    for cell, key in listed.values_list("pk", "series_key"):
-        found[key].add(cell)
-    return found
+    return by_key(listed.values_list("series_key", "pk"))
 
 
 def _news(each: Watched) -> list[Change]:

@@ -6,7 +6,7 @@ from datetime import datetime, time
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -139,13 +139,11 @@ def begin(
     what `campaigns.queue` raises.
     """
     name = label.strip() or str(timezone.localdate().year)
-    try:
-        with transaction.atomic():
-            edition = Edition.objects.create(observation=observation, label=name)
-    except IntegrityError as error:
+    edition, is_new = Edition.objects.get_or_create(observation=observation, label=name)
+    if not is_new:
         message = _("There is an edition %(label)s already.") % {"label": name}
         remedy = _("Give the new one another name, such as “%(label)s, again”.") % {"label": name}
-        raise ServiceError("edition_exists", message, remedy=remedy, field="label") from error
+        raise ServiceError("edition_exists", message, remedy=remedy, field="label")
     for draft in drafts(plan_of(observation), label=name):
         draft_asked = replace(draft, remeasures=remeasures)
         edition.campaigns.add(

@@ -1,12 +1,12 @@
 """The servers of schedules: what was measured on each, and what is there now."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from runs.grouping import by_key
 from runs.models import Campaign, Installation, Schedule, Server
 from runs.selectors.compare.address.series_cells import SERVER
 from runs.services.errors import ServiceError
@@ -14,11 +14,9 @@ from runs.services.errors import ServiceError
 
 def measured(campaign: Campaign) -> dict[int | None, list[str]]:
     """The folders that a campaign measured, by server."""
-    found: dict[int | None, set[str]] = defaultdict(set)
     cells = campaign.cells.exclude(installation=None)
-    for server_id, bindir in cells.values_list("installation__server_id", "installation__bindir"):
-        found[server_id].add(bindir)
-    return {server_id: sorted(bindirs) for server_id, bindirs in found.items()}
+    found = by_key(cells.values_list("installation__server_id", "installation__bindir"))
+    return {server_id: sorted(set(bindirs)) for server_id, bindirs in found.items()}
 
 
 def in_order(campaign: Campaign, installed: Mapping[int | None, object]) -> list[int | None]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -79,27 +79,20 @@ def may_build(server: Server) -> bool:
 @transaction.atomic
 def ask(*, server: Server, commit: str) -> Build:
     """The build of a commit, a new one where none is there or on its way."""
-    live = Build.objects.filter(server=server, commit=commit, state__in=Build.LIVE)
-    found = live.first()
-    if found is not None and found.state == State.DONE and installation(found) is None:
+    done = Build.objects.filter(server=server, commit=commit, state=State.DONE).first()
+    if done is not None and installation(done) is None:
         # Somebody has removed it, or an inspection did not find it any more.
-        Build.objects.filter(pk=found.pk).update(state=State.REMOVED)
-        found = None
-    if found is not None:
-        return found
-    made = Build(
+        Build.objects.filter(pk=done.pk).update(state=State.REMOVED)
+    bindir = building.bindir_of(_base(server), commit)
+    made, is_new = Build.objects.get_or_create(
         server=server,
         commit=commit,
-        bindir=building.bindir_of(_base(server), commit),
-        options=list(server.build_options),
+        state__in=Build.LIVE,
+        defaults={"bindir": bindir, "options": list(server.build_options)},
     )
-    try:
-        with transaction.atomic():
-            made.save()
-    except IntegrityError:
-        return live.get()
-    audit.record("build_asked_for", server, after={"commit": commit})
-    celery_messages.build(made.pk)
+    if is_new:
+        audit.record("build_asked_for", server, after={"commit": commit})
+        celery_messages.build(made.pk)
     return made
 
 

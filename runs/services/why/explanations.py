@@ -25,10 +25,9 @@ MOST_RECORDINGS = 3
 
 @dataclass(frozen=True)
 class Length:
-    """What an ablation takes: arms, rounds up to both looks, and seconds up to both."""
+    """What an ablation takes: arms, and seconds up to both looks."""
 
     arms: int
-    rounds: tuple[int, int]
     seconds: tuple[float, float]
 
 
@@ -227,4 +226,4 @@ def _length(a: Cell, b: Cell, number: int) -> Length | None:
     # A, B, B again, each suspect, and all of them where there are several.
     arms = 3 + number + (number > 1)
     mean = arms * sum(times) / len(times)
-    return Length(arms, LOOKS, (LOOKS[0] * mean, LOOKS[1] * mean))
+    return Length(arms, (LOOKS[0] * mean, LOOKS[1] * mean))

@@ -14,6 +14,7 @@ from runs.analysis.why.account import Account, Load
 from runs.analysis.why.suspects import Side
 from runs.execution.evidence.accounting import FILE
 from runs.execution.nodes import DATABASE_NODE
+from runs.grouping import by_key
 from runs.models import Artifact, Cell, Measurement, Run
 from runs.postgresql_settings import comparing
 from runs.postgresql_settings.catalogue import known_major
@@ -49,12 +50,9 @@ def clients_of(cell: Cell) -> int:
 
 def _runs(cells: Sequence[int]) -> dict[int, list[Run]]:
     """Those that are left out since others had the machine are among them: the parts say so."""
-    found: dict[int, list[Run]] = defaultdict(list)
-    listed = Run.objects.filter(MEASURED, cell__in=cells)
-    for run in listed.select_related("settings").order_by("-repeat"):
-        if len(found[run.cell_id]) < MOST_ROUNDS:
-            found[run.cell_id].append(run)
-    return {cell: of_cell[::-1] for cell, of_cell in found.items()}
+    listed = Run.objects.filter(MEASURED, cell__in=cells).select_related("settings")
+    found = by_key((run.cell_id, run) for run in listed.order_by("repeat"))
+    return {cell: of_cell[-MOST_ROUNDS:] for cell, of_cell in found.items()}
 
 
 def document(artifact: Artifact) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.analysis.why.parts import Difference, Estimate
-from runs.analysis.why.proof import Proof
+from runs.analysis.why.proof import LOOKS, Proof
 from runs.analysis.why.suspects import Suspect
 from runs.selectors.why.ablation_words import percent, proof_sentences
 from runs.services.why.explanations import Explanation
@@ -274,7 +274,7 @@ def length(found: Explanation) -> str:
     first, second = (duration(each) for each in found.length.seconds)
     return _("%(arms)d arms, %(rounds)d rounds: %(first)s; %(second)s if those do not decide") % {
         "arms": found.length.arms,
-        "rounds": found.length.rounds[0],
+        "rounds": LOOKS[0],
         "first": first,
         "second": second,
     }
