@@ -5,11 +5,7 @@ from django.db.models import Q
 
 
 def is_one_of(
-    field: str,
-    choices: type[models.TextChoices] | type[models.IntegerChoices],
-    *,
-    name: str,
-    or_empty: bool = False,
+    field: str, choices: type[models.Choices], *, name: str, or_empty: bool = False
 ) -> models.CheckConstraint:
     """Allow only the values of `choices` in `field`, even for raw SQL."""
     values = [*choices.values, ""] if or_empty else choices.values

@@ -102,14 +102,10 @@ def _strangers(draft: Draft) -> Iterator[Problem]:
 def _missing_versions(part: Part, draft: Draft) -> Iterator[Problem]:
     """The major versions that other servers measure and this one does not."""
     here = {each.major for each in part.installations}
-    versions_of: dict[str, list[str]] = defaultdict(list)
-    for each in sorted(draft.installations, key=lambda one: one.version_num):
-        if each.major not in here and each.version not in versions_of[each.major]:
-            versions_of[each.major].append(each.version)
-    for major, versions in versions_of.items():
-        if not versions:
-            continue
-        words = {"server": part.server.name, "versions": ", ".join(versions)}
+    ordered = sorted(draft.installations, key=lambda one: one.version_num)
+    elsewhere = by_key((each.major, each.version) for each in ordered if each.major not in here)
+    for major, versions in elsewhere.items():
+        words = {"server": part.server.name, "versions": ", ".join(dict.fromkeys(versions))}
         message = _("%(server)s has no PostgreSQL %(versions)s.") % words
         others = dict.fromkeys(each.version for each in part.present if each.major == major)
         remedy = _("Install it there and inspect the server again, or leave out version or server.")
