@@ -15,52 +15,31 @@ from django.core.validators import URLValidator
 from django.db import connection, models
 from django.utils.translation import gettext_noop as _
 
-from runs.models import (
-    Annotation,
-    Artifact,
-    Campaign,
-    Cell,
-    Change,
-    Command,
-    Configuration,
-    ConfigurationRevision,
-    Environment,
-    HardwareProfile,
-    Measurement,
-    Metric,
-    Project,
-    Revision,
-    Run,
-    RunEvent,
-    Scenario,
-    Series,
-    SettingsSnapshot,
-    Topology,
-)
+from runs import models as stored
 from runs.models.runs import CONTROL, DIGEST, MEDIA_TYPE
 from runs.wording import is_wording
 
 MODELS: Mapping[str, type[models.Model]] = {
-    "project": Project,
-    "scenario": Scenario,
-    "metric": Metric,
-    "hardware": HardwareProfile,
-    "environment": Environment,
-    "settings": SettingsSnapshot,
-    "configuration": Configuration,
-    "configuration_revision": ConfigurationRevision,
-    "topology": Topology,
-    "revision": Revision,
-    "campaign": Campaign,
-    "cell": Cell,
-    "run": Run,
-    "measurement": Measurement,
-    "artifact": Artifact,
-    "event": RunEvent,
-    "series": Series,
-    "command": Command,
-    "annotation": Annotation,
-    "change": Change,
+    "project": stored.Project,
+    "scenario": stored.Scenario,
+    "metric": stored.Metric,
+    "hardware": stored.HardwareProfile,
+    "environment": stored.Environment,
+    "settings": stored.SettingsSnapshot,
+    "configuration": stored.Configuration,
+    "configuration_revision": stored.ConfigurationRevision,
+    "topology": stored.Topology,
+    "revision": stored.Revision,
+    "campaign": stored.Campaign,
+    "cell": stored.Cell,
+    "run": stored.Run,
+    "measurement": stored.Measurement,
+    "artifact": stored.Artifact,
+    "event": stored.RunEvent,
+    "series": stored.Series,
+    "command": stored.Command,
+    "annotation": stored.Annotation,
+    "change": stored.Change,
 }
 MOST_VALUES = 1_000_000  # of a series
 # Above it, the squares that PostgreSQL sums up overflow.
