@@ -94,7 +94,6 @@ def has_lost_too_many_workers(run: Run, claim: Claim) -> bool:
 @transaction.atomic
 def retry(*, run: Run, by: object = None) -> Run:
     """Queue a run that did not finish again, as its next attempt. Raises `run_not_failed`."""
-    before = run.state
     if not retry_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError(
             "run_not_failed",
@@ -102,8 +101,7 @@ def retry(*, run: Run, by: object = None) -> Run:
             remedy=_("Wait for its end, or queue a new campaign for another kind of run."),
         )
     transitions.refresh_campaign(campaign_id=run.campaign_id)
-    run.refresh_from_db()
-    transitions.record_act("run_queued_again", run, before=before)
+    transitions.record_act("run_queued_again", run)
     return run
 
 

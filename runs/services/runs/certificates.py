@@ -92,7 +92,12 @@ def _count_as_judged(run: Run) -> None:
 
 
 def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
-    series = {each.name: each for each in run.series.all() if _is_needed(each.name)}
+    series = {
+        each.name: each
+        for each in run.series.all()
+        if each.name == RATE or column_of(each.name)[1] == QUEUE
+    }
+    reported: Mapping[str, Any] = run.settings.settings if run.settings else {}
     parameters = (run.plan or {}).get("parameters") or run.campaign.parameters
     installation = run.cell.installation
     return Evidence(
@@ -104,9 +109,9 @@ def _evidence(run: Run, usage: Mapping[str, Mapping[str, float]]) -> Evidence:
         processors=run.hardware.threads if run.hardware else None,
         notes={note["code"] for note in run.quality},
         optimisation=fact_readers.optimisation(installation.cflags) if installation else None,
-        assertions=_has_assertions(run),
+        assertions=_has_assertions(reported),
         shares_machine=_shares_machine(run),
-        foreign_settings=_foreign_settings(run),
+        foreign_settings=_foreign_settings(reported),
         login=_login(run),
     )
 
@@ -119,10 +124,6 @@ def _seconds_of_load(
         return None
     wanted = float(parameters["duration"] * parameters.get("pairs", 1))
     return min([wanted, *(taken["seconds"] for taken in usage.values())])
-
-
-def _is_needed(name: str) -> bool:
-    return name == RATE or column_of(name)[1] == QUEUE
 
 
 def _points(series: Series | None) -> list[tuple[float, float]]:
@@ -142,8 +143,7 @@ def _mean_queue(series: Mapping[str, Series]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _has_assertions(run: Run) -> bool | None:
-    settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
+def _has_assertions(settings: Mapping[str, Any]) -> bool | None:
     setting = settings.get("debug_assertions", {}).get("setting")
     return None if setting is None else setting == "on"
 
@@ -154,8 +154,7 @@ RESTRICTED = ("nice", "cpu_limit", "memory_limit_bytes", "cpus_allowed")
 OF_SESSIONS = frozenset({"application_name", "client_encoding", "fallback_application_name"})
 
 
-def _foreign_settings(run: Run) -> set[str]:
-    settings: Mapping[str, Any] = run.settings.settings if run.settings else {}
+def _foreign_settings(settings: Mapping[str, Any]) -> set[str]:
     return {
         name
         for name, setting in settings.items()

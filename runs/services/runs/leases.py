@@ -62,7 +62,9 @@ def note(run: Run) -> None:
 def standing(*, loaded: set[int]) -> list[Reservation]:
     """All reservations now. `loaded` are servers that a run without a worker may still use."""
     found = [(place_of(run), frozenset(machines_of(run))) for run in _passed_over_for_long()]
-    usable = _usable({each for _place, machines in found for each in machines}) - loaded
+    concerned = {each for _place, machines in found for each in machines}
+    ready = Server.objects.filter(pk__in=concerned, state=Server.State.READY)
+    usable = {s.pk for s in ready if not s.is_maintained and not s.was_swept_in_vain} - loaded
     return [(place, machines) for place, machines in found if machines <= usable]
 
 
@@ -72,11 +74,6 @@ def _passed_over_for_long() -> Sequence[Run]:
     waiting = Run.objects.filter(Exists(own), state=Run.State.QUEUED, campaign__paused_at=None)
     old = noted.filter(run__campaign=OuterRef("campaign"), at__lt=Now() - PATIENCE)
     return list(waiting.filter(Exists(old)).select_related("campaign"))
-
-
-def _usable(server_ids: set[int]) -> set[int]:
-    ready = Server.objects.filter(pk__in=server_ids, state=Server.State.READY)
-    return {each.pk for each in ready if not each.is_maintained and not each.was_swept_in_vain}
 
 
 # At most this many campaigns that wait for other machines are looked at before giving up.
@@ -174,7 +171,7 @@ def pulse(held: Collection[tuple[int, int]]) -> dict[tuple[int, int], Order]:
     run_ids, tokens = zip(*held, strict=True)
     found = queries.rows(_PULSE, [list(run_ids), list(tokens)])
     requests = {(run, token): is_asked for run, token, is_asked in found}
-    return {each: _order(requests.get(each)) for each in held}
+    return {each: _ORDERS[requests.get(each)] for each in held}
 
 
 # The lease of the run's own server speaks for all that it holds.
@@ -196,11 +193,8 @@ SELECT run_id, token, is_cancelled FROM mine
 """
 
 
-def _order(is_cancelled: bool | None) -> Order:
-    """None: the run is not this worker's any more."""
-    if is_cancelled is None:
-        return "detach"
-    return "cancel" if is_cancelled else "go_on"
+# By whether a cancel was asked for; None: the run is not this worker's any more.
+_ORDERS: Mapping[bool | None, Order] = {None: "detach", True: "cancel", False: "go_on"}
 
 
 def show_life(*, run_id: int, token: int) -> None:

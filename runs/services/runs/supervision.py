@@ -74,17 +74,14 @@ def look_again(*, server_id: int) -> None:
     Of several callers one inspects; the others go on, since a host that does not answer takes time.
     Raises nothing.
     """
-    if _begin_to_look(_away_for(PAUSE).filter(pk=server_id)):
+    # Whoever writes the time first does it.
+    if _away_for(PAUSE).filter(pk=server_id).update(checked_at=Now()):
         _inspect(server_id)
-    elif _begin_to_look(_awaiting_installations().filter(pk=server_id)):
-        _inspect_while_idle(server_id)
-
-
-@transaction.atomic
-def _inspect_while_idle(server_id: int) -> None:
-    """The lease's row stays locked for that time: nothing is measured during an inspection."""
-    if leases.idle_lease(server_id) is not None:
-        _inspect(server_id)
+    elif _awaiting_installations().filter(pk=server_id).update(checked_at=Now()):
+        # The lease's row stays locked for that time: nothing is measured during an inspection.
+        with transaction.atomic():
+            if leases.idle_lease(server_id) is not None:
+                _inspect(server_id)
 
 
 def _inspect(server_id: int) -> None:
@@ -92,11 +89,6 @@ def _inspect(server_id: int) -> None:
         servers.inspect(server=Server.objects.get(pk=server_id))
     except ServiceError as error:
         logger.warning("server %s cannot be inspected: %s", server_id, error)
-
-
-def _begin_to_look(due: QuerySet[Server]) -> bool:
-    """Whether the inspection is ours: whoever writes the time first does it."""
-    return bool(due.update(checked_at=Now()))
 
 
 def _away() -> QuerySet[Server]:

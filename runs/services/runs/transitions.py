@@ -93,15 +93,15 @@ def cancel(*, run: Run, by: object = None) -> Run:
     """
     if not cancel_all(runs=Run.objects.filter(pk=run.pk), by=by):
         raise ServiceError("run_has_ended", _("This run has ended already."))
-    before = run.state
     refresh_campaign(campaign_id=run.campaign_id)
-    run.refresh_from_db()
-    record_act("run_cancelled", run, before=before)
+    record_act("run_cancelled", run)
     return run
 
 
-def record_act(action: str, run: Run, *, before: str, reason: str = "") -> None:
-    """Keep in the audit trail what somebody did to a run."""
+def record_act(action: str, run: Run, *, reason: str = "") -> None:
+    """Read a run again, and keep in the audit trail what somebody did to it."""
+    before = run.state
+    run.refresh_from_db()
     after = {"state": run.state, **({"reason": reason} if reason else {})}
     project = audit.of_project(run.campaign.project_id)
     audit.record(action, run, project=project, before={"state": before}, after=after)

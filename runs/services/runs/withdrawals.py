@@ -47,7 +47,6 @@ def restore(*, run: Run, reason: str) -> Run:
 
 def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
     code = "withdrawn" if to == Run.State.WITHDRAWN else "restored"
-    before = run.state
     if not transitions.transition(
         run_id=run.pk, to=to, code=code, message=reason, only_from=only_from
     ):
@@ -56,8 +55,7 @@ def _change(run: Run, *, to: str, only_from: str, reason: str) -> None:
         raise ServiceError("not_withdrawn", _("This run is not withdrawn."))
     perform([changes.noting(cells={(run.campaign_id, run.cell_id)})])
     changes.find_once_committed(campaign_ids=[run.campaign_id])
-    run.refresh_from_db()
-    transitions.record_act(f"run_{code}", run, before=before, reason=reason)
+    transitions.record_act(f"run_{code}", run, reason=reason)
 
 
 def _checked(reason: str) -> str:
