@@ -292,15 +292,17 @@ def _go_on_building(bisection: Bisection) -> None:
         return
     commits = [each["commit"] for each in bisection.builds if each["installation"] is None]
     failed = Build.objects.filter(
-        server=bisection.server, commit__in=commits, asked_at__gte=bisection.created_at
-    ).filter(state__in=[Build.State.FAILED, Build.State.CANCELLED])
+        server=bisection.server,
+        commit__in=commits,
+        asked_at__gte=bisection.created_at,
+        state__in=[Build.State.FAILED, Build.State.CANCELLED],
+    )
     # The newest of each commit counts, as it may have been asked for again.
     live = Build.objects.filter(server=bisection.server, state__in=Build.LIVE)
-    gone = failed.exclude(commit__in=live.values("commit")).first()
-    if gone is None:
+    if failed.exclude(commit__in=live.values("commit")).exists():
+        _end(bisection, S.FAILED, BUILD_FAILED)
+    else:
         _go_further(bisection)
-        return
-    _end(bisection, S.FAILED, BUILD_FAILED)
 
 
 def _end(

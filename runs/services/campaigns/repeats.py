@@ -110,7 +110,7 @@ def _why(campaign: Campaign, latest: Mapping[int, Run], wanted: float) -> str:
         for cell_id, summary in metrics.summaries(campaign, metric).items()
         if needs_more(summary, wanted) and cell_id in latest.keys() - taken
     ]
-    return _reason(scattered, campaign) if scattered else ""
+    return _reason(scattered, wanted) if scattered else ""
 
 
 @transaction.atomic
@@ -192,14 +192,13 @@ def _another(run: Run, repeat: int, position: int, again_of: Run | None = None) 
     )
 
 
-def _reason(scattered: Sequence[Summary], campaign: Campaign) -> str:
+def _reason(scattered: Sequence[Summary], wanted: float) -> str:
     """The width of the widest interval of a cell, and the width that was asked for."""
-    wanted = 100 * (campaign.wanted_half_width or 0)
     widths = [half_width(summary) for summary in scattered]
     known = [width for width in widths if width is not None]
     if len(known) < len(widths):
         return _("Added: a single run says nothing about the spread.")
-    words = {"width": 100 * max(known), "wanted": wanted}
+    words = {"width": 100 * max(known), "wanted": 100 * wanted}
     return _("Added: the interval is ±%(width).1f %%, and ±%(wanted).1f %% was asked for.") % words
 
 
