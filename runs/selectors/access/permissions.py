@@ -211,28 +211,18 @@ def may_in(actor: User, right: Right) -> list[int] | None:
     return [key for key, role in _roles(actor).items() if role >= GRANTS[right].role]
 
 
-def scopes_of(user: User, project: Project) -> list[str]:
+def scopes_of(user: User, project: Project | None = None) -> list[str]:
     """The scopes that a person's token of a project may have: each with something to allow.
 
-    Anybody may read; the others belong to the rights that the person has there.
+    Anybody may read; the others belong to the rights that the person has there, or, for a form
+    without a project yet, in some project.
     """
-    role = role_in(user, project.pk)
-    return [scope for scope, least in _least_roles().items() if role >= least]
-
-
-def _least_roles() -> dict[str, Role]:
-    """The lowest role for which each scope allows something; anybody with a login may read."""
+    role = role_in(user, None if project is None else project.pk)
     least = {
         scope: min(grant.role for grant in GRANTS.values() if grant.scope == scope)
         for scope in Token.Scope.values
     }
-    return {**least, Token.Scope.READ: Role.PERSON}
-
-
-def scopes_anywhere(user: User) -> list[str]:
-    """The scopes that a person can have in some project, for a form without a project yet."""
-    role = role_in(user, None)
-    return [scope for scope, least in _least_roles().items() if role >= least]
+    return [scope for scope in least if role >= max(least[scope], Role.PERSON)]
 
 
 def choices(user: User, right: Right) -> QuerySet[Project]:
@@ -250,7 +240,7 @@ def project_for(user: User, right: Right) -> Project | None:
     """
     if may(user, right, default_project() or 0):
         return None
-    found = Project.objects.filter(pk__in=may_in(user, right) or []).order_by("name", "pk").first()
+    found = choices(user, right).first()
     require(user, right, found)
     return found
 

@@ -85,7 +85,7 @@ def visible(rows: QuerySet[M], *, to: Reader) -> QuerySet[M]:
     """
     if _sees_all(rows, to):
         return rows
-    path, seen = PATHS[rows.model], _allowed(rows, to)
+    path, seen = PATHS[rows.model], _without(rows, hidden(to))
     if rows.model not in OPEN:
         return seen
     # The condition above decides; by this one an index leaves out what a list would skip.
@@ -148,10 +148,6 @@ def _sees_all(rows: QuerySet[M], to: Reader) -> bool:
     return rows.model not in PATHS or (isinstance(to, User) and to.is_superuser)
 
 
-def _allowed(rows: QuerySet[M], to: Reader) -> QuerySet[M]:
-    return _without(rows, hidden(to))
-
-
 def _without(rows: QuerySet[M], others: QuerySet[Project]) -> QuerySet[M]:
     return rows.exclude(**{f"{PATHS[rows.model]}__in": others})
 
@@ -185,7 +181,9 @@ def _own_private(to: Reader) -> list[int]:
 
 
 def hidden(reader: Reader) -> QuerySet[Project]:
-    """The private projects that the reader is not a member of."""
+    """The private projects that the reader is not a member of; none for administrators."""
+    if isinstance(reader, User) and reader.is_superuser:
+        return Project.objects.none()
     own = [reader.project_id] if isinstance(reader, Token) else _own_private(reader)
     return _private_but(own)
 
@@ -197,8 +195,6 @@ def usable(rows: QuerySet[M], *, in_project: int | None) -> QuerySet[M]:
 
 def hidden_campaigns(reader: Reader) -> QuerySet[Campaign]:
     """The campaigns of `hidden`, by which queries that begin at runs read only their projects."""
-    if isinstance(reader, User) and reader.is_superuser:
-        return Campaign.objects.none()
     return Campaign.objects.filter(project__in=hidden(reader)).order_by()
 
 
@@ -219,14 +215,5 @@ def is_own(row: Model, token: Token) -> bool:
 
 
 def readable(reader: Reader) -> QuerySet[Project]:
-    """The projects whose data a reader may see."""
-    if isinstance(reader, User) and reader.is_superuser:
-        return Project.objects.all()
+    """The projects whose data a reader may see: the public ones, and their own."""
     return Project.objects.exclude(pk__in=hidden(reader))
-
-
-def joined(user: User) -> QuerySet[Project]:
-    """The projects that a person may make tokens for: the public ones, and their own."""
-    return Project.objects.order_by("name", "pk").exclude(
-        pk__in=Project.objects.none() if user.is_superuser else hidden(user)
-    )

@@ -56,9 +56,9 @@ class TokenForm(forms.Form):
         }
         super().__init__(data, initial=initial)
         project: Any = self.fields["project"]
-        project.queryset = projects.joined(user)
+        project.queryset = projects.readable(user).order_by("name", "pk")
         scopes: Any = self.fields["scopes"]
-        allowed = permissions.scopes_anywhere(user)
+        allowed = permissions.scopes_of(user)
         scopes.choices = [each for each in Token.Scope.choices if each[0] in allowed]
 
     def clean_last_day(self) -> datetime | None:

@@ -269,7 +269,7 @@ def test_a_persons_token_has_only_scopes_that_allow_something(public, private, r
 
     assert set(permissions.scopes_of(user, private)) == scopes
     assert set(permissions.scopes_of(user, public)) == {"read"}
-    assert set(permissions.scopes_anywhere(user)) == scopes
+    assert set(permissions.scopes_of(user)) == scopes
     # Each scope's lowest role is one of a right.
     assert {GRANTS[right].scope for right in Right} == set(Token.Scope)
 
