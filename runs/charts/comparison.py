@@ -7,7 +7,7 @@ from typing import Any
 
 from runs.charts import palette
 from runs.charts.bars import bars
-from runs.charts.figure import Figure, line_at
+from runs.charts.figure import Figure, line_at, scatter
 from runs.charts.scaling import Axes, Line, Point, grow_by_factors, scaling
 
 # The theme's colours for series without their own; chart.js has the same number.
@@ -81,19 +81,16 @@ def _finished(figure: Figure, tracks: Sequence[Track], axes: Axes) -> list[Track
 
 def _curve(track: Track, curve: Curve) -> dict[str, Any]:
     colour = {"color": palette.style(track.major).colour} if track.major else {}
-    trace: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines",
-        "name": curve.label,
-        "x": [x for x, _y in curve.points],
-        "y": [y for _x, y in curve.points],
-        "line": {**colour, "width": 1.5, "dash": "dot"},
-        "showlegend": False,
-        "hovertemplate": "<b>%{fullData.name}</b><br>%{x:.4~g}: %{y:,.6~g}<extra></extra>",
-    }
-    if not track.major:
-        trace["meta"] = {"slot": track.place % SLOTS}
-    return trace
+    return scatter(
+        curve.label,
+        (x for x, _y in curve.points),
+        (y for _x, y in curve.points),
+        mode="lines",
+        line={**colour, "width": 1.5, "dash": "dot"},
+        showlegend=False,
+        hovertemplate="<b>%{fullData.name}</b><br>%{x:.4~g}: %{y:,.6~g}<extra></extra>",
+        **({} if track.major else {"meta": {"slot": track.place % SLOTS}}),
+    )
 
 
 def _share_x(figures: Sequence[Figure], levels: Sequence[float], axes: Axes) -> None:

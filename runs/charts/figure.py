@@ -25,6 +25,13 @@ def layout(**more: Any) -> dict[str, Any]:
     }
 
 
+def scatter(
+    name: str, x: Iterable[Any], y: Iterable[Any], *, mode: str = "markers", **more: Any
+) -> dict[str, Any]:
+    """A trace of points, or of lines by its `mode`; `more` are further members."""
+    return {"type": "scatter", "mode": mode, "name": name, "x": list(x), "y": list(y), **more}
+
+
 LEGEND_ABOVE = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
 
 
@@ -89,18 +96,16 @@ def marked(figure: Figure, marks: Sequence[Mark], *, label: str) -> Figure:
     """The figure with a ring around each point that has notes; `label` names them."""
     if not marks:
         return figure
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": label,
-        "x": [mark.x for mark in marks],
-        "y": [mark.y for mark in marks],
-        "text": [wrapped(mark.text) for mark in marks],
-        "marker": {"symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
-        "meta": {"slot": 1, "urls": [mark.url for mark in marks]},
-        "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
-        "showlegend": True,
-    }
+    trace = scatter(
+        label,
+        (mark.x for mark in marks),
+        (mark.y for mark in marks),
+        text=[wrapped(mark.text) for mark in marks],
+        marker={"symbol": "circle-open", "size": 20, "line": {"width": 2.5}},
+        meta={"slot": 1, "urls": [mark.url for mark in marks]},
+        hovertemplate="%{text}<extra>%{fullData.name}</extra>",
+        showlegend=True,
+    )
     return {**figure, "data": [*figure["data"], trace]}
 
 

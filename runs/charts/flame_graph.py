@@ -35,9 +35,7 @@ def render(folded: str, *, title: str) -> str:
     if not root.samples:
         raise ValueError("there are no folded stacks")
     drawing = _Drawing(root, root, None, "", None)
-    boxes = list(_boxes(drawing, None, ()))
-    rows = max(box.row for box in boxes) + 1
-    height = HEAD + rows * ROW + MARGIN
+    height, drawn = _stacked(drawing, None, (), HEAD)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {height}"'
         f' width="{WIDTH}" height="{height}" font-family="monospace" font-size="11"'
@@ -51,7 +49,7 @@ def render(folded: str, *, title: str) -> str:
                 f'<text x="{WIDTH / 2:g}" y="26" text-anchor="middle" font-size="15" '
                 f'font-family="sans-serif" fill="#121820">{escape(clean(title))}</text>'
             ),
-            *(_drawn(box, drawing, height) for box in boxes),
+            *drawn,
             "</svg>\n",
         ]
     )
@@ -127,10 +125,7 @@ def view(
     """
     top, then, way = _zoomed(after, before, zoom)
     drawing = _Drawing(after, top, before, search.lower(), link)
-    boxes = list(_boxes(drawing, then, way[-1][1]))
-    rows = max(box.row for box in boxes) + 1
-    height = rows * ROW + 2 * MARGIN
-    drawn = [_drawn(box, drawing, height) for box in boxes]
+    height, drawn = _stacked(drawing, then, way[-1][1], MARGIN)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flames" viewBox="0 0 {WIDTH} {height}" '
         'font-family="monospace" font-size="11">'
@@ -152,6 +147,15 @@ def _zoomed(
         then = then.called.get(names[place]) if then else None
         places.append((frame.name, (*places[-1][1], place)))
     return frame, then, places
+
+
+def _stacked(
+    drawing: _Drawing, before: Frame | None, zoom: Zoom, above: int
+) -> tuple[int, list[str]]:
+    """The height of the picture with so much room above the boxes, and the boxes."""
+    boxes = list(_boxes(drawing, before, zoom))
+    height = above + (max(box.row for box in boxes) + 1) * ROW + MARGIN
+    return height, [_drawn(box, drawing, height) for box in boxes]
 
 
 def _boxes(drawing: _Drawing, before: Frame | None, zoom: Zoom) -> Iterator[_Box]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.charts.figure import Figure, axis, layout, line_at, whiskers
+from runs.charts.figure import Figure, axis, layout, line_at, scatter, whiskers
 
 # Slots of the theme's colours and symbols: a verdict is never shown by colour alone.
 STYLES: Mapping[str, tuple[int, str]] = {
@@ -83,26 +83,22 @@ def forest(branches: Sequence[Branch], *, minimum_effect: float, words: Words) -
 def _trace(code: str, rows: Sequence[tuple[int, Branch]], words: Words) -> dict[str, Any]:
     slot, symbol = STYLES[code]
     branches = [branch for _place, branch in rows]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": words.verdicts.get(code, code),
-        "x": [branch.ratio for branch in branches],
-        "y": [place for place, _branch in rows],
-        "text": [branch.label for branch in branches],
-        "marker": {"size": 10, "symbol": symbol},
-        "meta": {"slot": slot, "urls": [branch.url for branch in branches]},
-        "customdata": [[_interval_text(branch, words)] for branch in branches],
-        "error_x": whiskers(
-            [branch.ratio for branch in branches],
-            [branch.low for branch in branches],
-            [branch.high for branch in branches],
-        ),
-        "hovertemplate": (
+    ratios = [branch.ratio for branch in branches]
+    lows, highs = [branch.low for branch in branches], [branch.high for branch in branches]
+    return scatter(
+        words.verdicts.get(code, code),
+        ratios,
+        (place for place, _branch in rows),
+        text=[branch.label for branch in branches],
+        marker={"size": 10, "symbol": symbol},
+        meta={"slot": slot, "urls": [branch.url for branch in branches]},
+        customdata=[[_interval_text(branch, words)] for branch in branches],
+        error_x=whiskers(ratios, lows, highs),
+        hovertemplate=(
             f"<b>%{{text}}</b><br>{words.ratio}: %{{x:.3f}}"
             "<br>%{customdata[0]}<extra>%{fullData.name}</extra>"
         ),
-    }
+    )
 
 
 def _interval_text(branch: Branch, words: Words) -> str:

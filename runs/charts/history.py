@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from runs.charts.figure import Figure, axis, layout, line_at, whiskers, wrapped
+from runs.charts.figure import Figure, axis, layout, line_at, scatter, whiskers, wrapped
 from runs.charts.sparkline import spread
 
 
@@ -102,28 +102,22 @@ def _range(points: Sequence[Point]) -> dict[str, Any]:
 
 
 def _points(points: Sequence[Point], words: Words) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": words.median,
-        "x": [point.at.isoformat(timespec="seconds") for point in points],
-        "y": [point.median for point in points],
-        "error_y": whiskers(
-            [point.median for point in points],
-            [point.minimum for point in points],
-            [point.maximum for point in points],
-            thickness=1,
-            width=0,
-        ),
-        "marker": {"size": 6},
-        "meta": {"slot": 0, "urls": [point.url for point in points]},
-        "customdata": [[point.label, point.minimum, point.maximum, point.n] for point in points],
-        "hovertemplate": (
+    medians = [point.median for point in points]
+    lows, highs = [point.minimum for point in points], [point.maximum for point in points]
+    return scatter(
+        words.median,
+        (point.at.isoformat(timespec="seconds") for point in points),
+        medians,
+        error_y=whiskers(medians, lows, highs, thickness=1, width=0),
+        marker={"size": 6},
+        meta={"slot": 0, "urls": [point.url for point in points]},
+        customdata=[[point.label, point.minimum, point.maximum, point.n] for point in points],
+        hovertemplate=(
             f"<b>%{{customdata[0]}}</b><br>{words.median}: %{{y:,.6~g}}<br>{words.range}: "
             "%{customdata[1]:,.6~g} – %{customdata[2]:,.6~g}<br>"
             f"{words.runs}: %{{customdata[3]}}<extra></extra>"
         ),
-    }
+    )
 
 
 def _levels(points: Sequence[Point], steps: Sequence[Mark], words: Words) -> dict[str, Any]:
@@ -136,28 +130,19 @@ def _levels(points: Sequence[Point], steps: Sequence[Mark], words: Words) -> dic
     for start, end, height in zip(starts, ends, heights, strict=True):
         x += [start.isoformat(), end.isoformat(), None]
         y += [height, height, None]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": words.level,
-        "x": x,
-        "y": y,
-        "line": {"width": 3},
-        "meta": {"slot": 1},
-        "hovertemplate": f"{words.level}: %{{y:,.6~g}}<extra></extra>",
-    }
+    hover = f"{words.level}: %{{y:,.6~g}}<extra></extra>"
+    look = {"line": {"width": 3}, "meta": {"slot": 1}}
+    return scatter(words.level, x, y, mode="lines", **look, hovertemplate=hover)
 
 
 def _alarms(alarms: Sequence[Mark], words: Words) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": words.alarm,
-        "x": [alarm.at.isoformat() for alarm in alarms],
-        "y": [alarm.after for alarm in alarms],
-        "marker": {"size": 14, "symbol": "x-thin", "line": {"width": 3, "color": "#d61c17"}},
-        "hovertemplate": f"{words.alarm}: %{{y:,.6~g}}<extra></extra>",
-    }
+    return scatter(
+        words.alarm,
+        (alarm.at.isoformat() for alarm in alarms),
+        (alarm.after for alarm in alarms),
+        marker={"size": 14, "symbol": "x-thin", "line": {"width": 3, "color": "#d61c17"}},
+        hovertemplate=f"{words.alarm}: %{{y:,.6~g}}<extra></extra>",
+    )
 
 
 def _label(mark: Event, *, top: bool) -> dict[str, Any]:

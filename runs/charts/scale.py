@@ -39,13 +39,8 @@ class Linear:
         return _ticks(self, self.marks, nice(self.low, self.high))
 
 
-@dataclass(frozen=True)
-class Logarithmic:
+class Logarithmic(Linear):
     """A logarithmic axis; both ends are above zero."""
-
-    low: float
-    high: float
-    marks: tuple[tuple[float, str], ...] = ()
 
     def place(self, value: float | str) -> float | None:
         """The share of the way in logarithms; nothing for zero and below."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from runs.analysis.summary import Summary
 from runs.charts import palette
-from runs.charts.figure import Figure, axis, layout, whiskers
+from runs.charts.figure import Figure, axis, layout, scatter, whiskers
 
 # The figure's height on the page is not known here; this is the minimum on the pages.
 PLOT_HEIGHT = 320
@@ -175,17 +175,16 @@ def _trace(line: Line, dash: str, axes: Axes) -> dict[str, Any]:
     style = palette.style(line.major) if line.major else None
     colour = {"color": style.colour} if style else {}
     head = f"<b>%{{fullData.name}}</b><br>{axes.x_title}: %{{x}}"
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": line.label,
-        "x": [point.x for point in line.points],
-        "y": [point.median for point in line.points],
-        "line": {**colour, "width": 2, "dash": dash},
-        "marker": {**colour, "symbol": _symbols(line, style), "size": 9},
-        "error_y": ranges(line.points, width=5) | colour,
+    return scatter(
+        line.label,
+        (point.x for point in line.points),
+        (point.median for point in line.points),
+        mode="lines+markers",
+        line={**colour, "width": 2, "dash": dash},
+        marker={**colour, "symbol": _symbols(line, style), "size": 9},
+        error_y=ranges(line.points, width=5) | colour,
         **hover(line.points, axes.words, head),
-    }
+    )
 
 
 def hover(points: Sequence[Point], words: Words, head: str) -> dict[str, Any]:

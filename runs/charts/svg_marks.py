@@ -238,7 +238,7 @@ def _value_and_whisker(
     minus, plus = _errors(trace, "y")
     if plus[at] or minus[at]:
         ends = (plane.y.place(value - minus[at]), plane.y.place(value + plus[at]))
-        whisker = _vertical(plane.box, plane.box.x(middle), ends)
+        whisker = _whisker(plane.box, "y", plane.box.x(middle), ends)
         return [_stroke(whisker, plane.look.ink)] if whisker else []
     text = point_words.label(trace, at)
     # A value that is wider than its bar would cover its neighbour's.
@@ -305,10 +305,7 @@ def _whiskers(
             if place is None or not (less or more):
                 continue
             ends = (scale.place(value - less), scale.place(value + more))
-            if letter == "y":
-                path.append(_vertical(plane.box, place[0], ends, cap))
-            else:
-                path.append(_horizontal(plane.box, place[1], ends, cap))
+            path.append(_whisker(plane.box, letter, place[letter == "x"], ends, cap))
     return [_stroke("".join(path), colour)] if any(path) else []
 
 
@@ -323,20 +320,19 @@ def _errors(trace: Mapping[str, Any], letter: str) -> tuple[list[float], list[fl
     return minus, plus
 
 
-def _vertical(box: Box, x: float, ends: tuple[float | None, float | None], cap: float = 3) -> str:
+def _whisker(
+    box: Box, letter: str, at: float, ends: tuple[float | None, float | None], cap: float = 3
+) -> str:
+    """Along that axis, `at` a place of the other one, with bars of `cap` at its ends."""
     if ends[0] is None or ends[1] is None:
         return ""
-    low, high = box.y(ends[0]), box.y(ends[1])
-    line = f"M{x:.1f} {low:.1f}V{high:.1f}"
-    return f"{line}m-{cap} 0h{2 * cap}M{x - cap:.1f} {low:.1f}h{2 * cap}" if cap else line
-
-
-def _horizontal(box: Box, y: float, ends: tuple[float | None, float | None], cap: float) -> str:
-    if ends[0] is None or ends[1] is None:
-        return ""
+    if letter == "y":
+        low, high = box.y(ends[0]), box.y(ends[1])
+        line, bar = f"M{at:.1f} {low:.1f}V{high:.1f}", f"h{2 * cap}"
+        return f"{line}m-{cap} 0{bar}M{at - cap:.1f} {low:.1f}{bar}" if cap else line
     low, high = box.x(ends[0]), box.x(ends[1])
-    line = f"M{low:.1f} {y:.1f}H{high:.1f}"
-    return f"{line}m0 -{cap}v{2 * cap}M{low:.1f} {y - cap:.1f}v{2 * cap}" if cap else line
+    line, bar = f"M{low:.1f} {at:.1f}H{high:.1f}", f"v{2 * cap}"
+    return f"{line}m0 -{cap}{bar}M{low:.1f} {at - cap:.1f}{bar}" if cap else line
 
 
 def rectangle(left: float, top: float, width: float, height: float, fill: str) -> str:

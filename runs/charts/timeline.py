@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.figure import Figure, axis, layout
+from runs.charts.figure import Figure, axis, layout, scatter
 
 MAXIMUM_POINTS = 2000
 
@@ -78,19 +78,17 @@ def timeline(tracks: Sequence[Track], *, x_title: str, major: str = "") -> Figur
 
 
 def _trace(track: Track, position: int, major: str) -> dict[str, Any]:
-    style = palette.style(major)
     kept = thin(track.values)
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": track.label,
-        "x": [round(track.start + index * track.interval, 6) for index in kept],
-        "y": [track.values[index] for index in kept],
-        "yaxis": _axis("y", position),
-        "connectgaps": False,
-        "line": {"color": style.colour, "width": 1.5},
-        "hovertemplate": "%{y:,.6~g}",
-    }
+    return scatter(
+        track.label,
+        (round(track.start + index * track.interval, 6) for index in kept),
+        (track.values[index] for index in kept),
+        mode="lines",
+        yaxis=_axis("y", position),
+        connectgaps=False,
+        line={"color": palette.style(major).colour, "width": 1.5},
+        hovertemplate="%{y:,.6~g}",
+    )
 
 
 def _name(track: Track, position: int, count: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runs.analysis.trend import Chain, Point
-from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout, line_at, whiskers
+from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout, line_at, scatter, whiskers
 
 # Beyond half and twice as fast the axis ends: a wide interval must not flatten the others.
 LEAST, MOST = 0.5, 2.0
@@ -50,7 +50,7 @@ class Origin:
     dash: str = "solid"
     doubtful: frozenset[str] = frozenset()
     notes: Mapping[str, str] = field(default_factory=dict)
-    minors: tuple["Minor", ...] = ()
+    minors: tuple[Minor, ...] = ()
 
 
 def version_line(
@@ -146,31 +146,26 @@ def _trace(
     points = chain.points
     known = all(point.low is not None and point.high is not None for point in points)
     drawn = [_clipped(point.index) for point in points]
-    trace: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers+text" if origin.doubtful else "lines+markers",
-        "name": origin.label,
-        "legendgroup": origin.label,
-        "showlegend": is_first,
-        "x": [point.version for point in points],
-        "y": drawn,
-        "line": {"width": 2, "dash": origin.dash},
-        "marker": {"size": 10, "symbol": [_symbol(point, chain, place) for point in points]},
-        "meta": {"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
-        "text": ["\N{WARNING SIGN}" if each.version in origin.doubtful else "" for each in points],
-        "textposition": "middle right",
-        "customdata": [_known(point, chain, origin, words) for point in points],
-        "hovertemplate": (
+    interval = f"<br>{words.interval}: %{{customdata[0]:.3f}} – %{{customdata[1]:.3f}}"
+    trace = scatter(
+        origin.label,
+        (point.version for point in points),
+        drawn,
+        mode="lines+markers+text" if origin.doubtful else "lines+markers",
+        legendgroup=origin.label,
+        showlegend=is_first,
+        line={"width": 2, "dash": origin.dash},
+        marker={"size": 10, "symbol": [_symbol(point, chain, place) for point in points]},
+        meta={"slot": place, "urls": [origin.urls.get(point.version, "") for point in points]},
+        text=["\N{WARNING SIGN}" if each.version in origin.doubtful else "" for each in points],
+        textposition="middle right",
+        customdata=[_known(point, chain, origin, words) for point in points],
+        hovertemplate=(
             f"<b>PostgreSQL %{{x}}</b> (%{{fullData.name}})<br>{words.index}: "
             f"%{{customdata[3]:.3f}} ({words.base} %{{customdata[2]}})"
-            + (
-                f"<br>{words.interval}: %{{customdata[0]:.3f}} – %{{customdata[1]:.3f}}"
-                if known
-                else ""
-            )
-            + "%{customdata[4]}<extra></extra>"
+            f"{interval if known else ''}%{{customdata[4]}}<extra></extra>"
         ),
-    }
+    )
     if known:
         trace["error_y"] = whiskers(
             drawn,
@@ -186,22 +181,20 @@ def _small(origin: Origin, place: int, words: Words) -> dict[str, Any]:
     drawn = [
         (each, each.ratio * index[each.version]) for each in origin.minors if each.version in index
     ]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": origin.label,
-        "legendgroup": origin.label,
-        "showlegend": False,
-        "x": [each.version for each, _index in drawn],
-        "y": [_clipped(index) for _each, index in drawn],
-        "marker": {"size": 5, "symbol": SYMBOLS[min(place, len(SYMBOLS) - 1)]},
-        "meta": {"slot": place, "urls": [each.url for each, _index in drawn]},
-        "customdata": [[each.release, index] for each, index in drawn],
-        "hovertemplate": (
+    return scatter(
+        origin.label,
+        (each.version for each, _index in drawn),
+        (_clipped(index) for _each, index in drawn),
+        legendgroup=origin.label,
+        showlegend=False,
+        marker={"size": 5, "symbol": SYMBOLS[min(place, len(SYMBOLS) - 1)]},
+        meta={"slot": place, "urls": [each.url for each, _index in drawn]},
+        customdata=[[each.release, index] for each, index in drawn],
+        hovertemplate=(
             f"<b>PostgreSQL %{{customdata[0]}}</b> (%{{fullData.name}})<br>{words.index}: "
             "%{customdata[1]:.3f}<extra></extra>"
         ),
-    }
+    )
 
 
 def _known(point: Point, chain: Chain, origin: Origin, words: Words) -> list[Any]:
