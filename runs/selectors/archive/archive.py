@@ -110,10 +110,12 @@ def entries(source: Source | None = None) -> list[Entry]:
     return [
         Entry(
             table=table,
-            systems=_unique(
-                operating_system(node.environment.os_name)
-                for node in table.nodes.all()
-                if node.environment
+            systems=tuple(
+                dict.fromkeys(
+                    operating_system(node.environment.os_name)
+                    for node in table.nodes.all()
+                    if node.environment and node.environment.os_name
+                )
             ),
             hardware={
                 node.hardware.name: named(node.hardware)
@@ -123,11 +125,6 @@ def entries(source: Source | None = None) -> list[Entry]:
         )
         for table in related.prefetch_related(Prefetch("nodes", nodes))
     ]
-
-
-def matching(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
-    """The tables that match everything; with words, the best match first."""
-    return filtered(saying(listed, wanted.words), wanted)
 
 
 def filtered(listed: Iterable[Entry], wanted: Wanted) -> list[Entry]:
@@ -292,15 +289,13 @@ def measured_since(figure: PrintedFigure) -> list[Later]:
     open_to_all = projects.visible(found, to=projects.NOBODY)
     newest = open_to_all.select_related("cell__campaign").order_by("-pk")[:MOST_LOOKED_AT]
     scale = _constant(figure.measurement.run.cell, "scale")
-    listed = [each for each in newest if scale in (None, _constant(each.cell, "scale") or scale)]
-    return _with_conditions(listed[:MOST_SINCE])
-
-
-def _with_conditions(listed: Sequence[CellSummary]) -> list[Later]:
-    runs = Run.objects.filter(cell__in=[each.cell_id for each in listed])
-    first = runs.order_by("cell_id", "repeat").distinct("cell_id").select_related("hardware")
+    alike = [each for each in newest if scale in (None, _constant(each.cell, "scale") or scale)]
+    listed = alike[:MOST_SINCE]
+    cells = [each.cell_id for each in listed]
+    runs = Run.objects.filter(cell__in=cells).order_by("cell_id", "repeat")
+    first = runs.distinct("cell_id").select_related("hardware")
     hardware = {run.cell_id: run.hardware for run in first}
-    judged = validity.of_cells([each.cell_id for each in listed])
+    judged = validity.of_cells(cells)
     return [
         Later(
             summary=each,
@@ -330,7 +325,3 @@ def _unmet(entry: Entry, wanted: Wanted) -> set[str]:
     offers: Mapping[str, Mapping[str, str]] = {"source": {slug: slug}, **entry.offers}
     filters = {name: getattr(wanted, name) for name in offers}
     return {name for name, value in filters.items() if value and value not in offers[name]}
-
-
-def _unique(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in names if name))

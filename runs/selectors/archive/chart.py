@@ -62,7 +62,9 @@ class Plot:
         varied = [name for name in _varied(self.cells) if name != self.x]
         others = (tuple(repr(cell.levels.get(name)) for name in varied) for cell in self.cells)
         groups = list(by_key(zip(others, self.cells, strict=True)).values())
-        coloured = _told_by_version(groups, varied)
+        majors = {versions.major(group[0].version) for group in groups}
+        # Whether the versions' own colours distinguish the series.
+        coloured = "version" in varied and len(majors) == len(groups)
         return [
             Series(
                 label=self._label(group[0], varied),
@@ -87,14 +89,12 @@ class Plot:
     @property
     def lines(self) -> list[Line]:
         """The series as lines, each sorted by x."""
-        return [
-            Line(
-                each.label,
-                each.major,
-                tuple(sorted(self._points(each.cells, self._level), key=lambda point: point.x)),
-            )
-            for each in self.series
-        ]
+
+        def points(cells: Sequence[Cell]) -> tuple[Point, ...]:
+            found = self._points(cells, lambda cell: cell.levels[self.x])
+            return tuple(sorted(found, key=lambda point: point.x))
+
+        return [Line(each.label, each.major, points(each.cells)) for each in self.series]
 
     def groups(self, label: str = "") -> list[Line]:
         """The series as bars, with the metric's `label`; if sparse, each cell by its own name."""
@@ -109,7 +109,7 @@ class Plot:
             for each in self.series
         ]
 
-    def ratios(self, asked: Mapping[str, Any] | None = None) -> Ratios | None:
+    def ratios(self, asked: Mapping[str, Any] | None) -> Ratios | None:
         """Computed from the printed figures; None if there is nothing to compare.
 
         `asked` is the ratio that the publication's question asks for ({"factor", "base"}): each
@@ -128,10 +128,7 @@ class Plot:
                 for name in names
             ]
             return Ratios(first.label, [each.label for each in others], rows)
-        values = [
-            (self._flat(cell) if self.is_sparse else self._x(cell), self.summaries[cell.pk].median)
-            for cell in self.cells
-        ]
+        values = [(self._name(cell), self.summaries[cell.pk].median) for cell in self.cells]
         if len(values) < 2:
             return None
         base_name, base = values[0]
@@ -163,19 +160,17 @@ class Plot:
         found = self.summaries.get(cell.pk)
         if found is None:
             return None
-        if not by_name:
-            return cell.levels.get(self.x), found.median
-        return (self._flat(cell) if self.is_sparse else self._x(cell)), found.median
+        return self._name(cell) if by_name else cell.levels.get(self.x), found.median
 
     def _label(self, cell: Cell, varied: Sequence[str]) -> str:
         levels = {name: cell.levels[name] for name in varied if name in cell.levels}
         return self.factors.series(self.metric.name, levels)
 
-    def _level(self, cell: Cell) -> Any:
-        return cell.levels[self.x]
-
     def _x(self, cell: Cell) -> str:
         return self.factors.level(self.x, cell.levels.get(self.x))
+
+    def _name(self, cell: Cell) -> str:
+        return self._flat(cell) if self.is_sparse else self._x(cell)
 
     def _values(self, cells: Sequence[Cell]) -> dict[str, float]:
         return {
@@ -324,12 +319,6 @@ def in_ratios(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> Figure | None
 def ratio_title(wanted: Mapping[str, Any], drawn: Sequence[Plot]) -> str:
     """The heading of the ratios' rows: the x factor, or "Condition" for a question's base."""
     return _("Condition") if wanted.get("ratio") else drawn[0].factors.title(drawn[0].x)
-
-
-def _told_by_version(groups: Sequence[Sequence[Cell]], varied: Sequence[str]) -> bool:
-    """Whether the versions' own colours distinguish the series."""
-    majors = {versions.major(group[0].version) for group in groups}
-    return "version" in varied and len(majors) == len(groups)
 
 
 def _varied(cells: Sequence[Cell]) -> list[str]:

@@ -40,9 +40,6 @@ class Cited:
         return ". ".join(filter(None, (self.place, "; ".join(self.facts), made)))
 
 
-def of_source(source: Source, address: str) -> Cited:
-    """A whole publication."""
-    return Cited(source, address)
 
 
 def of_table(table: PublishedTable, address: str) -> Cited:

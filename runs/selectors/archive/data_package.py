@@ -74,7 +74,7 @@ def write(*, address: str) -> IO[bytes]:
             _add(package, f"{name}.csv", "".join(lines))
         described = {name: columns for name, (columns, _rows) in resources.items()}
         _add(package, "datapackage.json", _describe(described, sources, address))
-        cited = (citations.of_source(each, f"{address}{each.slug}/") for each in sources)
+        cited = (citations.Cited(each, f"{address}{each.slug}/") for each in sources)
         _add(package, "sources.bib", "\n".join(citations.bibtex(each) for each in cited))
     file.seek(0)
     return file

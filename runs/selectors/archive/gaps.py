@@ -1,7 +1,7 @@
 """What the archive lacks of the yearly series: which report would add it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -44,8 +44,8 @@ class Gap:
     head: str
     reading: str
     updating: str
-    others: str = ""
-    is_here: bool = False
+    others: str
+    is_here: bool
 
     @property
     def slug(self) -> str:
@@ -69,8 +69,8 @@ def gaps() -> list[Gap]:
         )
         year = FISCAL_YEARS[head]
         if reading != FIGURES or (updating != FIGURES and year >= UPDATES_SINCE):
-            gap = Gap(year, base, head, reading, updating, OTHER_THEMES.get(year, ""))
-            found.append(replace(gap, is_here=gap.slug in here))
+            others, is_here = OTHER_THEMES.get(year, ""), f"{SERIES}{year}" in here
+            found.append(Gap(year, base, head, reading, updating, others, is_here))
     return found
 
 

@@ -95,7 +95,7 @@ def archive_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse
     """A publication for a reference manager: BibTeX or CSL-JSON."""
     source = get_object_or_404(archive.sources(), slug=slug)
     address = request.build_absolute_uri(reverse("archive-source", args=[slug]))
-    return _reference(citations.of_source(source, address), form)
+    return _reference(citations.Cited(source, address), form)
 
 
 def archive_table_citation(request: HttpRequest, slug: str, form: str) -> HttpResponse:

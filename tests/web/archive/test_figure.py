@@ -103,12 +103,12 @@ def _searches_find_the_right_result_first():
     entries = selectors.entries()
     wrong = []
     for text, wanted in [*ENGLISH.items(), *JAPANESE.items(), *((each, "") for each in COMMON)]:
-        found = selectors.matching(entries, selectors.Wanted(words=text))
+        found = selectors.saying(entries, text)
         first = found[0].table.campaign.slug if found else ""
         if not first or (wanted and not first.startswith(tuple(wanted.split()))):
             wrong.append((text, [entry.table.campaign.slug for entry in found[:3]]))
     assert not wrong, wrong
-    assert selectors.matching(entries, selectors.Wanted(words="it's \\ 'quoted & :A | !")) == []
+    assert selectors.saying(entries, "it's \\ 'quoted & :A | !") == []
 
 
 def _versions_of_factors_are_found(client):
@@ -126,7 +126,7 @@ def _versions_of_factors_are_found(client):
         if slug
         not in {
             entry.table.campaign.slug
-            for entry in selectors.matching(entries, selectors.Wanted(version=version))
+            for entry in selectors.filtered(entries, selectors.Wanted(version=version))
         }
     ]
     assert missed == []

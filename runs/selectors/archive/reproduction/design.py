@@ -29,6 +29,7 @@ from runs.selectors.archive.reproduction.levels import (
     CLIENTS,
     SHARE_OF_BUFFERS,
     Choice,
+    least_memory,
     levels,
     parameter,
     refusal,
@@ -329,10 +330,9 @@ def _configuration(choice: Choice, clients: int) -> Configuration | None:
         return None
     effective = Effective(published.settings, published.written_for or MAJORS[-1])
     buffers = effective.bytes("shared_buffers") or 0
-    rooms = [each.hardware.memory_bytes for each in choice.servers if each.hardware]
-    known = [room for room in rooms if room]
-    if known and buffers > SHARE_OF_BUFFERS * min(known):
-        words = {"needed": buffers / 2**30, "there": min(known) / 2**30}
+    room = least_memory(choice.servers)
+    if room and buffers > SHARE_OF_BUFFERS * room:
+        words = {"needed": buffers / 2**30, "there": room / 2**30}
         reason = _(
             "its shared_buffers of %(needed).3g GiB are more than 40 %% of %(there).3g GiB memory"
         )

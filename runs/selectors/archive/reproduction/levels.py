@@ -141,7 +141,8 @@ def _sized(
         there = [each for each in levels if fits(each)]
         if factor.name == BUFFERS and len(there) == 1 < len(levels):
             # The largest of the scenario's sizes, so that the question keeps two levels.
-            there += [each for each in _values(factor) if fits(each) and each not in there][-1:]
+            offered = factor.choices if isinstance(factor, ChoiceFactor) else ()
+            there += [each for each in offered if fits(each) and each not in there][-1:]
         if there and there != levels:
             return there, why
     node = prints.database_node(choice.campaign)
@@ -158,21 +159,14 @@ def _limit(choice: Choice, factor: AnyFactor) -> tuple[Callable[[Level], bool], 
     """Which levels these machines can do at all, and why not others; None if nothing limits."""
     if factor.name == SCALE and (most := _largest_scale(choice.servers)):
         return lambda each: int(each) <= most, _of_size()
-    if factor.name == BUFFERS and (room := _memory(choice.servers)):
+    if factor.name == BUFFERS and (room := least_memory(choice.servers)):
         why = _("the memory of the server, of which shared_buffers get at most 40 %")
         return lambda each: _bytes(each) <= SHARE_OF_BUFFERS * room, why
-    if factor.name == SYNC_METHOD and any(map(_is_linux, choice.servers)):
+    if factor.name == SYNC_METHOD and any(
+        each.environment and each.environment.kernel.startswith("Linux") for each in choice.servers
+    ):
         return lambda each: each not in NOT_ON_LINUX, _("Linux does not have that method")
     return None
-
-
-def _values(factor: AnyFactor) -> list[Level]:
-    """The levels that a scenario offers by name."""
-    return list(factor.choices) if isinstance(factor, ChoiceFactor) else []
-
-
-def _is_linux(server: Server) -> bool:
-    return bool(server.environment and server.environment.kernel.startswith("Linux"))
 
 
 def _runnable(
@@ -231,7 +225,8 @@ def _bytes(buffers: Level) -> int:
         return 0
 
 
-def _memory(servers: Sequence[Server]) -> int | None:
+def least_memory(servers: Sequence[Server]) -> int | None:
+    """Bytes of the server with the least, of those that are known."""
     rooms = [each.hardware.memory_bytes for each in servers if each.hardware]
     return min((room for room in rooms if room), default=None)
 

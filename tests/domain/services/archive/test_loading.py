@@ -87,7 +87,7 @@ def test_a_campaign_is_described_in_both_languages(file):
     assert campaign.factors == {"clients": [1, 2, 4], "version": ["9.2", "9.3"]}
     assert campaign.published.grid[1] == ["2", "2,000.00", "90.00 %", "2500.00", "120.00 %"]
     for word in ("参照", "Crane", "Quay", "PostgreSQL 9.2", "shared_buffers", "速い", "2,500.00"):
-        found = selectors.matching(selectors.entries(), selectors.Wanted(words=word))
+        found = selectors.saying(selectors.entries(), word)
         assert campaign in [entry.table.campaign for entry in found], word
 
 
