@@ -272,16 +272,14 @@ def _points(
     summaries: Mapping[int, Summary],
     judged: Mapping[int, Judged],
 ) -> tuple[Point, ...]:
-    points = []
-    for cell in row.cells:
-        level, summary = cell.levels.get(factor or ""), summaries.get(cell.pk)
-        if summary is not None and isinstance(level, int | float):
-            points.append(
-                Point.of(
-                    level,
-                    summary,
-                    mark=validity.counted(judged.get(cell.pk, Judged())),
-                    url=f"#cell-{cell.pk}",
-                )
-            )
+    points = (
+        Point.of(
+            level,
+            summaries[cell.pk],
+            mark=validity.counted(judged.get(cell.pk, NOT_JUDGED)),
+            url=f"#cell-{cell.pk}",
+        )
+        for cell in row.cells
+        if cell.pk in summaries and isinstance(level := cell.levels.get(factor), int | float)
+    )
     return tuple(sorted(points, key=lambda point: point.x))

@@ -109,19 +109,13 @@ def says_itself(name: str, level: Any) -> bool:
 
 def words(campaign: Campaign) -> Words:
     """The names for a campaign. One query each if servers or configurations vary."""
-    return Words(factor_titles(campaign), level_names(campaign))
-
-
-def level_names(campaign: Campaign) -> dict[tuple[str, Any], str]:
-    """The names of a campaign's levels that are slugs; none if neither factor varies."""
-    varied = [name for name in (SERVER, CONFIGURATION) if name in campaign.factors]
-    return names_of_levels([campaign.slug], varied) if varied else {}
+    return Words(factor_titles(campaign), names_of_levels([campaign.slug], campaign.factors))
 
 
 def names_of_levels(
     slugs: Iterable[str], factors: Iterable[str] = (SERVER, CONFIGURATION)
 ) -> dict[tuple[str, Any], str]:
-    """The same for several campaigns. One query per factor."""
+    """The names of levels that are slugs. One query per factor."""
     found: dict[tuple[str, Any], str] = {}
     if SERVER in factors:
         found |= {(SERVER, slug): name for slug, name in _servers(slugs).items()}
@@ -157,7 +151,7 @@ def own_titles() -> dict[str, str]:
 
 
 @cache
-def _scenario_titles() -> Mapping[str, str]:
+def scenario_titles() -> Mapping[str, str]:
     """The titles of all scenarios' factors, in English."""
     every = [factor for scenario in registry.every() for factor in scenario.factors]
     return {each.name: each.title for each in (*common_factors.EVERY, *every)}
@@ -165,7 +159,7 @@ def _scenario_titles() -> Mapping[str, str]:
 
 def known_title(name: str) -> str:
     """What a factor or a label is called in any campaign; else what its name says."""
-    if title := _scenario_titles().get(name):
+    if title := scenario_titles().get(name):
         return _(title)
     return own_titles().get(name) or term(name)
 

@@ -34,7 +34,6 @@ class GridRun:
     id: int
     repeat: int
     state: str
-    position: int
     validity: str = ""
     outlier: float | None = None
 
@@ -57,7 +56,6 @@ class GridCell:
     """A cell, its runs by repeat, and its summary of the grid's metric after a run has finished."""
 
     cell: Cell
-    levels: Mapping[str, Any]
     runs: tuple[GridRun, ...]
     summary: Summary | None
     judged: Judged = NOT_JUDGED
@@ -78,9 +76,7 @@ class GridRow:
     """A version with the levels of every factor except the one across. None is a missing cell."""
 
     label: str
-    version: str
     major: str
-    levels: Mapping[str, Any]
     cells: tuple[GridCell | None, ...]
 
 
@@ -161,10 +157,8 @@ def grid(
     columns = _levels(cells, factor)
 
     def shown(cell: Cell) -> GridCell:
-        return GridCell(
-            *(cell, cell.levels, tuple(runs[cell.pk]), summaries.get(cell.pk)),
-            judged.get(cell.pk, Judged()),
-        )
+        summary, judgement = summaries.get(cell.pk), judged.get(cell.pk, NOT_JUDGED)
+        return GridCell(cell, tuple(runs[cell.pk]), summary, judgement)
 
     found = rows(cells, designs.words(campaign))
     shown_rows = None if page is None else _page(found, campaign, cells, columns, page)
@@ -176,9 +170,7 @@ def grid(
     for row in listed:
         by_level = {_level(cell, factor): shown(cell) for cell in row.cells}
         places = tuple(by_level.get(level) for level in columns)
-        made.append(
-            GridRow(row.label, row.version, versions.major(row.version), row.levels, places)
-        )
+        made.append(GridRow(row.label, versions.major(row.version), places))
     return Grid(factor, tuple(columns), tuple(made), metric, shown_rows, len(found))
 
 
@@ -251,7 +243,7 @@ def _runs(
     MOST_MARKED if a cell has more.
     """
     found: dict[int, list[GridRun]] = defaultdict(list)
-    columns = ("cell_id", "id", "repeat", "state", "position", "validity")
+    columns = ("cell_id", "id", "repeat", "state", "validity")
     listed = Run.objects.filter(cell__in=cells).order_by("repeat")
     for cell_id, *run in listed.values_list(*columns):
         if len(found[cell_id]) < MOST_MARKED:

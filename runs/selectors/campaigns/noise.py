@@ -49,13 +49,8 @@ class ServerNoise:
         return [(repeats, self.can_show(repeats)) for repeats in SHOWN_REPEATS]
 
 
-def of_server(server: Server, metric: str) -> ServerNoise | None:
-    """How the repeats of a metric scatter on a server's present hardware; None if unknown."""
-    return of_servers([server], metric)
-
-
 def of_servers(servers: Sequence[Server], metric: str) -> ServerNoise | None:
-    """The same of several servers, pooled.
+    """How the repeats of a metric scatter on the present hardware of servers; None if unknown.
 
     The two sides of an A/A campaign count as repeats of one cell, so that differences between them
     are noise, too. Campaigns with a treatment are left out, and cells with a run in doubt. One

@@ -109,7 +109,7 @@ def server_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "events": list(server_selectors.registration_events(server)[:NEWEST]),
         "pinned": _fingerprint(server.host_key),
         "offered": _fingerprint(server.offered_host_key),
-        "noise": (floor := noise.of_server(server, known_metrics.TPS.name)),
+        "noise": (floor := noise.of_servers([server], known_metrics.TPS.name)),
         "is_noise_doubted": floor is None and noise.is_doubted_on(server, known_metrics.TPS.name),
         "changes": list(server_selectors.changes(server)[:NEWEST]),
         "runs": list(projects.newest(runs, to=request.user, number=NEWEST)),

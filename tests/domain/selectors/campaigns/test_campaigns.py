@@ -166,7 +166,7 @@ def test_versions_are_rows_and_clients_are_columns():
     assert grid.factor == "clients"
     assert grid.columns == (1, 4, 16)
     assert [(row.label, row.major) for row in grid.rows] == [("9.6.24", "9.6"), ("18.4", "18")]
-    assert grid.rows[0].cells[2].levels == {"version": "9.6.24", "clients": 16}
+    assert grid.rows[0].cells[2].cell.levels == {"version": "9.6.24", "clients": 16}
     assert grid.metric.name == "tps"
 
 
