@@ -40,8 +40,6 @@ class Cited:
         return ". ".join(filter(None, (self.place, "; ".join(self.facts), made)))
 
 
-
-
 def of_table(table: PublishedTable, address: str) -> Cited:
     """One printed table."""
     part = table.campaign.slug.removeprefix(f"{table.source.slug}-")

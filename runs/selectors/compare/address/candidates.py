@@ -79,24 +79,22 @@ def candidates(
     A word is searched in titles and slugs, themes, versions, operating systems, hardware,
     topologies, configurations, revisions, and everything that a publication says.
     """
-    found = _searched(words, filters)
+    found = _filtered(_searched(words), filters or CandidateFilters())
     listed = _measured(projects.newest_keys(found, to=reader, number=MOST_LOOKED_AT))
     levels = _levels([each for each in listed if not _is_wide(each)])
     return [_wide(each) if _is_wide(each) else _candidate(each, levels[each.pk]) for each in listed]
 
 
-def campaigns(
-    words: str, filters: CandidateFilters | None = None, *, reader: Reader, number: int
-) -> QuerySet[Campaign]:
+def campaigns(words: str, *, reader: Reader, number: int) -> QuerySet[Campaign]:
     """The newest campaigns that have all the words, as `candidates` searches for them."""
-    return projects.newest(_searched(words, filters), to=reader, number=number)
+    return projects.newest(_searched(words), to=reader, number=number)
 
 
-def _searched(words: str, filters: CandidateFilters | None) -> QuerySet[Campaign]:
-    found = Campaign.objects.select_related("scenario")
+def _searched(words: str) -> QuerySet[Campaign]:
+    found = Campaign.objects.select_related("scenario").order_by("-pk")
     for word in words.split()[:MOST_WORDS]:
         found = found.filter(_says(word))
-    return _filtered(found, filters or CandidateFilters()).order_by("-pk")
+    return found
 
 
 def _measured(keys: Sequence[int]) -> list[Campaign]:
@@ -114,11 +112,14 @@ def _says(word: str) -> Q:
     Each condition uses its own index to find cells and runs: an OR would read them all.
     """
     texts = Q()
-    for name in ("title", "title_ja", "slug", "scenario__title", "scenario__slug"):
+    for name in (
+        *("title", "title_ja", "slug", "scenario__title", "scenario__slug", "topology__name"),
+        *("topology__kind", "configuration__name", "configuration__slug"),
+    ):
         texts |= Q(**{f"{name}__icontains": word})
-    texts |= Q(topology__name__icontains=word) | Q(topology__kind__icontains=word)
-    texts |= Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
-    texts |= Q(pk__in=_with_configuration(word))
+    named = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
+    varied = CampaignConfiguration.objects.filter(named).order_by()
+    texts |= Q(pk__in=varied.values("campaign"))
     if asked := search_words.query(word):
         query = SearchQuery(asked, config=search_words.CONFIG, search_type="plain")
         texts |= Q(published__search=query)
@@ -130,12 +131,6 @@ def _says(word: str) -> Q:
         | _on_hardware(word)
         | _in_environment(word)
     )
-
-
-def _with_configuration(word: str) -> QuerySet[Any]:
-    """The campaigns that vary a configuration of that name."""
-    named = Q(configuration__name__icontains=word) | Q(configuration__slug__icontains=word)
-    return CampaignConfiguration.objects.filter(named).order_by().values("campaign")
 
 
 def _filtered(found: QuerySet[Campaign], filters: CandidateFilters) -> QuerySet[Campaign]:
@@ -240,7 +235,9 @@ def _candidate(campaign: Campaign, cells: Sequence[dict[str, Any]]) -> Candidate
         texts = tuple(level_text(levels.get(name, "")) for name in parting)
         if texts not in offered:
             offered[texts] = {name: levels[name] for name in parting if name in levels}
-    ordered = sorted(offered.items(), key=lambda item: versions.order(_version(item[1])))
+    ordered = sorted(
+        offered.items(), key=lambda item: versions.order(str(item[1].get(series_cells.VERSION, "")))
+    )
     return _offering(
         campaign,
         axis,
@@ -279,7 +276,3 @@ def _wide(campaign: Campaign) -> Candidate:
     )
     offered = (([(name, level_text(each[name])) for name in parting], each) for each in every)
     return _offering(campaign, axis, offered, math.prod(factors[name] for name in parting))
-
-
-def _version(levels: dict[str, Any]) -> str:
-    return str(levels.get(series_cells.VERSION, ""))

@@ -1,6 +1,6 @@
 """The two sides of a verdict: cells that a request names by campaign, revision or run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,7 +62,11 @@ class Side:
     @cached_property
     def levels(self) -> dict[int, dict[str, Any]]:
         """The levels of its cells by their key."""
-        return {cell.pk: _levels(cell) for cell in self.cells}
+        levels = {cell.pk: series_cells.levels_of(cell) for cell in self.cells}
+        return {
+            key: {name: level for name, level in own.items() if name != series_cells.REVISION}
+            for key, own in levels.items()
+        }
 
     @property
     def label(self) -> str:
@@ -247,8 +251,3 @@ def _loaded(parameter: str, cells: QuerySet[Cell], points: int = 1) -> tuple[Cel
         message = _("These are more than %(most)d conditions: choose some by level=.")
         raise BadSide(parameter, "too_many", message % {"most": most})
     return found
-
-
-def _levels(cell: Cell) -> dict[str, Any]:
-    levels: Mapping[str, Any] = series_cells.levels_of(cell)
-    return {name: level for name, level in levels.items() if name != series_cells.REVISION}

@@ -160,17 +160,8 @@ def _without_history(campaign: Campaign) -> Q:
     """Of each series the newest revision, else the cells without one; a history does the same."""
     revised = Cell.objects.filter(campaign=campaign, revision__isnull=False).order_by()
     bare = Q(revision=None) & ~Q(series_key__in=revised.values("series_key"))
-    return bare | Q(pk__in=_newest(campaign))
-
-
-def _newest(campaign: Campaign) -> QuerySet[Cell, Any]:
-    """For each series of uploads, the cell of the newest revision."""
-    return (
-        Cell.objects.filter(campaign=campaign, revision__isnull=False)
-        .order_by("series_key", MADE_AT.desc(), "-revision_id")
-        .distinct("series_key")
-        .values("pk")
-    )
+    in_order = revised.order_by("series_key", MADE_AT.desc(), "-revision_id")
+    return bare | Q(pk__in=in_order.distinct("series_key").values("pk"))
 
 
 def levels_of(cell: Cell) -> dict[str, Any]:

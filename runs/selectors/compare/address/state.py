@@ -63,21 +63,14 @@ class CompareState:
             pairs.append(("facet", self.facet))
         if self.fit:
             pairs.append(("fit", self.fit))
-        pairs += [(name, "1") for name, is_on in self._switches.items() if is_on]
+        switches = {"relative": self.relative, "logx": self.log_x, "logy": self.log_y}
+        switches["matters"] = self.matters
+        pairs += [(name, "1") for name, is_on in switches.items() if is_on]
         if self.effect != DEFAULT_EFFECT:
             pairs.append(("effect", f"{self.effect:g}"))
         if self.ignore:
             pairs.append(("ignore", ",".join(self.ignore)))
         return urlencode(pairs)
-
-    @property
-    def _switches(self) -> dict[str, bool]:
-        return {
-            "relative": self.relative,
-            "logx": self.log_x,
-            "logy": self.log_y,
-            "matters": self.matters,
-        }
 
     def with_series(self, key: SeriesKey) -> "CompareState":
         """The same with one more series."""
