@@ -1,9 +1,10 @@
 """Compares series: with a baseline, each with each, and which conditions differ."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from functools import partial
+from itertools import chain, islice, pairwise
 from typing import Any
 
 from runs.analysis.inference import PROVEN, Inference, Verdict
@@ -22,7 +23,6 @@ from runs.selectors.compare.describe.series_labels import (
     labels,
 )
 from runs.selectors.compare.judge import judging, known_noise
-from runs.selectors.compare.judge.judging import Judge
 from runs.selectors.compare.load import series as series_selectors
 from runs.selectors.compare.load.series import Loaded, Series, SeriesCell
 
@@ -129,14 +129,14 @@ class ComparedPage:
     def reasons(self) -> tuple[str, ...]:
         """The codes of why rows are not comparable, each once."""
         rows = [row.comparison for row in self.rows]
-        return _once(
-            code for each in rows if each.verdict == "not_comparable" for code in each.reasons
-        )
+        missing = (each.reasons for each in rows if each.verdict == "not_comparable")
+        return tuple(dict.fromkeys(chain.from_iterable(missing)))
 
     @property
     def despite(self) -> tuple[str, ...]:
         """The codes of what differs or is unknown, although rows were compared."""
-        return _once(code for row in self.rows for code in row.comparison.despite)
+        despite = (row.comparison.despite for row in self.rows)
+        return tuple(dict.fromkeys(chain.from_iterable(despite)))
 
     def label(self, each: Series) -> str:
         """The label of a series."""
@@ -171,33 +171,35 @@ def compared(
             (each.campaign, cell.revision) for each in loaded.series for cell in each.cells
         ),
     )
-    rows = _rows(state, loaded, names, base, judge)
+    how: dict[str, Any] = {"effect": state.effect / 100, "ignore": state.ignored_codes}
+    judged = partial(judge.judge, metric=loaded.metric, **how)
+    together = partial(judge.together, metric=loaded.metric, **how)
+    rows = _rows(loaded, names, base, judged)
+    shown = [row for row in rows if row.matters or not state.matters]
     return ComparedPage(
         state=replace(state, series=tuple(each.key for each in loaded.series)),
         loaded=loaded,
         labels=names,
         base=base,
         rows=rows,
-        forest=_forest(rows, only_what_matters=state.matters),
-        averages=_averages(state, loaded, rows, judge),
-        steps=_steps(state, loaded, names, judge),
-        heat=_heat(state, loaded, judge, rows),
+        forest=tuple(sorted(shown, key=lambda row: row.effect, reverse=True)),
+        averages=_averages(rows, together),
+        steps=_steps(loaded, names, judged, together),
+        heat=_heat(state.at, loaded, rows, judged),
         differences=differences(loaded),
         facets=_facets(state, loaded, wording or PlainWording()),
         fits=_fits(state, loaded, names),
     )
 
 
-def _judged(
-    state: CompareState, loaded: Loaded, judge: Judge, pairs: Sequence[tuple[int, int]]
-) -> list[Inference]:
-    if loaded.metric is None:
-        return []
-    return judge.judge(pairs, loaded.metric, effect=state.effect / 100, ignore=state.ignored_codes)
+Pairs = Sequence[tuple[int, int]]
+# A judge asked about pairs (base, head) of cells as the page wants them: each, or all together.
+Judged = Callable[[Pairs], list[Inference]]
+Together = Callable[[Pairs], Inference | None]
 
 
 def _rows(
-    state: CompareState, loaded: Loaded, names: Sequence[str], base: Series, judge: Judge
+    loaded: Loaded, names: Sequence[str], base: Series, judged: Judged
 ) -> tuple[ComparedRow, ...]:
     base_label = names[loaded.series.index(base)]
     at = {level_text(cell.x): cell for cell in base.cells}
@@ -211,36 +213,27 @@ def _rows(
     pairs = [(of_base.id, cell.id) for _head, _label, cell, of_base in found]
     return tuple(
         ComparedRow(head, base, label, base_label, cell.x, cell, of_base, comparison)
-        for (head, label, cell, of_base), comparison in zip(
-            found, _judged(state, loaded, judge, pairs), strict=True
-        )
+        for (head, label, cell, of_base), comparison in zip(found, judged(pairs), strict=True)
     )
 
 
-def _averages(
-    state: CompareState, loaded: Loaded, rows: Sequence[ComparedRow], judge: Judge
-) -> tuple[Average, ...]:
+def _averages(rows: Sequence[ComparedRow], together: Together) -> tuple[Average, ...]:
     of_heads = by_key((str(row.head.key), row) for row in rows)
-    found = []
-    for own in of_heads.values():
-        pairs = [(row.base_cell.id, row.head_cell.id) for row in own]
-        answer = loaded.metric and judge.together(
-            pairs, loaded.metric, effect=state.effect / 100, ignore=state.ignored_codes
-        )
-        if answer:
-            found.append(Average(own[0].head_label, own[0].base_label, len(own), answer))
-    return tuple(found)
+    return tuple(
+        Average(own[0].head_label, own[0].base_label, len(own), answer)
+        for own in of_heads.values()
+        if (answer := together([(row.base_cell.id, row.head_cell.id) for row in own]))
+    )
 
 
 def _steps(
-    state: CompareState, loaded: Loaded, names: Sequence[str], judge: Judge
+    loaded: Loaded, names: Sequence[str], judged: Judged, together: Together
 ) -> tuple[Step, ...]:
     """From version to version, all of them judged together."""
     by_version = {
         each.version: (each, name) for each, name in zip(loaded.series, names, strict=True)
     }
-    metric = loaded.metric
-    if metric is None or "" in by_version or not 2 < len(by_version) == len(loaded.series):
+    if "" in by_version or not 2 < len(by_version) == len(loaded.series):
         return ()
     pairs: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for older, newer in pairwise(sorted(by_version, key=versions.order)):
@@ -249,30 +242,18 @@ def _steps(
         shared = [(at[text], cell.id) for cell in head.cells if (text := level_text(cell.x)) in at]
         if shared:
             pairs[head_label, base_label] = shared
-    found = iter(_judged(state, loaded, judge, [each for own in pairs.values() for each in own]))
-    effect, ignore = state.effect / 100, state.ignored_codes
+    found = iter(judged([each for own in pairs.values() for each in own]))
     return tuple(
-        Step(
-            *labels,
-            tuple(islice(found, len(own))),
-            judge.together(own, metric, effect=effect, ignore=ignore),
-        )
+        Step(*labels, tuple(islice(found, len(own))), together(own))
         for labels, own in pairs.items()
     )
 
 
-def _forest(rows: Sequence[ComparedRow], *, only_what_matters: bool) -> tuple[ComparedRow, ...]:
-    shown = [row for row in rows if row.matters or not only_what_matters]
-    return tuple(sorted(shown, key=lambda row: row.effect, reverse=True))
-
-
-def _heat(
-    state: CompareState, loaded: Loaded, judge: Judge, rows: Sequence[ComparedRow]
-) -> Heat | None:
+def _heat(at: str, loaded: Loaded, rows: Sequence[ComparedRow], judged: Judged) -> Heat | None:
     if len(loaded.series) < 2:
         return None
     levels = {level_text(cell.x) for each in loaded.series for cell in each.cells}
-    level = state.at if state.at in levels else ""
+    level = at if at in levels else ""
     is_less_better = bool(loaded.metric and loaded.metric.direction == "lower")
     size = range(len(loaded.series))
     # Only the lower half is judged: the upper half says the same in reverse.
@@ -288,7 +269,7 @@ def _heat(
         for base, head in chosen.values()
         if (base.id, head.id) not in known and (head.id, base.id) not in known
     ]
-    known |= dict(zip(open_pairs, _judged(state, loaded, judge, open_pairs), strict=True))
+    known |= dict(zip(open_pairs, judged(open_pairs), strict=True))
     found: dict[tuple[int, int], HeatCell] = {}
     for (row, column), (base, head) in chosen.items():
         answer = known.get((base.id, head.id)) or _mirrored(known[head.id, base.id])
@@ -351,7 +332,3 @@ def _fits(state: CompareState, loaded: Loaded, names: Sequence[str]) -> tuple[Se
             if fit is not None:
                 found.append(SeriesFit(each, label, fit))
     return tuple(found)
-
-
-def _once(codes: Any) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(codes))
