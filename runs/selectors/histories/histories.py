@@ -18,7 +18,6 @@ from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address import head_and_base as sides
 from runs.selectors.compare.address import series_cells
 from runs.selectors.compare.address.head_and_base import BadSide
-from runs.selectors.compare.address.series_cells import level_text
 from runs.selectors.compare.judge import gate
 from runs.selectors.compare.judge.gate import Criteria, SideVerdict
 from runs.selectors.histories import points as history_points
@@ -109,7 +108,7 @@ def _series(campaign: Campaign, levels: Sequence[tuple[str, str]]) -> dict[str, 
     found = {}
     for cell in history_points.series(campaign):
         under = ({series_cells.VERSION: cell.version} if cell.version else {}) | cell.levels
-        if all(level_text(under.get(name, "")) == text for name, text in levels):
+        if series_cells.have_levels(under, levels):
             found[cell.series_key] = under
     return dict(sorted(found.items(), key=lambda each: _by_value(each[1])))
 
@@ -239,18 +238,14 @@ def host_changes(series: Sequence[History]) -> dict[str, tuple[HostChange, ...]]
     """
     points = [point for each in series for point in each.points]
     known = {each.first.run: each.first[1:] for each in points if each.first}
-    known |= _hosts({each.run for each in points if each.run} - known.keys())
+    others = {each.run for each in points if each.run} - known.keys()
+    rows = Run.objects.filter(pk__in=others).order_by()
+    listed = rows.values_list("pk", "hardware_id", "environment_id")
+    known |= {pk: (hardware, environment) for pk, hardware, environment in listed}
     hardware = _profiles(HardwareProfile, {hard for hard, _env in known.values()})
     environments = _profiles(Environment, {env for _hard, env in known.values()})
     found = {each.key: _changes_of_host(each, known, (hardware, environments)) for each in series}
     return {key: tuple(changes[-MOST_LINES:]) for key, changes in found.items()}
-
-
-def _hosts(runs: Collection[int]) -> dict[int, Known]:
-    """The keys of the hardware and the environment of each run. One query, none without runs."""
-    rows = Run.objects.filter(pk__in=runs).order_by()
-    listed = rows.values_list("pk", "hardware_id", "environment_id")
-    return {pk: (hard, env) for pk, hard, env in listed}
 
 
 def _changes_of_host(

@@ -86,6 +86,11 @@ def level_text(level: Any) -> str:
     return level if isinstance(level, str) else json.dumps(level, sort_keys=True)
 
 
+def have_levels(levels: Mapping[str, Any], wanted: Iterable[tuple[str, str]]) -> bool:
+    """Whether a cell with these levels has those that are wanted, each as text."""
+    return all(level_text(levels.get(name, "")) == text for name, text in wanted)
+
+
 def level_forms(text: str) -> list[Any]:
     """The stored levels with this text: "9.3" may be a text or a number."""
     try:

@@ -10,19 +10,14 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Environment, HardwareProfile, PublishedTable
 from runs.postgresql_settings import units
-from runs.scenarios import common_factors, registry
 from runs.selectors.archive import archive, versions
 from runs.selectors.archive.level_names import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.address.series_cells import CONFIGURATION, level_text
 from runs.selectors.compare.load.series import Loaded, Series
+from runs.selectors.servers.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
 from runs.templatetags.formats import bytesize, named
 
-HARDWARE = (
-    *("name", "cpu_model", "sockets", "cores", "threads"),
-    *("memory_bytes", "virtualization"),
-)
-ENVIRONMENT = ("os_name", "kernel", "architecture")
 # Where a cluster is and what it is called does not affect its speed.
 PLACES = frozenset(
     {
@@ -50,8 +45,8 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
     """Everything in which the series differ besides their levels."""
     series = loaded.series
     return (
-        *_of_rows("hardware", HARDWARE, series, loaded.hardware),
-        *_of_rows("environment", ENVIRONMENT, series, loaded.environments),
+        *_of_rows("hardware", ("name", *HARDWARE_FIELDS), series, loaded.hardware),
+        *_of_rows("environment", ENVIRONMENT_FIELDS, series, loaded.environments),
         *_if_differing("software", "server", (_listed(each.runs.servers) for each in series)),
         *_if_differing("software", "tool", (_listed(each.runs.tools) for each in series)),
         *_setting_differences(loaded),
@@ -60,7 +55,7 @@ def differences(loaded: Loaded) -> tuple[Difference, ...]:
         *_of_campaigns(
             "treatment", [each.campaign.treatment for each in series], shown=_treatment_text
         ),
-        *_if_differing("design", "topology", (_named(each.campaign.topology) for each in series)),
+        *_if_differing("design", "topology", (each.campaign.topology for each in series)),
         *_if_differing("design", "repeats", (each.campaign.known_repeats for each in series)),
     )
 
@@ -148,10 +143,6 @@ def _listed(values: Iterable[Any]) -> Any:
     return ", ".join(str(value) for value in known) or None
 
 
-def _named(row: Any) -> str | None:
-    return str(row) if row else None
-
-
 def wording(slugs: Collection[str]) -> Factors:
     """The names that publications and scenarios give to the factors. Three queries.
 
@@ -160,12 +151,10 @@ def wording(slugs: Collection[str]) -> Factors:
     tables = PublishedTable.objects.filter(campaign__slug__in=slugs).order_by("pk")
     columns = [column for each in tables.values_list("columns", flat=True) for column in each]
     found = factors(columns)
-    every = [factor for scenario in registry.every() for factor in scenario.factors]
-    ours = {each.name: _(each.title) for each in (*common_factors.EVERY, *every)}
-    titles = {**designs.own_titles(), **ours, **found.titles}
+    ours = {name: _(title) for name, title in designs.scenario_titles().items()}
     return replace(
         found,
-        titles=titles,
+        titles={**designs.own_titles(), **ours, **found.titles},
         levels={**designs.choice_titles(), **designs.names_of_levels(slugs), **found.levels},
     )
 

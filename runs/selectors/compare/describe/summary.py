@@ -15,12 +15,12 @@ from runs.grouping import by_key
 from runs.selectors.campaigns.factor_names import Words
 from runs.selectors.compare.describe.series_labels import fact, fact_value
 from runs.selectors.compare.describe.verdict_words import (
-    REASONS,
     TAKEN,
     TIMES,
     VERDICTS,
     lacks_print,
     printed_size,
+    sentence,
     size,
     size_of_all,
 )
@@ -226,8 +226,7 @@ def _without_difference(
         return text % (values | {"size": size_of_all(rows["same"])})
     unusable = [each for of in rows.values() for each in of if _is_unusable(each)]
     if len(unusable) == number:
-        reasons = dict.fromkeys(code for each in unusable for code in each.reasons)
-        why = "; ".join(str(REASONS.get(code, code)) for code in reasons)
+        why = sentence(dict.fromkeys(code for each in unusable for code in each.reasons))
         return _("%(head)s cannot be compared with %(base)s: %(why)s.") % (values | {"why": why})
     if set(rows) == {"too_few_runs"}:
         return _("%(head)s and %(base)s have too few runs for a verdict.") % values

@@ -178,7 +178,9 @@ def size(found: Inference) -> str:
         values = {"size": printed_size([found.ratio], "neutral")}
         return gettext("%(size)s as printed") % values
     if found.low is None:
-        return _of_nothing(found) if found.is_proven else ""
+        # For what was nothing on one side, and never on the other.
+        some = gettext("from nothing to some"), gettext("from some to nothing")
+        return (some[0] if found.head_value else some[1]) if found.is_proven else ""
     if found.high is None:
         if found.low <= 1:
             return gettext("%(low)s times and more") % {"low": _times(found.low)}
@@ -190,11 +192,6 @@ def size(found: Inference) -> str:
         parts = {"less": _percent(1 - found.low), "more": _percent(found.high - 1)}
         return gettext("between %(less)s %% less and %(more)s %% more") % parts
     return _sized(found, found.low, found.high)
-
-
-def _of_nothing(found: Inference) -> str:
-    """For what was nothing on one side, and never on the other."""
-    return gettext("from nothing to some") if found.head_value else gettext("from some to nothing")
 
 
 def printed_size(ratios: Sequence[float], direction: Direction) -> str:

@@ -17,7 +17,7 @@ from runs.grouping import by_key
 from runs.models import Cell, CellSummary, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
 from runs.selectors.compare.address.head_and_base import Side
-from runs.selectors.compare.address.series_cells import level_text
+from runs.selectors.compare.address.series_cells import have_levels
 from runs.selectors.compare.judge import gate, two_jobs
 from runs.selectors.compare.judge.gate import Criteria, SideVerdict, VerdictRow, primary_of
 from runs.selectors.compare.judge.two_jobs import JobHistory
@@ -72,7 +72,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
         criteria,
     )
     points = by_key((cell.series_key, cell) for cell in base.cells)
-    heads = [cell for cell in head.cells if _is_asked_for(head, cell, criteria)]
+    heads = [cell for cell in head.cells if have_levels(head.levels[cell.pk], criteria.levels)]
     primary = primary_of(head, found, criteria.metrics)
     rows = []
     for metric in found:
@@ -236,8 +236,3 @@ def _history(
         until=until,
         ignore=[f"{name}_differs" for name in criteria.ignore],
     )
-
-
-def _is_asked_for(head: Side, cell: Cell, criteria: Criteria) -> bool:
-    levels = head.levels[cell.pk]
-    return all(level_text(levels.get(name, "")) == text for name, text in criteria.levels)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from runs.analysis.inference import MINIMUM_EFFECT, Inference
 from runs.analysis.summary import Summary
+from runs.grouping import by_key
 from runs.models import Cell, CellSummary, Metric, Run
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
@@ -38,7 +39,7 @@ class Side:
 
     cell: Cell
     label: str
-    runs: tuple[Run, ...]
+    runs: Sequence[Run]
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,9 @@ def _summaries(cells: Collection[int]) -> dict[int, dict[Metric, Summary]]:
     return found
 
 
-def _runs(cells: Collection[int]) -> dict[int, tuple[Run, ...]]:
-    found: dict[int, list[Run]] = {cell: [] for cell in cells}
+def _runs(cells: Collection[int]) -> Mapping[int, Sequence[Run]]:
     listed = Run.objects.filter(cell__in=cells).defer("plan").order_by("repeat")
-    for run in listed[: 2 * MOST_RUNS]:
-        found[run.cell_id].append(run)
-    return {cell: tuple(runs) for cell, runs in found.items()}
+    return by_key((run.cell_id, run) for run in listed[: 2 * MOST_RUNS])
 
 
 def _loaded(

@@ -185,7 +185,7 @@ def _pairs(base: Side, head: Side, wanted: Sequence[tuple[str, str]]) -> list[Pa
     for name, side in (("base", base), ("head", head)):
         for cell, levels in side.levels.items():
             shared = {factor: level for factor, level in levels.items() if factor not in apart}
-            if all(level_text(levels.get(name, "")) == text for name, text in wanted):
+            if series_cells.have_levels(levels, wanted):
                 paired.setdefault(level_text(shared), (shared, {}))[1][name] = cell
     return [(levels, cells.get("base"), cells.get("head")) for levels, cells in paired.values()]
 
