@@ -68,7 +68,7 @@ def watched(
                 history=_without(_values(points, single), points, metric, suite.parts),
                 known=_known(campaign, metric, key, points),
                 last_is_new=points[-1].cell in cells,
-                jobs=_by_job(single.get(_mark(points[-1]), ())),
+                jobs=tuple(map(tuple, by_key(single.get(_mark(points[-1]), ())).values())),
                 moves=tuple(
                     place for place, point in enumerate(points) if point.sha in suite.moves
                 ),
@@ -106,9 +106,8 @@ def _since(campaign: Campaign, key: str, cells: Collection[int]) -> datetime | N
         return None
     of_series = revisions.tracked(campaign).filter(cells__campaign=campaign, cells__series_key=key)
     before = of_series.filter(made_at__lt=min(made))  # type: ignore[misc]  # annotated
-    oldest = before[WINDOW + SAME_PLACE : WINDOW + SAME_PLACE + 1]
-    found = list(oldest.values_list(revisions.MADE_AT, flat=True))
-    return found[0] if found else None
+    oldest = before.values_list(revisions.MADE_AT, flat=True)[WINDOW + SAME_PLACE :]
+    return oldest.first()
 
 
 Mark = tuple[int, date | None]
@@ -127,10 +126,6 @@ def _values(
             for point in recent
         ),
     )
-
-
-def _by_job(values: Sequence[OfJob]) -> tuple[tuple[float, ...], ...]:
-    return tuple(map(tuple, by_key(values).values()))
 
 
 def _mark(point: HistoryPoint) -> Mark:

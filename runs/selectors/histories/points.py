@@ -25,6 +25,7 @@ from django.db.models.functions import TruncDay
 
 from runs import queries
 from runs.analysis.lineage import Commit, left_behind
+from runs.grouping import by_key
 from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, RevisionRef, Run
 from runs.selectors.histories import revisions
 
@@ -250,7 +251,7 @@ def _days(
     days = (
         rows.annotate(key=F("run__cell__series_key"), day=TruncDay("run__started_at", tzinfo=UTC))
         .order_by("day")
-        .values("key", "day", "run__cell_id")
+        .values_list("key", "day", "run__cell_id")
         .annotate(
             number=Count("pk"),
             median=Median("value"),
@@ -259,17 +260,4 @@ def _days(
             first=Min("run_id"),
         )
     )
-    found: Points = defaultdict(list)
-    for day in days:
-        found[day["key"]].append(
-            HistoryPoint(
-                at=day["day"],
-                cell=day["run__cell_id"],
-                n=day["number"],
-                median=day["median"],
-                minimum=day["low"],
-                maximum=day["high"],
-                run=day["first"],
-            )
-        )
-    return dict(found)
+    return by_key((key, HistoryPoint(*of_day)) for key, *of_day in days)

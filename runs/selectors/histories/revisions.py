@@ -84,11 +84,8 @@ def _newest(
     return list(both[:number])
 
 
-def _first(
-    rows: QuerySet[Revision], campaign: Campaign, *, until: datetime | None = None
-) -> Revision | None:
-    """The newest of these, as _newest()."""
-    return next(iter(_newest(rows, campaign, 1, until=until)), None)
+def _first(rows: QuerySet[Revision], campaign: Campaign) -> Revision | None:
+    return next(iter(_newest(rows, campaign, 1)), None)
 
 
 def tracked(campaign: Campaign) -> QuerySet[Revision]:
