@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import Any
 
 from runs.grouping import by_key
 from runs.models import Campaign, Command, Run
@@ -13,6 +12,8 @@ from runs.tools.pgbench.versions import release_text
 MARK_PREPARED = "mark-prepared"
 # Version number and folder of the binaries, as in a frozen plan; the server's first.
 PROGRAMS = (("version_num", "bindir"), ("client_version_num", "client_bindir"), ("", "psql_bindir"))
+# The fields of a RecordedGenerator, as a frozen plan names them.
+GENERATOR = ("name", "base_dir", "client_bindir", "address_of_database")
 
 
 def of_run(run: Run) -> list[RecordedRun]:
@@ -89,16 +90,10 @@ def _run(run: Run, title: str, commands: Sequence[Command]) -> RecordedRun:
         base_dir=str(plan.get("base_dir", "")),
         programs=_programs(plan),
         commands=tuple(_command(each) for each in commands) if plan else (),
-        generators=tuple(_generator(each) for each in plan.get("generators", ())),
-    )
-
-
-def _generator(planned: dict[str, Any]) -> RecordedGenerator:
-    return RecordedGenerator(
-        name=planned["name"],
-        base_dir=planned["base_dir"],
-        bindir=planned["client_bindir"],
-        address_of_database=planned["address_of_database"],
+        generators=tuple(
+            RecordedGenerator(*(each[name] for name in GENERATOR))
+            for each in plan.get("generators", ())
+        ),
     )
 
 

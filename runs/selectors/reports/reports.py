@@ -1,6 +1,6 @@
 """Reports of campaigns: everything that one needs to know about them, in one document."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -23,7 +23,7 @@ from runs.reports.report import (
 )
 from runs.reports.shell_script import shell_script
 from runs.selectors.archive import archive, conclusions, provenance
-from runs.selectors.archive.chart import Ratios, draw, plots, ratio_title, ratios_of
+from runs.selectors.archive.chart import Ratios, charts_of, draw, plots, ratio_title, ratios_of
 from runs.selectors.archive.level_names import citation, factors
 from runs.selectors.campaigns import annotations
 from runs.selectors.campaigns import factor_names as designs
@@ -57,18 +57,12 @@ def machines(table: PublishedTable) -> list[Block]:
     return blocks
 
 
-def method(table: PublishedTable) -> list[Block]:
-    """What the publication says about its method, in our words."""
-    text = spoken(table.method) if table.method else ""
-    return [Paragraph(text)] if text else []
-
-
 def results(campaign: Campaign) -> list[Block]:
     """Charts, ratios computed from the printed figures, and the table as printed."""
     table = campaign.published
     words = factors(table.columns)
     cells = list(campaign.cells.order_by("ordinal"))
-    wanted = table.chart if isinstance(table.chart, list) else [table.chart] if table.chart else []
+    wanted = charts_of(table)
     drawn = [(each, shown) for each in wanted if (shown := plots(campaign, each, cells, words))]
     blocks: list[Block] = [
         Picture(f"chart-{number}", in_language(campaign, "title"), draw(each, shown))
@@ -105,11 +99,6 @@ def discrepancies(table: PublishedTable) -> list[Block]:
     return [Table("", heads, rows)] if rows else []
 
 
-def where(table: PublishedTable) -> str:
-    """Its place in the publication: its title, table, section and page."""
-    return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
-
-
 def _ratio_table(ratios: Ratios, title: str) -> Table:
     caption = _("Ratios computed from the printed figures; base: %(base)s") % {"base": ratios.base}
     rows = tuple((name, *(factor(value) for value in values)) for name, values in ratios.rows)
@@ -121,12 +110,12 @@ def _printed(table: PublishedTable) -> Table:
     figures = archive.printed(table)
     heads = tuple(map(provenance.head, table.columns))
     rows = tuple(
-        _padded(
-            [
+        (
+            *(
                 _text(text, table.columns[column], figures.get((row, column)))
                 for column, text in enumerate(texts)
-            ],
-            len(heads),
+            ),
+            *[""] * (len(heads) - len(texts)),
         )
         for row, texts in enumerate(table.grid)
     )
@@ -177,10 +166,6 @@ def _text(text: str, column: Mapping[str, Any], figure: PrintedFigure | None) ->
     return spoken((column.get("label_of") or {}).get(level)) or text
 
 
-def _padded(row: Sequence[str], width: int) -> tuple[str, ...]:
-    return (*row, *([""] * (width - len(row))))
-
-
 # A longer script of all runs is only a download; the report then has that of the first run.
 MOST_SCRIPT_CHARACTERS = 200_000
 
@@ -228,10 +213,11 @@ def _executed(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
 
 def _published(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     table = campaign.published
+    method = [Paragraph(spoken(table.method))] if table.method else []
     return [
         (_("Purpose"), _purpose(campaign)),
         (_("Conditions"), machines(table)),
-        (_("Method"), [*method(table), report_conditions.kept(campaign)]),
+        (_("Method"), [*method, report_conditions.kept(campaign)]),
         (_("Results"), results(campaign)),
         (_("Findings of the publication, in our words"), findings(table)),
         (_("Discrepancies"), discrepancies(table)),
@@ -257,32 +243,22 @@ def order(campaign: Campaign) -> str:
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
     """What people wrote: discussion, conclusions, notes."""
     found = annotations.of_campaign(campaign)
-    kinds = Annotation.Kind
     words = designs.words(campaign)
 
-    def of(kind: str) -> Iterable[Annotation]:
-        return (each for each in found if each.kind == kind)
+    def remark(each: Annotation) -> Remark:
+        # A note may be about a cell: Clients 8, Version 16.14.
+        place = words.listed(each.cell.levels) if each.cell else ""
+        return Remark(each.text, " · ".join(filter(None, (place, annotations.signature(each)))))
 
-    notes = [
-        Remark(each.text, " · ".join(filter(None, (_point(each, words), _signed(each)))))
-        for each in of(kinds.NOTE)
-    ]
+    titles = {
+        Annotation.Kind.DISCUSSION: _("Discussion"),
+        Annotation.Kind.CONCLUSION: _("Conclusion"),
+        Annotation.Kind.NOTE: _("Notes"),
+    }
     return [
-        (_("Discussion"), [Remark(each.text, _signed(each)) for each in of(kinds.DISCUSSION)]),
-        (_("Conclusion"), [Remark(each.text, _signed(each)) for each in of(kinds.CONCLUSION)]),
-        (_("Notes"), notes),
+        (title, [remark(each) for each in found if each.kind == kind])
+        for kind, title in titles.items()
     ]
-
-
-def _signed(annotation: Annotation) -> str:
-    return annotations.signature(annotation)
-
-
-def _point(annotation: Annotation, words: designs.Words) -> str:
-    """The cell that a note is about: Clients 8, Version 16.14."""
-    if annotation.cell is None:
-        return ""
-    return words.listed(annotation.cell.levels)
 
 
 def _appendix(campaign: Campaign, address: str) -> list[Block]:
@@ -324,7 +300,8 @@ def _citation(campaign: Campaign, address: str, today: date) -> str:
 
 def _subtitle(campaign: Campaign, today: date) -> str:
     if hasattr(campaign, "published"):
-        return where(campaign.published)
+        table = campaign.published
+        return f"{in_language(table.source, 'title')} · {provenance.where(table)}"
     parts = (
         str(campaign.get_origin_display()),
         f"{campaign.created_at:%Y-%m-%d}",
