@@ -164,8 +164,11 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     ended, of_cell = these & Q(state__in=Run.ENDED), these & Q(cell__isnull=False)
     notes = _Following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
     cells = _Following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell")
-    in_order, seal = (*order, "repeat"), _sealed_as()
-    runs = _Following(Run, "cell", RUN, ended, in_order, "run", link_seal=seal)
+    # The number of the last chain entry that has the content of a run.
+    entries = Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
+    sealed_as = Subquery(entries.values("number")[:1])
+    in_order = (*order, "repeat")
+    runs = _Following(Run, "cell", RUN, ended, in_order, "run", link_seal=sealed_as)
     notes_of_cells = _Following(Annotation, "cell", ANNOTATION, of_cell, order)
     outputs = _Outputs(together)
     for campaign in together:
@@ -184,12 +187,6 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
 def seals(project: Project) -> Iterator[Row]:
     """The project's chain, from its first entry to its last."""
     yield from Seal.objects.filter(project=project).order_by("number").values(*SEAL).iterator(CHUNK)
-
-
-def _sealed_as() -> Subquery:
-    """The number of the last chain entry that has the content of a run."""
-    with_content = Seal.objects.filter(run=OuterRef("pk")).exclude(content="")
-    return Subquery(with_content.order_by("-number").values("number")[:1])
 
 
 class _Following:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runs.models import (
@@ -58,9 +58,10 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
     shared = shared or Shared()
     rows = Run.objects.filter(pk__in=run_ids).order_by()
     keys = ("pk", "plan", "campaign_id", "cell_id", "hardware_id", "environment_id", "settings_id")
-    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, server_slug=_slug())}
-    campaigns = _campaigns({row["campaign_id"] for row in runs.values()})
-    cells = _cells({row["cell_id"] for row in runs.values()})
+    server = exchange.named("run")["link_server"]
+    runs = {row["pk"]: row for row in rows.values(*keys, *RUN, server_slug=server)}
+    campaigns = _linked(Campaign, CAMPAIGN, {row["campaign_id"] for row in runs.values()})
+    cells = _linked(Cell, CELL, {row["cell_id"] for row in runs.values()})
     figures, metrics = _figures(run_ids)
     parts = {
         "commands": _digests(Command, exchange.COMMAND, ("attempt", "ordinal"), run_ids),
@@ -88,28 +89,16 @@ def contents_of(run_ids: Collection[int], shared: Shared | None = None) -> dict[
     return contents
 
 
-def _slug() -> Any:
-    return exchange.named("run")["link_server"]
-
-
-def _campaigns(keys: Collection[int]) -> dict[int, Row]:
-    links = exchange.named("campaign")
-    wanted = {name: links[f"link_{name}"] for name in CAMPAIGN if f"link_{name}" in links}
-    fields = [name for name in CAMPAIGN if name not in wanted]
-    rows = Campaign.objects.filter(pk__in=keys).order_by()
-    named = {f"link_{name}": path for name, path in wanted.items()}
-    return {row.pop("pk"): _without_links(row) for row in rows.values("pk", *fields, **named)}
-
-
-def _cells(keys: Collection[int]) -> dict[int, Row]:
-    rows = Cell.objects.filter(pk__in=keys).order_by()
-    fields = [name for name in CELL if name != "revision"]
-    named = exchange.named("cell")
-    return {row.pop("pk"): _without_links(row) for row in rows.values("pk", *fields, **named)}
-
-
-def _without_links(row: Row) -> Row:
-    return {name.removeprefix("link_"): value for name, value in row.items()}
+def _linked(model: Any, names: Sequence[str], keys: Collection[int]) -> dict[int, Row]:
+    """These fields of the rows with these keys, as an export has them: links by their names."""
+    links = exchange.named(model._meta.model_name)
+    wanted = {link: path for link, path in links.items() if link.removeprefix("link_") in names}
+    fields = [name for name in names if f"link_{name}" not in links]
+    rows = model.objects.filter(pk__in=keys).order_by().values("pk", *fields, **wanted)
+    return {
+        row.pop("pk"): {name.removeprefix("link_"): value for name, value in row.items()}
+        for row in rows
+    }
 
 
 def _own_fields(row: Row) -> Row:
