@@ -56,14 +56,13 @@ def database() -> Outcome:
         remedy = _("Start PostgreSQL, or correct DATABASE_URL.")
         return Outcome("database", FAILED, one_line(error), remedy)
     needed, replaced = _migrations()
-    known = needed | replaced
     if missing := sorted(needed - applied):
         reason = _("%(number)d migrations are missing, the first is %(name)s.")
         text = reason % {"number": len(missing), "name": missing[0]}
         return Outcome("database", FAILED, text, _("Run manage.py migrate."))
-    if applied - known:
+    if unknown := applied - needed - replaced:
         reason = _("It was migrated by a newer version: %(name)s is not known here.")
-        text = reason % {"name": max(applied - known)}
+        text = reason % {"name": max(unknown)}
         remedy = _("Start that version, or restore the backup that was made before it.")
         return Outcome("database", FAILED, text, remedy)
     return Outcome("database", OK, _("It answers, and its tables are those of this version."))
@@ -221,19 +220,18 @@ def _living(check: str, kind: str, patience: float, nobody: str, remedy: str) ->
     except (RedisError, OSError):
         return Outcome(check, UNKNOWN, _("Not checked: Redis does not answer."), _("See Redis."))
     silent = [sign for sign in found if sign.age > patience]
+    live = len(found) - len(silent)
     names = ", ".join(f"{sign.process} ({sign.age:.0f} s)" for sign in silent)
-    if len(silent) == len(found):
+    if not live:
         last = _("Last seen: %(who)s.") % {"who": names} if names else ""
         return Outcome(check, FAILED, f"{nobody} {last}".strip(), remedy)
     if silent and kind == "worker":
-        reason = _("%(number)d live; silent: %(who)s.")
-        text = reason % {"number": len(found) - len(silent), "who": names}
+        text = _("%(number)d live; silent: %(who)s.") % {"number": live, "who": names}
         return Outcome(check, WARNING, text, remedy)
-    number = len(found) - len(silent)
     if replaced := signs.counted("restarts").get(kind, 0):
         text = _("%(number)d live; %(replaced)d that crashed were replaced: see the log.")
-        return Outcome(check, OK, text % {"number": number, "replaced": replaced})
-    return Outcome(check, OK, _("%(number)d live.") % {"number": number})
+        return Outcome(check, OK, text % {"number": live, "replaced": replaced})
+    return Outcome(check, OK, _("%(number)d live.") % {"number": live})
 
 
 # A machine answers a check within a minute, or it hangs.
@@ -242,8 +240,12 @@ ANSWER_SECONDS = 60
 
 def targets() -> Outcome:
     """Whether the servers that runs wait for can be used, and answer what they are asked."""
-    words = {"seconds": ANSWER_SECONDS, "away": _AWAY_STATES, "waiting": _WAITING_STATES}
-    words["active"] = ServerCheck.State.ACTIVE.value
+    words = {
+        "seconds": ANSWER_SECONDS,
+        "away": [Server.State.UNREACHABLE.value, Server.State.REFUSED.value],
+        "waiting": [Run.State.QUEUED.value, Run.State.LOST.value],
+        "active": ServerCheck.State.ACTIVE.value,
+    }
     try:
         with connected() as database:
             rows = [(str(name), str(why)) for name, why in database.execute(_TARGETS, words)]
@@ -256,8 +258,6 @@ def targets() -> Outcome:
     return Outcome("targets", WARNING, text, _("Their pages say what is wrong, and what to do."))
 
 
-_AWAY_STATES = [Server.State.UNREACHABLE.value, Server.State.REFUSED.value]
-_WAITING_STATES = [Run.State.QUEUED.value, Run.State.LOST.value]
 # Those at fault, by their code; those that a worker has asked in vain, without one.
 _TARGETS = """
 SELECT name, problem_code FROM runs_server server
@@ -355,11 +355,6 @@ def backup() -> Outcome:
     text = _("The newest backup is %(hours).0f hours old.") % {"hours": age / SECONDS_AN_HOUR}
     is_old = age > most
     return Outcome("backup", WARNING if is_old else OK, text, remedy if is_old else "")
-
-
-def free_bytes(folder: Path) -> int:
-    """What may still be written there. Raises OSError."""
-    return shutil.disk_usage(folder).free
 
 
 def existing(folder: Path) -> Path:

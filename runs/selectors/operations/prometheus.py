@@ -7,6 +7,7 @@ requests (benchlab.request_counts) do not.
 """
 
 import math
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -114,7 +115,9 @@ class _Benchlab(Collector):
                     cursor.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
                 yield from _of_runs()
                 yield from _of_results()
-                yield from _of_backups()
+                # Nothing where none was made: an alert asks for that as well.
+                text = "Seconds since manage.py backup has made the newest backup."
+                yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
         yield from _counted("http_errors", "Requests that ended in an error.", "address")
         yield from _counted("restarts", "Processes that took the place of a crashed one.", "kind")
 
@@ -133,8 +136,8 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
 
 def _of_disk() -> Iterator[Metric]:
     with suppress(OSError):
-        free = health_checks.free_bytes(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
-        yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], [(free,)])
+        usage = shutil.disk_usage(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
+        yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], [(usage.free,)])
 
 
 def _of_runs() -> Iterator[Metric]:
@@ -166,12 +169,6 @@ def _of_results() -> Iterator[Metric]:
     text = f"What waits to be looked at or sent, at most {MOST_ROWS}."
     yield _gauge("benchlab_waiting", text, ["what"], _rows(WAITING))
     yield _gauge("benchlab_database_bytes", "Size of the results database.", [], _rows(SIZE))
-
-
-def _of_backups() -> Iterator[Metric]:
-    """Nothing where none was made: an alert asks for that as well."""
-    text = "Seconds since manage.py backup has made the newest backup."
-    yield _gauge("benchlab_backup_age_seconds", text, [], _rows(BACKUP_AGE))
 
 
 def _counted(name: str, text: str, label: str) -> Iterator[Metric]:
