@@ -55,21 +55,15 @@ class Facts:
 def facts_of(profile: HardwareProfile) -> Facts:
     """Everything known besides its columns; values of unexpected form as text."""
     facts = dict(profile.facts) if isinstance(profile.facts, Mapping) else {}
-    disks = _devices(facts, "disks", Disk)
-    network = _devices(facts, "network", NetworkCard)
-    cloud, product = _text_of(facts, "cloud"), _text_of(facts, "product")
-    numa_nodes, threads = _number_of(facts, "numa_nodes"), _number_of(facts, "threads_per_core")
-    remaining = [Fact(*leaf) for leaf in _leaves(facts)]
-    return Facts(
-        disks=disks,
-        storage=tuple(fact for fact in remaining if _is_storage(fact)),
-        network=network,
-        cloud=cloud,
-        product=product,
-        numa_nodes=numa_nodes,
-        threads_per_core=threads,
-        others=tuple(fact for fact in remaining if not _is_storage(fact)),
-    )
+    known: dict[str, Any] = {
+        "disks": _devices(facts, "disks", Disk),
+        "network": _devices(facts, "network", NetworkCard),
+        **{name: _taken(facts, name, str) or "" for name in ("cloud", "product")},
+        **{name: _taken(facts, name, int) for name in ("numa_nodes", "threads_per_core")},
+    }
+    # What is left.
+    parts = by_key((_is_storage(fact), fact) for fact in (Fact(*leaf) for leaf in _leaves(facts)))
+    return Facts(**known, storage=tuple(parts[True]), others=tuple(parts[False]))
 
 
 def _devices(facts: dict[str, Any], name: str, kind: type[Device]) -> tuple[Device, ...]:
@@ -92,14 +86,9 @@ def _device(given: Any, kind: type[Device]) -> Device | None:
     return kind(**values) if is_readable else None
 
 
-def _text_of(facts: dict[str, Any], name: str) -> str:
-    """Takes a text out of the facts."""
-    return str(facts.pop(name)) if isinstance(facts.get(name), str) else ""
-
-
-def _number_of(facts: dict[str, Any], name: str) -> int | None:
-    """Takes a number out of the facts."""
-    return int(facts.pop(name)) if isinstance(facts.get(name), int) else None
+def _taken(facts: dict[str, Any], name: str, kind: type) -> Any:
+    """Takes a text or a number out of the facts; None where there is none of that kind."""
+    return kind(facts.pop(name)) if isinstance(facts.get(name), kind) else None
 
 
 def _is_storage(fact: Fact) -> bool:
@@ -215,14 +204,7 @@ def _published(keys: Sequence[int], to: Reader) -> dict[int | None, int]:
     return dict(nodes.values_list("hardware").annotate(Count("table__campaign", distinct=True)))
 
 
-HARDWARE_FIELDS = (
-    "cpu_model",
-    "sockets",
-    "cores",
-    "threads",
-    "memory_bytes",
-    "virtualization",
-)
+HARDWARE_FIELDS = ("cpu_model", "sockets", "cores", "threads", "memory_bytes", "virtualization")
 ENVIRONMENT_FIELDS = ("os_name", "kernel", "architecture")
 
 Profile = HardwareProfile | Environment

@@ -21,14 +21,9 @@ def last_of(server: Server) -> ServerCheck | None:
     check = server.checks.filter(kind__in=kinds).first()
     if check is None or check.state == ServerCheck.State.DONE:
         return None
-    if check.kind == ServerCheck.Kind.INSPECTION and _looked_at_since(server, check):
-        return None
-    return check
-
-
-def _looked_at_since(server: Server, check: ServerCheck) -> bool:
     at, ended = server.checked_at, check.ended_at
-    return at is not None and ended is not None and at > ended
+    was_looked_at_since = at is not None and ended is not None and at > ended
+    return None if check.kind == ServerCheck.Kind.INSPECTION and was_looked_at_since else check
 
 
 def readable(check_id: UUID, *, name: str, by_way_of: str) -> ServerCheck | None:
@@ -61,12 +56,9 @@ class ServerRow:
 def listed() -> QuerySet[Server]:
     """Servers with hardware, environment, and the installations that they have now."""
     related = ("hardware", "environment", "ssh_key", "jump")
-    return Server.objects.select_related(*related).prefetch_related(_present())
-
-
-def _present() -> "Prefetch[str]":
     present = Installation.objects.filter(removed_at=None).order_by("version_num", "bindir")
-    return Prefetch("installations", present, to_attr="present_installations")
+    own = Prefetch("installations", present, to_attr="present_installations")
+    return Server.objects.select_related(*related).prefetch_related(own)
 
 
 def _waiting() -> Coalesce:
