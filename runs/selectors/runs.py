@@ -15,16 +15,6 @@ from runs.selectors.access import projects
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.wording import of_stored
 
-RELATED = (
-    "campaign__scenario",
-    "cell__installation",
-    "cell__revision",
-    "server",
-    "hardware",
-    "environment",
-)
-
-
 # What a list shows of a message; that of a failed run has pages of output.
 MESSAGE_BEGINNING = 300
 # Of a series, in one answer of the API: some 200 kB.
@@ -118,7 +108,10 @@ def _whole(series: QuerySet[Series]) -> QuerySet[Run]:
     measurements = Measurement.objects.select_related("metric").order_by("metric__name")
     commands = Command.objects.order_by("attempt", "ordinal")
     return (
-        Run.objects.select_related(*RELATED, "campaign__configuration", "settings", "cluster")
+        Run.objects.select_related(
+            *("campaign__scenario", "campaign__configuration", "cell__installation"),
+            *("cell__revision", "server", "hardware", "environment", "settings", "cluster"),
+        )
         .prefetch_related(
             "events",
             "artifacts",

@@ -64,7 +64,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
     campaign, metric = part.campaign, part.metric
     assert metric is not None  # noqa: S101 - left out before
     printed, theme = _printed(campaign, metric.pk), campaign.scenario.slug
-    parameters = dict(campaign.parameters)
+    run, parameters = _first_run(campaign), dict(campaign.parameters)
     levels = {name: list(found) for name, found in printed.levels.items()}
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
@@ -78,7 +78,7 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
         "method": _in_each_language(lambda: _(campaign.scenario.description)),
         "topology": {"kind": "single", "name": _in_each_language(lambda: _("One machine"))},
         "nodes": [_node(edition, printed)],
-        "tool": _tool(campaign),
+        "tool": {"name": run.tool_name, "version": run.tool_version},
         "versions": {each: each for each in printed.versions},
         "columns": _columns(theme, metric.name, printed),
         "rows": "".join(f"{' | '.join(each)}\n" for each in printed.rows),
@@ -195,11 +195,6 @@ def _configuration(campaign: Campaign) -> dict[str, Any]:
         "name": _both(found.name if found else CONFIGURATION),
         "settings": {name: str(value) for name, value in found.settings.items()} if found else {},
     }
-
-
-def _tool(campaign: Campaign) -> dict[str, str]:
-    run = _first_run(campaign)
-    return {"name": run.tool_name, "version": run.tool_version}
 
 
 def _first_run(campaign: Campaign) -> Run:

@@ -49,20 +49,16 @@ def share(each: Share) -> str:
     if each.share is None:
         return "?"
     low, high = (f"{100 * value:.0f}" for value in (each.share.low, each.share.high))
-    return _("%(share)s (%(low)s to %(high)s)") % {
-        "share": percent(each.share.value),
-        "low": low,
-        "high": high,
-    }
+    return _between(percent(each.share.value), low, high)
 
 
 def interval(ratio: Ratio) -> str:
     """A ratio with its interval: "0.98 (0.90 to 1.07)"."""
-    return _("%(share)s (%(low)s to %(high)s)") % {
-        "share": f"{ratio.value:.2f}",
-        "low": f"{ratio.low:.2f}",
-        "high": f"{ratio.high:.2f}",
-    }
+    return _between(*(f"{value:.2f}" for value in (ratio.value, ratio.low, ratio.high)))
+
+
+def _between(share: str, low: str, high: str) -> str:
+    return _("%(share)s (%(low)s to %(high)s)") % {"share": share, "low": low, "high": high}
 
 
 def answer(each: Share) -> str:
