@@ -4,7 +4,7 @@ A mistake that would disable a rule, such as a ratio of a metric that the table 
 error here: a discrepancy must never disappear silently.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ CHART_KEYS = frozenset({"kind", "metric", "metrics", "x", "series", "log", "rati
 CHART_KINDS = ("lines", "bars", "stacked")
 RATIO_KEYS = {"factor", "base"}
 REPRODUCE_KEYS = frozenset({"scenario", "parameters", "levels", "versions", "shown_by", "why_not"})
+Figures = Sequence[Figure]
 # Text around a number that is not a unit.
 AROUND = " ()[]約"
 
@@ -62,10 +63,12 @@ def check(document: Document, known: Known) -> None:
     tables = {campaign.table for campaign in document.campaigns}
     _check_corrections(document)
     for campaign in document.campaigns:
-        for check_part in (_check_names, _check_derived, _check_chart, _check_texts):
-            check_part(campaign, known)
+        found = figures.figures(campaign)
+        _check_names(campaign, found, known)
+        for check_part in (_check_derived, _check_chart, _check_texts):
+            check_part(campaign, found)
         _check_references(campaign, tables)
-        for figure in figures.figures(campaign):
+        for figure in found:
             _check_unit(campaign, figure, known)
 
 
@@ -118,7 +121,7 @@ def _check_setting(key: str, version: str, name: str) -> None:
         )
 
 
-def _check_names(campaign: CampaignEntry, known: Known) -> None:
+def _check_names(campaign: CampaignEntry, found: Figures, known: Known) -> None:
     if campaign.scenario not in known.scenarios:
         names = ", ".join(sorted(known.scenarios))
         message = f"names the scenario {campaign.scenario}; known are {names}."
@@ -131,15 +134,15 @@ def _check_names(campaign: CampaignEntry, known: Known) -> None:
     for name in ("shown_by", "why_not"):
         if name in campaign.reproduce:
             as_text(campaign.reproduce[name], f"“{name}”", campaign=campaign.slug)
-    for figure in figures.figures(campaign):
+    for figure in found:
         if figure.metric not in known.metrics and figure.metric not in registry.metrics():
             message = f"the metric {figure.metric} is not described; put it in “metrics”."
             raise _fault(campaign, message, row=figure.row, words=figure.metric)
 
 
-def _check_derived(campaign: CampaignEntry, _known: Known) -> None:
-    metrics = {figure.metric for figure in figures.figures(campaign)}
-    factors = {name for figure in figures.figures(campaign) for name in figure.levels}
+def _check_derived(campaign: CampaignEntry, found: Figures) -> None:
+    metrics = {figure.metric for figure in found}
+    factors = {name for figure in found for name in figure.levels}
     for metric, rule in campaign.derived.items():
         # A publication may print only what it derived, and its operand in a picture.
         may_be_elsewhere = metrics == {metric} and rule.operand in registry.metrics()
@@ -153,11 +156,12 @@ def _check_derived(campaign: CampaignEntry, _known: Known) -> None:
                 raise _fault(campaign, _with_known(message, factors), words=(f"{metric}:", factor))
 
 
-def _check_chart(campaign: CampaignEntry, _known: Known) -> None:
+def _check_chart(campaign: CampaignEntry, found: Figures) -> None:
     if not campaign.has_figures:
         return
-    metrics = {figure.metric for figure in figures.figures(campaign)}
-    for chart in _charts(campaign.chart):
+    metrics = {figure.metric for figure in found}
+    charts = campaign.chart if isinstance(campaign.chart, list) else [campaign.chart]
+    for chart in filter(None, charts):
         unknown = chart.keys() - CHART_KEYS
         if unknown:
             names = sorted(unknown)
@@ -170,28 +174,28 @@ def _check_chart(campaign: CampaignEntry, _known: Known) -> None:
             if name not in metrics:
                 message = f"“chart” names the metric {name}, which the table does not have"
                 raise _fault(campaign, _with_known(message, metrics), words=("chart:", str(name)))
-        _check_ratio(campaign, chart.get("ratio"))
+        _check_ratio(campaign, found, chart.get("ratio"))
 
 
-def _check_ratio(campaign: CampaignEntry, ratio: Any) -> None:
+def _check_ratio(campaign: CampaignEntry, found: Figures, ratio: Any) -> None:
     if not ratio:
         return
     if not isinstance(ratio, Mapping) or set(ratio) != RATIO_KEYS:
         raise _fault(campaign, "“ratio” needs a factor and a base, or false.", words="ratio:")
-    levels = {str(figure.levels.get(ratio["factor"], "")) for figure in figures.figures(campaign)}
+    levels = {str(figure.levels.get(ratio["factor"], "")) for figure in found}
     if str(ratio["base"]) not in levels:
         message = f"“ratio” names {ratio['factor']} {ratio['base']}, which the table does not have"
         words = ("ratio:", f"base: {ratio['base']}")
         raise _fault(campaign, _with_known(message, levels), words=words)
 
 
-def _check_texts(campaign: CampaignEntry, _known: Known) -> None:
+def _check_texts(campaign: CampaignEntry, found: Figures) -> None:
     printed = {text for row in campaign.grid for text in row}
     for name in ("not_measured", "inexact"):
         for text in getattr(campaign, name) - printed:
             message = f"“{name}” names {text}, which the table does not print; write it as printed."
             raise _fault(campaign, message, words=(f"{name}:", text))
-    levels = [figure.levels for figure in figures.figures(campaign)]
+    levels = [figure.levels for figure in found]
     for named in campaign.unprinted_repeats:
         if not any(named.items() <= each.items() for each in levels):
             message = (
@@ -227,11 +231,6 @@ def _check_unit(campaign: CampaignEntry, figure: Figure, known: Known) -> None:
 def _is_unit(printed: str, unit: str) -> bool:
     """Whether both are one unit; inserts/s is printed as insert/s."""
     return printed.replace("s/", "/").casefold() == unit.replace("s/", "/").casefold()
-
-
-def _charts(chart: Any) -> Iterator[Mapping[str, Any]]:
-    listed: Sequence[Any] = chart if isinstance(chart, list) else [chart] if chart else []
-    yield from listed
 
 
 def _with_known(message: str, names: Iterable[str]) -> str:
