@@ -147,10 +147,8 @@ def _results(table: _Table, figure: Figure, tables: Mapping[str, _Table]) -> Ite
         if found:
             yield _Result(rule.kind, found, Text(found.formula, found.formula))
     repeats = table.repeats.get((figure.metric, figure.key), [])
-    if figure.statistic == "median" and repeats:
-        found = _median(repeats)
-        if found:
-            yield _Result("median", found, Text(found.formula, found.formula))
+    if figure.statistic == "median" and (found := _median(repeats)):
+        yield _Result("median", found, Text(found.formula, found.formula))
     references = (*((rule.same_as,) if rule and rule.same_as else ()), *figure.same_as)
     for reference in references:
         if result := _elsewhere(figure, reference, tables):
@@ -164,10 +162,9 @@ def _by_rule(table: _Table, figure: Figure, rule: Rule) -> Recomputed | None:
 
 
 def _median(repeats: Sequence[Figure]) -> Recomputed | None:
-    found = [figure for figure in repeats if figure.is_measured]
-    return printing_errors.median(
-        [figure.number for figure in found], texts=[figure.text for figure in found]
-    )
+    """None where no repeat was measured."""
+    found = [Operand(each.number, each.text) for each in repeats if each.is_measured]
+    return printing_errors.median(found) if found else None
 
 
 def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) -> _Result | None:

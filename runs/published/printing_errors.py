@@ -6,7 +6,7 @@ intervals do not overlap.
 """
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
@@ -53,7 +53,7 @@ def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | N
         value, base = find(rule.operand, levels), find(rule.operand, changed(levels, rule.to))
         if value is None or base is None:
             return None
-        return ratio(value.number, base.number, rule.form, texts=(value.text, base.text))
+        return ratio(value, base, rule.form)
     if rule.kind != "sum":
         return None
     parts = [
@@ -61,9 +61,7 @@ def by_rule(rule: Rule, levels: Mapping[str, Any], find: Find) -> Recomputed | N
         for each in product(*rule.over.values())
     ]
     found = [part for part in parts if part]
-    if len(found) < len(parts):
-        return None
-    return total([part.number for part in found], texts=[part.text for part in found])
+    return total(found) if found and len(found) == len(parts) else None
 
 
 def is_part(rule: Rule, metric: str, levels: Mapping[str, Any]) -> bool:
@@ -78,54 +76,43 @@ def changed(levels: Mapping[str, Any], by: Mapping[str, Any]) -> dict[str, Any]:
     return {name: level for name, level in merged.items() if level is not None}
 
 
-def ratio(value: Number, base: Number, form: Form, *, texts: tuple[str, str]) -> Recomputed | None:
+def ratio(value: Operand, base: Operand, form: Form) -> Recomputed | None:
     """`value` compared with `base`; None if the base may be zero.
 
     `form`: factor, percent (of the base), inverse (base / value), loss (percent of change), less
     (the same without its sign).
-    `texts` are both as printed, for the formula.
     """
     if form == "inverse":
-        value, base, texts = base, value, (texts[1], texts[0])
-    if base.low <= 0:
+        value, base = base, value
+    top, bottom = value.number, base.number
+    if bottom.low <= 0:
         return None
-    quotients = [
-        top / bottom for top in (value.low, value.high) for bottom in (base.low, base.high)
-    ]
+    ends = product((top.low, top.high), (bottom.low, bottom.high))
+    quotients = [one / other for one, other in ends]
     scale = {"factor": 1, "inverse": 1, "percent": 100, "loss": 100, "less": -100}[form]
     shift = 1 if form in {"loss", "less"} else 0
     least, most = sorted((each - shift) * scale for each in (min(quotients), max(quotients)))
-    formula = f"{texts[0]} ÷ {texts[1]}" + (" − 1" if shift else "")
-    return Recomputed(
-        value=(value.value / base.value - shift) * scale,
-        low=least,
-        high=most,
-        formula=formula,
-    )
+    formula = f"{value.text} ÷ {base.text}" + (" − 1" if shift else "")
+    return Recomputed((top.value / bottom.value - shift) * scale, least, most, formula)
 
 
-def median(values: Sequence[Number], *, texts: Sequence[str]) -> Recomputed | None:
-    """The median of printed repeats; None without any."""
-    if not values:
-        return None
-    return Recomputed(
-        value=statistics.median(each.value for each in values),
-        low=statistics.median(each.low for each in values),
-        high=statistics.median(each.high for each in values),
-        formula=f"median({'; '.join(texts)})",
-    )
+def median(repeats: Sequence[Operand]) -> Recomputed:
+    """The median of printed repeats, of which there are some."""
+    texts = "; ".join(each.text for each in repeats)
+    return _of_all(statistics.median, repeats, f"median({texts})")
 
 
-def total(values: Sequence[Number], *, texts: Sequence[str]) -> Recomputed | None:
-    """The sum of printed figures; None without any."""
-    if not values:
-        return None
-    return Recomputed(
-        value=sum(each.value for each in values),
-        low=sum(each.low for each in values),
-        high=sum(each.high for each in values),
-        formula=" + ".join(texts),
-    )
+def total(parts: Sequence[Operand]) -> Recomputed:
+    """The sum of printed figures."""
+    return _of_all(sum, parts, " + ".join(each.text for each in parts))
+
+
+def _of_all(
+    of: Callable[[Iterable[float]], float], parts: Sequence[Operand], formula: str
+) -> Recomputed:
+    numbers = [each.number for each in parts]
+    low, high = of([each.low for each in numbers]), of([each.high for each in numbers])
+    return Recomputed(of([each.value for each in numbers]), low, high, formula)
 
 
 def same(value: Number, *, text: str) -> Recomputed:

@@ -69,8 +69,12 @@ def test_dashes_are_no_figure(text, empty):
     assert figures.is_empty(text) is empty
 
 
+def operand(text):
+    return printing_errors.Operand(figures.read(text), text)
+
+
 def ratio(value, base, form):
-    return printing_errors.ratio(figures.read(value), figures.read(base), form, texts=(value, base))
+    return printing_errors.ratio(operand(value), operand(base), form)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_nothing_is_compared_with_what_may_be_zero():
     ],
 )
 def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
-    found = printing_errors.median([figures.read(each) for each in repeats], texts=repeats)
+    found = printing_errors.median([operand(each) for each in repeats])
 
     assert found.differs(figures.read(printed)) is differs
 
@@ -125,7 +129,7 @@ def test_a_median_is_that_of_the_printed_repeats(repeats, printed, differs):
 def test_a_sum_may_be_off_by_the_rounding_of_all_its_parts(printed, differs):
     parts = ("3850.05", "3023.57")
 
-    found = printing_errors.total([figures.read(each) for each in parts], texts=parts)
+    found = printing_errors.total([operand(each) for each in parts])
 
     assert found.differs(figures.read(printed)) is differs
 
