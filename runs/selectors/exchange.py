@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
+from runs.grouping import Following
 from runs.models import (
     Annotation,
     Artifact,
@@ -162,14 +163,14 @@ def _results(together: Sequence[Campaign]) -> Iterator[tuple[str, Row]]:
     these = Q(campaign__in=together)
     order = ("campaign__slug", "cell__ordinal", "cell_id")
     ended, of_cell = these & Q(state__in=Run.ENDED), these & Q(cell__isnull=False)
-    notes = _Following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
-    cells = _Following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell")
+    notes = _following(Annotation, "campaign", ANNOTATION, these & Q(cell=None), order[:1])
+    cells = _following(Cell, "campaign", CELL, these, ("campaign__slug", "ordinal"), "cell")
     # The number of the last chain entry that has the content of a run.
     entries = Seal.objects.filter(run=OuterRef("pk")).exclude(content="").order_by("-number")
     sealed_as = Subquery(entries.values("number")[:1])
     in_order = (*order, "repeat")
-    runs = _Following(Run, "cell", RUN, ended, in_order, "run", link_seal=sealed_as)
-    notes_of_cells = _Following(Annotation, "cell", ANNOTATION, of_cell, order)
+    runs = _following(Run, "cell", RUN, ended, in_order, "run", link_seal=sealed_as)
+    notes_of_cells = _following(Annotation, "cell", ANNOTATION, of_cell, order)
     outputs = _Outputs(together)
     for campaign in together:
         yield "campaign", _campaign(campaign)
@@ -189,33 +190,19 @@ def seals(project: Project) -> Iterator[Row]:
     yield from Seal.objects.filter(project=project).order_by("number").values(*SEAL).iterator(CHUNK)
 
 
-class _Following:
-    """Rows that belong to parent rows, read in parallel with them in the same order."""
-
-    def __init__(
-        self,
-        model: Any,
-        owner: str,
-        fields: tuple[str, ...],
-        which: Q,
-        order: tuple[str, ...],
-        kind: str = "",
-        **more: Subquery,
-    ) -> None:
-        self.owner = f"{owner}_id"
-        names = ["pk", self.owner, *fields]
-        rows = model._default_manager.filter(which).order_by(*order, "pk")
-        # A few at a time: a series or an output may be megabytes.
-        self.rows = rows.values(*names, **named(kind), **more).iterator(50)
-        self.head = next(self.rows, None)
-
-    def of(self, key: int | None) -> Iterator[Row]:
-        """The rows of this parent. Call it once for each parent, in their order."""
-        while self.head is not None and self.head[self.owner] == key:
-            row = self.head
-            self.head = next(self.rows, None)
-            del row[self.owner]
-            yield row
+def _following(
+    model: Any,
+    owner: str,
+    fields: tuple[str, ...],
+    which: Q,
+    order: tuple[str, ...],
+    kind: str = "",
+    **more: Subquery,
+) -> Following:
+    rows = model._default_manager.filter(which).order_by(*order, "pk")
+    found = rows.values("pk", f"{owner}_id", *fields, **named(kind), **more)
+    # A few at a time: a series or an output may be megabytes.
+    return Following(found.iterator(50), f"{owner}_id")
 
 
 class _Outputs:
@@ -228,8 +215,8 @@ class _Outputs:
             *("run__repeat", "run_id"),
         )
 
-        def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> _Following:
-            return _Following(model, "run", fields, which, (*order, *by), kind)
+        def following(model: Any, fields: tuple[str, ...], *by: str, kind: str = "") -> Following:
+            return _following(model, "run", fields, which, (*order, *by), kind)
 
         self.within = {
             "measurements": following(

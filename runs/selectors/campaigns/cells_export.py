@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from runs.grouping import Following
 from runs.models import Campaign, CellSummary, Measurement
 from runs.models.runs import judgement
 from runs.reports import tables
@@ -70,22 +71,11 @@ def as_json(campaign: Campaign) -> Iterator[str]:
     return tables.document(head, cells=_cells_as_json(campaign))
 
 
-class _OfCells:
-    """Rows that belong to cells, read in parallel with them in the same order."""
-
-    def __init__(self, rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> None:
-        ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
-        found = ordered.values_list(f"{cell}_id", *names.values())
-        self._names = tuple(names)
-        self._rows = found.iterator(CHUNK)
-        self._head = next(self._rows, None)
-
-    def of(self, cell: int) -> Iterator[Row]:
-        """The rows of this cell. Call it once for each cell, in their order."""
-        while self._head is not None and self._head[0] == cell:
-            row = self._head
-            self._head = next(self._rows, None)
-            yield dict(zip(self._names, row[1:], strict=True))
+def _of_cells(rows: QuerySet[Any], names: dict[str, str], *, cell: str, by: str) -> Following:
+    """Rows that belong to cells, with these names of their fields."""
+    ordered = rows.order_by(f"{cell}__ordinal", f"{cell}_id", *by.split())
+    found = ordered.values_list(f"{cell}_id", *names.values()).iterator(CHUNK)
+    return Following((dict(zip(("cell", *names), row, strict=True)) for row in found), "cell")
 
 
 def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[tables.Value, ...]]:
@@ -102,7 +92,7 @@ def _lines(campaign: Campaign, factors: tuple[str, ...]) -> Iterator[tuple[table
 def _cells_as_json(campaign: Campaign) -> Iterator[Iterator[str]]:
     cells = _cells(campaign)
     measurements = _measurements(campaign)
-    summaries = _OfCells(
+    summaries = _of_cells(
         CellSummary.objects.filter(cell__campaign=campaign),
         OF_SUMMARY,
         cell="cell",
@@ -123,16 +113,15 @@ def _judged(found: Row) -> Row:
     return {"validity": judgement(found["state"], found["validity"])}
 
 
-def _cells(campaign: Campaign) -> Iterator[Row]:
+def _cells(campaign: Campaign) -> Iterator[Any]:
     cells = campaign.cells.order_by("ordinal", "pk").values("pk", "levels", "version")
-    for cell in cells.iterator(CHUNK):
-        yield dict(cell)
+    return cells.iterator(CHUNK)
 
 
-def _measurements(campaign: Campaign) -> _OfCells:
+def _measurements(campaign: Campaign) -> Following:
     found = Measurement.objects.filter(run__campaign=campaign)
     names = OF_RUN | OF_MEASUREMENT
-    return _OfCells(found, names, cell="run__cell", by="run__repeat metric__name pk")
+    return _of_cells(found, names, cell="run__cell", by="run__repeat metric__name pk")
 
 
 def _level(level: Any) -> tables.Value:
