@@ -19,6 +19,7 @@ from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.archive.version_line_rules import METRIC, MOST_EXECUTED, MOST_LOOKED_AT
 from runs.selectors.archive.version_pairs import (
+    Material,
     Pair,
     material,
     minors,
@@ -29,21 +30,9 @@ from runs.selectors.archive.version_pairs import (
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 # Every major version in the archive, oldest first, with its release year.
 RELEASED = {
-    "9.2": 2012,
-    "9.3": 2013,
-    "9.4": 2014,
-    "9.5": 2016,
-    "9.6": 2016,
-    "10": 2017,
-    "11": 2018,
-    "12": 2019,
-    "13": 2020,
-    "14": 2021,
-    "15": 2022,
-    "16": 2023,
-    "17": 2024,
-    "18": 2025,
-}
+    "9.2": 2012, "9.3": 2013, "9.4": 2014, "9.5": 2016, "9.6": 2016, "10": 2017, "11": 2018,
+    "12": 2019, "13": 2020, "14": 2021, "15": 2022, "16": 2023, "17": 2024, "18": 2025,
+}  # fmt: skip
 MAJORS = tuple(RELEASED)
 
 
@@ -85,16 +74,6 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Part:
-    """What a campaign says by itself: its numbers of clients, its pairs, and other releases."""
-
-    campaign: Campaign
-    counts: frozenset[int]
-    pairs: tuple[Pair, ...]
-    minors: tuple[Pair, ...]
-
-
-@dataclass(frozen=True)
 class Used:
     """The campaigns of a theme that a line is made of, by their keys, as a reader may see them."""
 
@@ -129,7 +108,10 @@ def used(theme: str, *, to: Reader = NOBODY) -> Used:
 
 def counts(used: Used) -> list[int]:
     """The numbers of clients that these campaigns have, the smallest first. Two queries."""
-    found = material(_observed().filter(pk__in=used.campaigns))
+    return _counts(material(_observed().filter(pk__in=used.campaigns)))
+
+
+def _counts(found: Material) -> list[int]:
     return sorted({cell.clients for measured in found.measured.values() for cell in measured})
 
 
@@ -147,49 +129,26 @@ def of_campaign(campaign: Campaign) -> Line:
 
 
 def read(used: Used, *, clients: int | None = None) -> Line:
-    """The line of these campaigns, for this number of clients. Ten queries."""
-    parts = sorted(_made(used, clients), key=_in_order)
-    made = tuple(pair for part in parts for pair in part.pairs)
-    printed = [each for each in parts if each.campaign.origin == Origin.PUBLISHED]
+    """The line of these campaigns, for this number of clients. Ten queries.
+
+    By the year of their publication; those executed here follow, in the order of their keys.
+    """
+    # The columns of a table that no campaign has take longer than all else of this query.
+    tables = ("published__source",) if used.published else ()
+    campaigns = _observed().select_related("scenario", *tables).filter(pk__in=used.campaigns)
+    found = material(campaigns)
+    # As many campaigns together as a judge reads the rounds of.
+    groups = list(together(found))
+    made = tuple(pair for some in groups for pair in pairs(some, clients=clients))
     return Line(
         clients,
-        tuple(sorted({count for part in parts for count in part.counts})),
+        tuple(_counts(found)),
         made,
         records(made),
-        tuple(_undocumented(each.campaign for each in printed)),
+        tuple(_undocumented(campaigns)),
         used.leaves_out,
-        tuple(pair for part in parts for pair in part.minors),
+        tuple(pair for some in groups for pair in minors(some, clients=clients)),
     )
-
-
-def _in_order(part: Part) -> tuple[bool, int, int]:
-    """By the year of their publication; those executed here follow, in the order of their keys."""
-    year = part.campaign.year
-    return year is None, year or 0, part.campaign.pk
-
-
-def _made(chosen: Used, clients: int | None) -> list[Part]:
-    """The part of each of these campaigns: as many together as a judge reads the rounds of."""
-    # The columns of a table that no campaign has take longer than all else of this query.
-    tables = ("published__source",) if chosen.published else ()
-    used = list(_observed().select_related("scenario", *tables).filter(pk__in=chosen.campaigns))
-    found = material(used)
-    pairs_of: dict[int, list[Pair]] = defaultdict(list)
-    minors_of: dict[int, list[Pair]] = defaultdict(list)
-    for some in together(found):
-        for pair in pairs(some, clients=clients):
-            pairs_of[pair.campaign.pk].append(pair)
-        for pair in minors(some, clients=clients):
-            minors_of[pair.campaign.pk].append(pair)
-    return [
-        Part(
-            each,
-            frozenset(cell.clients for cell in found.measured.get(each, ())),
-            tuple(pairs_of[each.pk]),
-            tuple(minors_of[each.pk]),
-        )
-        for each in used
-    ]
 
 
 def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
@@ -280,16 +239,16 @@ def records(found: Sequence[Pair]) -> dict[str, list[str]]:
     return {version: of_cells[cell] for version, cell in cells.items() if cell in of_cells}
 
 
-def _undocumented(published: Iterable[Campaign]) -> list[Undocumented]:
-    """Campaigns whose figures are printed only in a picture."""
-    tables = [(each, getattr(each, "published", None)) for each in published]
-    found = [(each, table) for each, table in tables if table and not table.has_figures]
-    found.sort(key=lambda each: (each[0].year is None, each[0].year or 0, each[0].pk))
+def _undocumented(campaigns: Iterable[Campaign]) -> list[Undocumented]:
+    """Those of these campaigns whose figures are printed only in a picture."""
+    printed = [each for each in campaigns if each.origin == Origin.PUBLISHED]
+    pictures = [each for each in printed if hasattr(each, "published")]
     return [
         Undocumented(
-            campaign,
-            tuple(str(each) for each in campaign.factors.get("version", ())),
-            tuple(conclusions.printed(table.findings)),
+            each,
+            tuple(str(version) for version in each.factors.get("version", ())),
+            tuple(conclusions.printed(each.published.findings)),
         )
-        for campaign, table in found
+        for each in sorted(pictures, key=lambda each: (each.year is None, each.year or 0, each.pk))
+        if not each.published.has_figures
     ]

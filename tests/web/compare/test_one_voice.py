@@ -446,12 +446,12 @@ def test_a_run_that_finishes_leaves_what_has_ended_as_it_is(
 
         return make
 
-    monkeypatch.setattr(version_line, "_made", noted(version_line._made))
+    monkeypatch.setattr(version_line, "material", noted(version_line.material))
     monkeypatch.setattr(home, "ratios_of_executed", noted(home.ratios_of_executed))
     forget()
     answers(client)
     client.get("/compare/?s=ended-0")
-    assert set(made) == {"_made", "ratios_of_executed"}
+    assert set(made) == {"material", "ratios_of_executed"}
     made.clear()
     with transaction.atomic():
         a_run_finishes(generator)
