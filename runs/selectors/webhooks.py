@@ -18,12 +18,7 @@ SHOWN_DELIVERIES = 10
 def webhooks(*, to: Token | User | AnonymousUser) -> QuerySet[Webhook]:
     """Those of a token's project; for a person those of the projects that they maintain."""
     found = Webhook.objects.select_related("project").order_by("-pk")
-    if isinstance(to, Token):
-        return found.filter(project=to.project_id)
-    if not isinstance(to, User) or not to.is_active:
-        return found.none()
-    maintained = permissions.may_in(to, Right.WEBHOOKS)
-    return found if maintained is None else found.filter(project__in=maintained)
+    return permissions.with_right(found, Right.WEBHOOKS, to=to)
 
 
 def with_deliveries(asker: Token | User | AnonymousUser) -> QuerySet[Webhook]:

@@ -32,6 +32,7 @@ from runs.models import (
 )
 from runs.selectors.access import projects
 from runs.selectors.access.permission_table import ADDRESSES, GRANTS, Right, Role
+from runs.selectors.access.projects import M
 
 Actor = Token | User | AnonymousUser
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -265,12 +266,17 @@ def readable_audit(*, to: Actor) -> QuerySet[AuditEntry]:
     own project.
     """
     entries = AuditEntry.objects.select_related("project").order_by("-pk")
+    return with_right(entries, Right.AUDIT, to=to)
+
+
+def with_right(rows: QuerySet[M], right: Right, *, to: Actor) -> QuerySet[M]:
+    """Those rows of projects in which somebody has a right; of a token those of its own project."""
     if isinstance(to, Token):
-        return entries.filter(project=to.project_id)
-    if not isinstance(to, User):
-        return entries.none()
-    projects = may_in(to, Right.AUDIT)
-    return entries if projects is None else entries.filter(project__in=projects)
+        return rows.filter(project=to.project_id)
+    if not isinstance(to, User) or not to.is_active:
+        return rows.none()
+    found = may_in(to, right)
+    return rows if found is None else rows.filter(project__in=found)
 
 
 def audit_of_project(rows: QuerySet[AuditEntry], slug: str) -> QuerySet[AuditEntry]:
