@@ -16,12 +16,8 @@ class Format:
     media_type: str
 
 
-def _html(report: Report) -> bytes:
-    return html.page(report).encode()
-
-
 FORMATS = {
-    "html": Format(_html, "html", "text/html; charset=utf-8"),
+    "html": Format(lambda report: html.page(report).encode(), "html", "text/html; charset=utf-8"),
     "md": Format(markdown.zipped, "md.zip", "application/zip"),
     "rst": Format(rst.zipped, "rst.zip", "application/zip"),
 }

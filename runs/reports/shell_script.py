@@ -26,7 +26,9 @@ from runs.reports.recorded_runs import (
 )
 from runs.reports.shell_words import Folders, comment
 
-SUDO = "sudo"
+_ABOUT_SUDO = (
+    "# Some steps need root: let sudo allow exactly these lines, as the server's page shows."
+)
 # sockaddr_un of Linux holds 108 bytes, the last of which is a null; PostgreSQL's name of a socket.
 SOCKET_PATH_BYTES = 107
 SOCKET_NAME = "/.s.PGSQL.65535"
@@ -35,6 +37,7 @@ SOCKET_NAME = "/.s.PGSQL.65535"
 def head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
     """What the script is, how it is used, and the shell's options."""
     hosts = sorted({command.host for run in runs for command in run.performed})
+    uses_sudo = any(command.argv[0] == "sudo" for run in runs for command in run.performed)
     lines = [
         "#!/bin/sh",
         comment(title),
@@ -46,21 +49,13 @@ def head(title: str, runs: Sequence[RecordedRun], address: str) -> str:
         "#   BENCHLAB_KEEP   set it to keep the folder",
         "#   PG_*            folders with the programs of PostgreSQL",
         *load_machines.about(generators_of(runs)),
-        *_about_sudo(runs),
+        *([_ABOUT_SUDO] if uses_sudo else []),
         "set -eu",
         "umask 077",
         "export LC_ALL=C",
         "",
     ]
     return "\n".join(lines)
-
-
-def _about_sudo(runs: Sequence[RecordedRun]) -> list[str]:
-    if not any(command.argv[0] == SUDO for run in runs for command in run.performed):
-        return []
-    return [
-        "# Some steps need root: let sudo allow exactly these lines, as the server's page shows.",
-    ]
 
 
 def variables(name: str, programs: Sequence[tuple[str, str]], more: Sequence[str]) -> str:

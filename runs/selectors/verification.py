@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -114,21 +115,17 @@ def _chain(
 ) -> Iterator[Finding]:
     previous, number = BEGINNING, 0
     awaited = {each["number"]: each["hash"] for each in trusted.ends.get(project.slug, ())}
-    entries = Seal.objects.filter(project=project).order_by("number")
-    chunk: list[Seal] = []
-    for entry in entries.iterator(CHUNK):
-        tally.entries += 1
-        yield from _entry(project, entry, number, previous, trusted.keys)
-        if entry.kind == Seal.Kind.AMENDED:
-            yield from _amended(project, entry, trusted, tally)
-        number, previous = entry.number, bytes(entry.hash)
-        if awaited.pop(number, previous.hex()) != previous.hex():
-            yield Finding(project.slug, entry.run, "chain_cut", _cut(number))
-        chunk.append(entry)
-        if len(chunk) == CHUNK:
-            yield from _runs(project, chunk, forged, shared, tally)
-            chunk.clear()
-    yield from _runs(project, chunk, forged, shared, tally)
+    entries = Seal.objects.filter(project=project).order_by("number").iterator(CHUNK)
+    while chunk := list(islice(entries, CHUNK)):
+        tally.entries += len(chunk)
+        for entry in chunk:
+            yield from _entry(project, entry, number, previous, trusted.keys)
+            if entry.kind == Seal.Kind.AMENDED:
+                yield from _amended(project, entry, trusted, tally)
+            number, previous = entry.number, bytes(entry.hash)
+            if awaited.pop(number, previous.hex()) != previous.hex():
+                yield Finding(project.slug, entry.run, "chain_cut", _cut(number))
+        yield from _runs(project, chunk, forged, shared, tally)
     for missing in sorted(awaited):
         yield Finding(project.slug, None, "chain_cut", _cut(missing))
 

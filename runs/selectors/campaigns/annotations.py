@@ -5,17 +5,13 @@ from django.db.models import QuerySet
 from runs.models import Annotation, Campaign
 
 # Conclusions first: readers look for them.
-ORDER = {
-    Annotation.Kind.CONCLUSION: 0,
-    Annotation.Kind.DISCUSSION: 1,
-    Annotation.Kind.NOTE: 2,
-}
+ORDER = (Annotation.Kind.CONCLUSION, Annotation.Kind.DISCUSSION, Annotation.Kind.NOTE)
 
 
 def of_campaign(campaign: Campaign) -> list[Annotation]:
     """With authors and cells, by kind and then by time. One query."""
     found = listed().filter(campaign=campaign)
-    return sorted(found, key=lambda each: (ORDER[Annotation.Kind(each.kind)], each.pk))
+    return sorted(found, key=lambda each: (ORDER.index(Annotation.Kind(each.kind)), each.pk))
 
 
 def listed() -> QuerySet[Annotation]:

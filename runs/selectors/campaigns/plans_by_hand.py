@@ -60,17 +60,15 @@ def _cells(last: Mapping[int, int], scenario: Scenario) -> list[dict[str, Any]]:
             return []
         if read.clusters or read.cores:
             return []
-        found.append(_cell(cell, version, read, scenario))
+        found.append(
+            {
+                "cell": cell,
+                "version": version,
+                "levels": read.levels,
+                "settings": read.settings,
+                "initdb_options": list(options_for(read.version_num, read.initdb_options)),
+                # Each run gets a cluster of its own.
+                "is_fresh": scenario.changes_data(read.levels),
+            }
+        )
     return found
-
-
-def _cell(number: int, version: str, plan: RunPlan, scenario: Scenario) -> dict[str, Any]:
-    """`is_fresh`: each run gets a cluster of its own."""
-    return {
-        "cell": number,
-        "version": version,
-        "levels": plan.levels,
-        "settings": plan.settings,
-        "initdb_options": list(options_for(plan.version_num, plan.initdb_options)),
-        "is_fresh": scenario.changes_data(plan.levels),
-    }

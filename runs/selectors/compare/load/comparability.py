@@ -169,22 +169,18 @@ def _machine(
     def of(kind: str, keys: Iterable[int]) -> list[dict[str, Any]]:
         return [rows[kind, key] for key in keys if (kind, key) in rows]
 
-    environments = of("environment", runs.environment)
+    # As it was during the run: a governor set by the campaign was read before it was set.
+    governor = campaign.get("treatment", {}).get("governor")
+    treated = {"governor": governor} if governor else {}
     return known(
         {
             "hardware": of("hardware", runs.hardware),
-            "environment": [_treated(each, campaign) for each in environments],
+            "environment": [each | treated for each in of("environment", runs.environment)],
             "build": of("build", [cell["build"] or 0]),
         },
         settings=of("settings", runs.settings),
         version=cell["version"],
     )
-
-
-def _treated(environment: dict[str, Any], campaign: Mapping[str, Any]) -> dict[str, Any]:
-    """As it was during the run: a governor set by the campaign was read before it was set."""
-    chosen = campaign.get("treatment", {}).get("governor")
-    return {**environment, "governor": chosen} if chosen else environment
 
 
 def _workload(campaign: Mapping[str, Any]) -> dict[str, Any]:
