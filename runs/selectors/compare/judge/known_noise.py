@@ -69,7 +69,7 @@ class _Scatter:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._of: dict[tuple[int, Hashable], list[Scattered]] = defaultdict(list)
-        self._noise: dict[tuple[int, tuple[Hashable, ...]], Noise | None] = {}
+        self._noise: dict[Hashable, Noise | None] = {}
         for campaign, metric, server, hardware, in_doubt, is_newest, n, variance in rows:
             # What else is judged with a campaign does not change what is said of it.
             if is_newest and not in_doubt:
@@ -79,21 +79,17 @@ class _Scatter:
 
     def noise(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
         """The noise of these machines as others than this campaign know it; None for too few."""
-        if campaign in self._campaigns:
-            return self._without(campaign, metric, machines)
         # The same for all campaigns that are not among the newest, as one that is at work.
-        if (metric, machines) not in self._noise:
-            self._noise[metric, machines] = self._without(campaign, metric, machines)
-        return self._noise[metric, machines]
-
-    def _without(self, campaign: int, metric: int, machines: tuple[Hashable, ...]) -> Noise | None:
-        others = [
-            (n, variance)
-            for machine in machines
-            for of, n, variance in self._of.get((metric, machine), ())
-            if of != campaign
-        ]
-        return noise_of(others[:NOISE_CELLS])
+        key = (campaign if campaign in self._campaigns else None, metric, machines)
+        if key not in self._noise:
+            others = [
+                (n, variance)
+                for machine in machines
+                for of, n, variance in self._of.get((metric, machine), ())
+                if of != campaign
+            ]
+            self._noise[key] = noise_of(others[:NOISE_CELLS])
+        return self._noise[key]
 
 
 @dataclass(frozen=True)
@@ -121,31 +117,24 @@ def of_scopes(scopes: Sequence[Scope], metrics: Mapping[int, Any]) -> dict[tuple
     machine is like while nobody disturbs it says nothing about it. Uploads get none: what comes
     later would change their answers. One query at most.
     """
-    executed = [each for each in scopes if each.campaign.origin == Origin.EXECUTED]
-    return _noise_of_servers(executed, list(metrics)) if executed else {}
-
-
-def _noise_of_servers(scopes: Sequence[Scope], metrics: list[int]) -> dict[tuple[int, int], Noise]:
-    asked = [scope.campaign.pk for scope in scopes]
+    asked = {each.campaign.pk for each in scopes if each.campaign.origin == Origin.EXECUTED}
+    if not asked:
+        return {}
+    rows = _rows(asked, list(metrics))
     machines: dict[int, dict[Hashable, None]] = defaultdict(dict)  # in the order of its cells
-    disturbed: set[int] = set()
-    # The rows of the campaigns asked for, and how the newest ones scatter.
-    rows, wanted = _rows(asked, metrics), set(asked)
-    of_asked, scatter = ([row for row in rows if row[0] in wanted], _Scatter(rows))
-    for campaign, _metric, server, hardware, in_doubt, *_rest in of_asked:
+    for campaign, _metric, server, hardware, *_rest in rows:
         machines[campaign][server, hardware] = None
-        if in_doubt:
-            disturbed.add(campaign)
-    found = {}
-    for campaign in set(asked) - disturbed:
-        for metric in metrics:
-            known = scatter.noise(campaign, metric, tuple(machines[campaign]))
-            if known is not None:
-                found[campaign, metric] = known
-    return found
+    disturbed = {campaign for campaign, *_machine, in_doubt, _new, _n, _log in rows if in_doubt}
+    scatter = _Scatter(rows)
+    return {
+        (campaign, metric): known
+        for campaign in asked - disturbed
+        for metric in metrics
+        if (known := scatter.noise(campaign, metric, tuple(machines[campaign])))
+    }
 
 
-def _rows(wanted: Sequence[int], metrics: list[int]) -> list[Row]:
+def _rows(wanted: Iterable[int], metrics: list[int]) -> list[Row]:
     """(campaign, metric, server, hardware, doubted, newest, n, variance), the last cell first."""
     values: dict[str, Any] = {
         "executed": Origin.EXECUTED.value,

@@ -1,9 +1,4 @@
-"""The ratio table of a campaign: each version against the baseline under the same levels.
-
-If the campaign varies something with named levels (page checksums off and on), that is its
-question: each of these levels is compared with the first, within each version. Several servers
-are also compared with the first of them, under the same levels.
-"""
+"""The ratio tables of a campaign, of the pairs that `ratio_pairs` chooses."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

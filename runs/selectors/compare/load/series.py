@@ -109,9 +109,10 @@ def load(
         return Loaded(faults=tuple(faults))
     cells = _wanted(known, campaigns, x)
     found, chosen, rows = _rows(cells, metric, faults)
-    factors = _factors(known, campaigns, rows)
+    parts = [(key, campaigns[key.slug], _of_key(key, campaigns[key.slug], rows)) for key in known]
+    factors = _factors(parts)
     axis = _axis(x, factors, faults)
-    series = _series(known, campaigns, rows, axis, faults)
+    series = _series(parts, axis, faults)
     return Loaded(
         series=series,
         x=axis,
@@ -140,6 +141,8 @@ def _named(
 _Cells = Sequence[tuple[Cell, Mapping[str, Any]]]
 # The key of a campaign, and a cell of it.
 _Row = tuple[int, SeriesCell]
+# A key, its campaign, and the cells that it names.
+_Part = tuple[SeriesKey, Campaign, list[SeriesCell]]
 
 
 def _wanted(keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], x: str) -> _Cells:
@@ -210,13 +213,10 @@ def _measured(cells: _Cells, name: str) -> tuple[list[Metric], dict[int, Summary
     return found, summaries
 
 
-def _factors(
-    keys: Sequence[SeriesKey], campaigns: Mapping[str, Campaign], rows: Sequence[_Row]
-) -> dict[str, int]:
+def _factors(parts: Sequence[_Part]) -> dict[str, int]:
     """The factors that vary within one key, with the highest number of levels."""
     most: dict[str, int] = {}
-    for key in keys:
-        of_key = _of_key(key, campaigns[key.slug], rows)
+    for _key, _campaign, of_key in parts:
         for name, count in series_cells.open_factors(cell.levels for cell in of_key).items():
             most[name] = max(most.get(name, 0), count)
     return most
@@ -245,20 +245,13 @@ def _axis(asked: str, factors: Mapping[str, int], faults: list[str]) -> str | No
     return asked or series_cells.best_axis(factors)
 
 
-def _series(
-    keys: Sequence[SeriesKey],
-    campaigns: Mapping[str, Campaign],
-    rows: Sequence[_Row],
-    axis: str | None,
-    faults: list[str],
-) -> tuple[Series, ...]:
+def _series(parts: Sequence[_Part], axis: str | None, faults: list[str]) -> tuple[Series, ...]:
     made: dict[SeriesKey, Series] = {}
-    for key in keys:
-        of_key = _of_key(key, campaigns[key.slug], rows)
+    for key, campaign, of_key in parts:
         if not of_key:
             faults.append(_("No finished run belongs to %(key)s.") % {"key": key})
         for full, group in _groups(key, of_key, axis):
-            made.setdefault(full, _one(full, campaigns[key.slug], group, axis))
+            made.setdefault(full, _one(full, campaign, group, axis))
     if len(made) > compare_state.MOST_SERIES:
         faults.append(compare_state.too_many(len(made)))
     return tuple(made.values())[: compare_state.MOST_SERIES]
