@@ -5,16 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # The pages' colours of lines on a light ground (static/css/tokens.css).
-COLOURS = (
-    "#0b63b0",
-    "#c2500a",
-    "#0b7a5f",
-    "#a23a86",
-    "#7a6200",
-    "#4a4fb5",
-    "#9c2f2f",
-    "#4b5a68",
-)
+COLOURS = ("#0b63b0", "#c2500a", "#0b7a5f", "#a23a86", "#7a6200", "#4a4fb5", "#9c2f2f", "#4b5a68")
 
 
 @dataclass(frozen=True)

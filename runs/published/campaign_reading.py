@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from runs.published.document import (
-    ArtifactEntry,
-    CampaignEntry,
-    Column,
-    Finding,
-    Rule,
-    SameAs,
-)
+from runs.published.document import ArtifactEntry, CampaignEntry, Column, Finding, Rule, SameAs
 from runs.published.errors import PublishedFileError
 from runs.published.fields import Fields, as_text, typed
 

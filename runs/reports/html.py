@@ -33,11 +33,7 @@ def page(report: Report) -> str:
     with override(report.language):
         return render_to_string(
             TEMPLATE,
-            {
-                "report": report,
-                "sections": sections,
-                "styles": [_style(name) for name in STYLES],
-            },
+            {"report": report, "sections": sections, "styles": [_style(name) for name in STYLES]},
         )
 
 

@@ -8,13 +8,7 @@ from datetime import datetime
 from runs.reports.load_machines import ADMIT, RecordedGenerator, admitted
 
 LOOKS = frozenset(
-    (
-        "choose-port",
-        "look-for-cluster",
-        "look-for-pg-prewarm",
-        "look-for-template",
-        "read-settings",
-    )
+    ("choose-port", "look-for-cluster", "look-for-pg-prewarm", "look-for-template", "read-settings")
 )
 # Steps during the load, preparations for it, and clean-ups of leftovers; names follow.
 BESIDE = (

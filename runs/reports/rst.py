@@ -53,11 +53,7 @@ def escaped(words: str) -> str:
 
 def table(found: Table) -> str:
     """A list-table, which needs no widths."""
-    lines = [
-        f".. list-table:: {escaped(found.caption)}".rstrip(),
-        f"{INDENT}:header-rows: 1",
-        "",
-    ]
+    lines = [f".. list-table:: {escaped(found.caption)}".rstrip(), f"{INDENT}:header-rows: 1", ""]
     for row in (found.heads, *found.rows):
         for at, value in enumerate(row):
             lead = "* -" if at == 0 else "  -"

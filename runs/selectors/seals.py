@@ -14,10 +14,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.utils import timezone
 
-from runs.models import (
-    Instance,
-    Seal,
-)
+from runs.models import Instance, Seal
 from runs.selectors.access import macs
 
 
@@ -52,11 +49,7 @@ def entry_hash(*, previous: bytes, **entry: Any) -> bytes:
 
 
 def is_signed(
-    *,
-    digest: bytes,
-    signature: bytes | memoryview,
-    key: bytes | memoryview,
-    domain: bytes = DOMAIN,
+    *, digest: bytes, signature: bytes | memoryview, key: bytes | memoryview, domain: bytes = DOMAIN
 ) -> bool:
     """Whether the owner of this public key signed the entry with this hash, or a text."""
     try:

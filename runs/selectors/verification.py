@@ -107,11 +107,7 @@ def _forged_requests(tally: Tally) -> Iterator[tuple[SealRequest, str]]:
 
 
 def _chain(
-    project: Project,
-    trusted: Trusted,
-    forged: Collection[int],
-    shared: Shared,
-    tally: Tally,
+    project: Project, trusted: Trusted, forged: Collection[int], shared: Shared, tally: Tally
 ) -> Iterator[Finding]:
     previous, number = BEGINNING, 0
     awaited = {each["number"]: each["hash"] for each in trusted.ends.get(project.slug, ())}
@@ -171,11 +167,7 @@ def _entry(
 
 
 def _runs(
-    project: Project,
-    chunk: Sequence[Seal],
-    forged: Collection[int],
-    shared: Shared,
-    tally: Tally,
+    project: Project, chunk: Sequence[Seal], forged: Collection[int], shared: Shared, tally: Tally
 ) -> Iterator[Finding]:
     """The runs whose last content is in this part of the chain."""
     every = Seal.objects.filter(run__in={each.run for each in chunk}).order_by("number")
@@ -273,10 +265,7 @@ def _summaries(published: Collection[str], named: Sequence[Finding]) -> Iterator
     cells = set(Run.objects.filter(pk__in=runs).order_by().values_list("cell_id", flat=True))
     with_missing = {each.project for each in named if each.code == "run_missing"}
     differing = " OR ".join(DIFFERING.format(*each) for each in COLUMNS.items())
-    values: dict[str, Any] = {
-        "published": list(published),
-        "finished": Run.State.FINISHED.value,
-    }
+    values: dict[str, Any] = {"published": list(published), "finished": Run.State.FINISHED.value}
     rows = queries.rows(SUMMARIES.format(differing=differing), values)
     for cell, campaign, project, metric, n, median, own_n, own_median in rows:
         if cell in cells or (project in with_missing and (n or 0) > (own_n or 0)):

@@ -9,15 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from runs.analysis.change_points import SAME_PLACE, WINDOW
 from runs.analysis.monitoring import MINIMUM_RUNS, RECENT, Known
 from runs.grouping import by_key
-from runs.models import (
-    Campaign,
-    Cell,
-    CellSummary,
-    Change,
-    Measurement,
-    Metric,
-    Run,
-)
+from runs.models import Campaign, Cell, CellSummary, Change, Measurement, Metric, Run
 from runs.selectors.campaigns import metrics
 from runs.selectors.histories import histories, revisions, suites
 from runs.selectors.histories import points as history_points
@@ -134,15 +126,12 @@ def _mark(point: HistoryPoint) -> Mark:
 
 def _single_values(points: Sequence[HistoryPoint], metric: Metric) -> dict[Mark, list[OfJob]]:
     rows = Measurement.objects.filter(
-        metric=metric,
-        run__cell__in={point.cell for point in points},
-        run__state=Run.State.FINISHED,
+        metric=metric, run__cell__in={point.cell for point in points}, run__state=Run.State.FINISHED
     )
     by_day = not points[0].sha
     if by_day:
         rows = rows.filter(
-            run__started_at__gte=points[0].at,
-            run__started_at__lt=points[-1].at + timedelta(days=1),
+            run__started_at__gte=points[0].at, run__started_at__lt=points[-1].at + timedelta(days=1)
         )
     found: dict[Mark, list[OfJob]] = defaultdict(list)
     values = rows.order_by("run_id").values_list(

@@ -3,11 +3,7 @@
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import Prefetch, QuerySet
 
-from runs.models import (
-    Token,
-    Webhook,
-    WebhookDelivery,
-)
+from runs.models import Token, Webhook, WebhookDelivery
 from runs.selectors.access import permissions
 from runs.selectors.access.permission_table import Right
 from runs.selectors.newest import of_each

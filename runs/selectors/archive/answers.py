@@ -69,10 +69,7 @@ class Answer:
             Statistic.MEAN.value: _("means of %(n)s"),
         }.get(self.statistic, _("%(n)s runs each"))
         spread = _("each run printed") if self.has_spread else _("spread not printed")
-        return _("%(runs)s, %(spread)s") % {
-            "runs": runs % {"n": self.repeats},
-            "spread": spread,
-        }
+        return _("%(runs)s, %(spread)s") % {"runs": runs % {"n": self.repeats}, "spread": spread}
 
     @property
     def _word(self) -> str:

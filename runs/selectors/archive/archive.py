@@ -156,8 +156,7 @@ def _ranks(asked: str) -> dict[int, tuple[bool, float]]:
     query = SearchQuery(asked, config=words.CONFIG, search_type="plain")
     titled = SearchQuery(words.in_titles(asked), config=words.CONFIG, search_type="raw")
     rows = PublishedTable.objects.filter(search=query).annotate(
-        titled=ExpressionWrapper(Q(search=titled), BooleanField()),
-        rank=SearchRank("search", query),
+        titled=ExpressionWrapper(Q(search=titled), BooleanField()), rank=SearchRank("search", query)
     )
     found = rows.order_by().values_list("pk", "titled", "rank")
     return {key: (is_titled, rank) for key, is_titled, rank in found}

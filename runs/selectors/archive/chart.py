@@ -186,10 +186,7 @@ class Plot:
     def _points(self, cells: Sequence[Cell], place: Callable[[Cell], Any]) -> list[Point]:
         return [
             Point.of(
-                place(cell),
-                found,
-                note=self.notes.get(cell.pk, ""),
-                url=self.urls.get(cell.pk, ""),
+                place(cell), found, note=self.notes.get(cell.pk, ""), url=self.urls.get(cell.pk, "")
             )
             for cell in cells
             if (found := self.summaries.get(cell.pk))

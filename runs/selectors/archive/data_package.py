@@ -51,9 +51,7 @@ DISCREPANCIES = _columns(
 )
 CONCLUSIONS = _columns("source", "table", "by", "text", "section", "quote")
 CORRECTIONS = _columns(
-    *("source", "date", "table", "figures", "was", "now", "reason"),
-    date="date",
-    figures="array",
+    *("source", "date", "table", "figures", "was", "now", "reason"), date="date", figures="array"
 )
 
 

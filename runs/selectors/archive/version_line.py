@@ -18,14 +18,7 @@ from runs.models.observations import published_campaign
 from runs.selectors.access.projects import NOBODY, Reader, visible
 from runs.selectors.archive import conclusions, provenance, versions
 from runs.selectors.archive.version_line_rules import METRIC, MOST_EXECUTED, MOST_LOOKED_AT
-from runs.selectors.archive.version_pairs import (
-    Material,
-    Pair,
-    material,
-    minors,
-    pairs,
-    together,
-)
+from runs.selectors.archive.version_pairs import Material, Pair, material, minors, pairs, together
 
 READ, UPDATE = "fixed-point-read", "fixed-point-update"
 # Every major version in the archive, oldest first, with its release year.

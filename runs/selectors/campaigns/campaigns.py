@@ -17,14 +17,7 @@ from runs.analysis.judged_runs import NOT_JUDGED, Judged
 from runs.analysis.summary import Summary
 from runs.charts.scaling import Line, Point
 from runs.grouping import by_key
-from runs.models import (
-    Campaign,
-    CellSummary,
-    Metric,
-    Run,
-    RunCount,
-    Topology,
-)
+from runs.models import Campaign, CellSummary, Metric, Run, RunCount, Topology
 from runs.models.campaigns import Origin
 from runs.selectors import validity
 from runs.selectors.access import projects
@@ -185,9 +178,7 @@ def can_retry(campaign: Campaign) -> bool:
 
 
 def lines_of(
-    rows: Sequence[grids.Row],
-    factor: str | None,
-    summaries: Mapping[int, Summary],
+    rows: Sequence[grids.Row], factor: str | None, summaries: Mapping[int, Summary]
 ) -> list[Line]:
     """The rows as lines over the factor across, where its levels are numbers. One query."""
     judged = validity.of_cells([cell.pk for row in rows for cell in row.cells])

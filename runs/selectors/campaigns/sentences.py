@@ -24,9 +24,7 @@ def of_campaign(campaign: Campaign) -> list[str]:
     """
     known = caching.versions([campaign.pk])
     return caching.answer(
-        ("sentences", campaign.pk),
-        known.results,
-        lambda: [each.text for each in made(campaign)],
+        ("sentences", campaign.pk), known.results, lambda: [each.text for each in made(campaign)]
     )
 
 

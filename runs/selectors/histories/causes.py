@@ -144,10 +144,7 @@ def _of_others(groups: Sequence[Sequence[Change]]) -> list[str]:
             "and %(number)d more metrics: %(size)s",
             len(changes),
         )
-        % {
-            "number": len(changes),
-            "size": _sized([each for own in changes for each in own]),
-        }
+        % {"number": len(changes), "size": _sized([each for own in changes for each in own])}
         for changes in found.values()
     ]
 

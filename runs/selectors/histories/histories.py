@@ -148,10 +148,7 @@ _SHOWN = (
 
 
 def changes(
-    campaign: Campaign,
-    metric: Metric,
-    keys: Collection[str],
-    cells: Collection[int] | None = None,
+    campaign: Campaign, metric: Metric, keys: Collection[str], cells: Collection[int] | None = None
 ) -> list[Change]:
     """The changes of these histories, in the order in which they were found. One query."""
     own = [field.attname for field in Change._meta.concrete_fields]

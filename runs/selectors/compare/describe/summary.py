@@ -211,10 +211,7 @@ def _counted(verdict: str, rows: dict[str, list[Inference]]) -> str:
 
 
 def _without_difference(
-    rows: dict[str, list[Inference]],
-    number: int,
-    names: dict[str, str],
-    together: Inference | None,
+    rows: dict[str, list[Inference]], number: int, names: dict[str, str], together: Inference | None
 ) -> str:
     values = names | {"number": number}
     if set(rows) == {"same"}:

@@ -85,11 +85,7 @@ def between(base: Side, head: Side, criteria: Criteria) -> SideVerdict:
 
 
 def _row(
-    metric: Metric,
-    points: Sequence[Cell],
-    head: Cell,
-    known: _Known,
-    tables: tuple[int, int],
+    metric: Metric, points: Sequence[Cell], head: Cell, known: _Known, tables: tuple[int, int]
 ) -> VerdictRow:
     """A metric of a condition. The points are those since the last step, the newest first."""
     ignore = [f"{name}_differs" for name in known.criteria.ignore]

@@ -319,12 +319,7 @@ class TwoJobs:
         return self._conditions[key]
 
     def judge(
-        self,
-        metric: Metric,
-        pair: CellPair,
-        effect: float,
-        ignore: Collection[str],
-        share: int,
+        self, metric: Metric, pair: CellPair, effect: float, ignore: Collection[str], share: int
     ) -> Inference:
         """The answer of two jobs, by how the jobs of the history before them scatter.
 

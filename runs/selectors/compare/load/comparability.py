@@ -85,8 +85,7 @@ class Comparability:
 
 
 def of_cells(
-    cell_ids: Collection[int],
-    runs: Mapping[int, CellRuns] | None = None,
+    cell_ids: Collection[int], runs: Mapping[int, CellRuns] | None = None
 ) -> Comparability:
     """The conditions of these cells. One query, and one more if the `runs` are not given."""
     found = stored_cells.of_cells(cell_ids) if runs is None else runs

@@ -8,14 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.analysis.summary import Summary
-from runs.models import (
-    Campaign,
-    Cell,
-    Environment,
-    HardwareProfile,
-    Metric,
-    SettingsSnapshot,
-)
+from runs.models import Campaign, Cell, Environment, HardwareProfile, Metric, SettingsSnapshot
 from runs.models.campaigns import Origin
 from runs.selectors.access import projects
 from runs.selectors.access.projects import Reader
