@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from runs.charts import palette
-from runs.charts.figure import LEGEND_ABOVE, Figure, axis, layout
+from runs.charts.figure import LEGEND_ABOVE, Figure, axis, cut, layout
 from runs.charts.scaling import Axes, Line, hover, ranges
 
 # A logarithmic axis in Plotly counts in powers of ten.
@@ -97,7 +97,9 @@ def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_ti
 
     Long labels are cut; the hover text has them whole. The numbers keep equal labels apart.
     """
-    names = [f"{place}. {_cut(label)}" for place, label in enumerate(labels, start=1)]
+    names = [
+        f"{place}. {cut(label, MOST_CHARACTERS)}" for place, label in enumerate(labels, start=1)
+    ]
     return {
         "data": [
             {
@@ -120,7 +122,3 @@ def ranking(labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_ti
             legend=LEGEND_ABOVE,
         ),
     }
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= MOST_CHARACTERS else f"{label[: MOST_CHARACTERS - 1]}…"

@@ -109,10 +109,14 @@ def marked(figure: Figure, marks: Sequence[Mark], *, label: str) -> Figure:
     return {**figure, "data": [*figure["data"], trace]}
 
 
+def cut(text: str, most: int) -> str:
+    """The text, at its end a sign if it had more characters."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def wrapped(text: str) -> str:
     """Short lines without markup, for hover text: Plotly takes some tags for its own."""
-    short = text if len(text) <= MOST else f"{text[: MOST - 1]}…"
-    short = short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    short = cut(text, MOST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     lines = [
         line[start : start + LINE]
         for line in short.splitlines()

@@ -36,13 +36,11 @@ def _spread(heights: Sequence[float]) -> list[float]:
     groups: list[list[float]] = []
     for height in heights:
         groups.append([height])
-        while len(groups) > 1 and _collide(groups[-2], groups[-1]):
+        while len(groups) > 1 and (
+            _stacked(groups[-1])[0] - _stacked(groups[-2])[-1] < LINE_HEIGHT
+        ):
             groups[-2:] = [groups[-2] + groups[-1]]
     return [height for group in groups for height in _stacked(group)]
-
-
-def _collide(lower: list[float], upper: list[float]) -> bool:
-    return _stacked(upper)[0] - _stacked(lower)[-1] < LINE_HEIGHT
 
 
 def _stacked(group: list[float]) -> list[float]:

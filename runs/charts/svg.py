@@ -12,7 +12,7 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from runs.charts import svg_marks
-from runs.charts.figure import Figure
+from runs.charts.figure import Figure, cut
 from runs.charts.looks import PAPER, Look
 from runs.charts.scale import Categories, Linear, Logarithmic, Scale, Time, widened
 from runs.charts.svg_marks import MOST_STOPS, Box, Plane, reach
@@ -55,7 +55,10 @@ def _scale(
         return _categories(described, values)
     marks = _marks(described)
     if "range" in described:
-        return _given(described["range"], marks, is_log=kind == "log")
+        low, high = described["range"]
+        # Plotly gives that of a logarithmic axis in powers of ten.
+        is_log = kind == "log"
+        return Logarithmic(10.0**low, 10.0**high, marks) if is_log else Linear(low, high, marks)
     reached = reach(letter, traces, is_stacked=is_stacked)
     if kind == "log":
         positive = [value for value in reached if value > 0] or [1.0]
@@ -63,12 +66,6 @@ def _scale(
     from_zero = described.get("rangemode") == "tozero" or _has_bars(letter, traces)
     low, high = widened(reached, from_zero=from_zero)
     return Linear(low, high, marks)
-
-
-def _given(ends: Sequence[float], marks: tuple[tuple[float, str], ...], *, is_log: bool) -> Scale:
-    """The range that the figure sets; Plotly gives that of a logarithmic axis in powers of ten."""
-    low, high = ends
-    return Logarithmic(10.0**low, 10.0**high, marks) if is_log else Linear(low, high, marks)
 
 
 def _categories(described: Mapping[str, Any], values: Iterable[Any]) -> Categories:
@@ -210,7 +207,8 @@ def _box(
     beside = [_width(str(note["text"])) + 14 for note in notes if note.get("xshift")]
     right = max(MARGIN, *beside) if beside else MARGIN
     most = max(
-        (_width(_clipped(text)) for each in axes for _at, text in each.scale.ticks()), default=20
+        (_width(cut(text, MOST_OF_LABEL)) for each in axes for _at, text in each.scale.ticks()),
+        default=20,
     )
     left = most + 14 + (18 if any(each.title for each in axes) else 0)
     many = max(0, len(axes) - 1) * (90 if look.is_narrow else 110)
@@ -254,7 +252,7 @@ def _placed_legend(
     placed: list[tuple[float, float, int]] = []
     left, row = float(MARGIN), 0
     for index in named:
-        wide = _width(_clipped(str(traces[index]["name"]), MOST_OF_NAME)) + 44
+        wide = _width(cut(str(traces[index]["name"]), MOST_OF_NAME)) + 44
         if left + wide > look.width and left > MARGIN:
             left, row = float(MARGIN), row + 1
         placed.append((left, MARGIN + row * ROW, index))
@@ -279,7 +277,7 @@ def _x_ticks(drawing: _Drawing) -> list[str]:
         anchor = "end" if is_turned else "middle"
         # The words of a tick at the edge stay within the picture.
         at = at if is_turned else min(max(at, half), look.width - half)
-        for row, words in enumerate(_clipped(text, 22 if is_turned else 60).split("<br>")):
+        for row, words in enumerate(cut(text, 22 if is_turned else 60).split("<br>")):
             parts.append(
                 f'<text x="{at:.1f}" y="{box.bottom + 18 + 14 * row:.1f}" '
                 f'text-anchor="{anchor}"{turned}>{escape(words)}</text>'
@@ -295,7 +293,7 @@ def _y_axis(drawing: _Drawing, panel: _Panel) -> list[str]:
         parts.append(_line(box.left, at, box.right, at, look.grid))
         parts.append(
             f'<text x="{box.left - 6:.1f}" y="{at + 4:.1f}" text-anchor="end">'
-            f"{escape(_clipped(text))}</text>"
+            f"{escape(cut(text, MOST_OF_LABEL))}</text>"
         )
     parts.append(_line(box.left, box.bottom, box.right, box.bottom, look.soft))
     if panel.axis.title:
@@ -379,7 +377,7 @@ def _note(drawing: _Drawing, note: Mapping[str, Any]) -> str:
     shown = html.unescape(text) if "hovertext" in note else text
     return (
         f'<text x="{left:.1f}" y="{top + shift:.1f}" text-anchor="{anchor}" '
-        f"fill={quoteattr(colour)}{turned}>{escape(_clipped(shown))}</text>"
+        f"fill={quoteattr(colour)}{turned}>{escape(cut(shown, MOST_OF_LABEL))}</text>"
     )
 
 
@@ -397,7 +395,7 @@ def _legend(drawing: _Drawing) -> list[str]:
         parts += svg_marks.sample(trace, colour, drawing.look.ground, left, top)
         parts.append(
             f'<text x="{left + 30:.1f}" y="{top + 4:.1f}" fill={quoteattr(drawing.look.ink)}>'
-            f"{escape(_clipped(str(trace['name']), MOST_OF_NAME))}</text>"
+            f"{escape(cut(str(trace['name']), MOST_OF_NAME))}</text>"
         )
     return parts
 
@@ -408,10 +406,6 @@ def _line(x0: float, y0: float, x1: float, y1: float, colour: str, dash: str = "
         f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" '
         f"stroke={quoteattr(colour)}{dashed}/>"
     )
-
-
-def _clipped(text: str, most: int = MOST_OF_LABEL) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _tail(text: str, room: float) -> str:

@@ -203,7 +203,7 @@ def bars(traces: Sequence[tuple[int, Mapping[str, Any]]], plane: Plane, mode: st
             if ends[1] is None:
                 continue
             box = _bar_box(plane.box, middle + shift, width, (ends[0], ends[1]), lies=lies)
-            drawn = _bar(box, plane.look.colour_of(trace, index), is_hollow=_is_hollow(trace, at))
+            drawn = _bar(box, plane.look.colour_of(trace, index), trace, at)
             parts.append(_with_words(trace, at, drawn, plane))
             if not lies:
                 parts += _value_and_whisker(trace, at, value, middle + shift, box, plane)
@@ -220,11 +220,6 @@ def _bar_box(
         return box.x(low), top, box.x(high) - box.x(low), bottom - top
     left, right = box.x(middle - width / 2), box.x(middle + width / 2)
     return left, box.y(high), right - left, box.y(low) - box.y(high)
-
-
-def _is_hollow(trace: Mapping[str, Any], at: int) -> bool:
-    shapes = trace.get("marker", {}).get("pattern", {}).get("shape") or ()
-    return bool(shapes and shapes[at])
 
 
 def _value_and_whisker(
@@ -343,8 +338,11 @@ def rectangle(left: float, top: float, width: float, height: float, fill: str) -
     )
 
 
-def _bar(box: tuple[float, float, float, float], colour: str, *, is_hollow: bool) -> str:
-    if not is_hollow:
+def _bar(
+    box: tuple[float, float, float, float], colour: str, trace: Mapping[str, Any], at: int
+) -> str:
+    shapes = trace.get("marker", {}).get("pattern", {}).get("shape") or ()
+    if not (shapes and shapes[at]):
         return rectangle(*box, colour)
     drawn = rectangle(*box, "none")
     return drawn.replace("/>", f' stroke={quoteattr(colour)} stroke-width="2"/>')
