@@ -188,13 +188,10 @@ def _elsewhere(figure: Figure, reference: SameAs, tables: Mapping[str, _Table]) 
 
 def _fault(figure: Figure, result: _Result) -> Fault:
     found = f"{result.found.value:.6g}" if result.kind != "other_table" else result.found.formula
-    weight = "rounding" if _is_rounding(figure, result.found) else "wrong_figure"
+    # Print and computation differ by at most two units of the last printed digit.
+    apart = abs(figure.number.value - result.found.value)
+    weight = "rounding" if apart <= 4 * figure.number.half_unit else "wrong_figure"
     return Fault(result.kind, figure.text, found, result.explanation, weight, (figure,))
-
-
-def _is_rounding(figure: Figure, found: Recomputed) -> bool:
-    """Whether print and computation differ by at most two units of the last printed digit."""
-    return abs(figure.number.value - found.value) <= 4 * figure.number.half_unit
 
 
 def _reported_fault(table: _Table, entry: DiscrepancyEntry) -> Fault:

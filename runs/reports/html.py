@@ -48,11 +48,7 @@ def _shown(block: Block) -> Shown:
 
 @lru_cache
 def _style(name: str) -> SafeString:
-    return mark_safe(_read(name))  # noqa: S308
-
-
-def _read(name: str) -> str:
     found = finders.find(name)
     if not isinstance(found, str):
         raise FileNotFoundError(f"the static file {name} is missing")
-    return Path(found).read_text(encoding="utf-8")
+    return mark_safe(Path(found).read_text(encoding="utf-8"))  # noqa: S308

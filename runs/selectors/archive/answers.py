@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Subquery
 from django.utils.translation import gettext as _
 
 from runs.models import HardwareProfile, PublishedNode, PublishedTable, Run
@@ -83,18 +82,6 @@ class Answer:
 
 def answers() -> list[Answer]:
     """What is asked most, of the newest publication first. One query."""
-    return [Answer(*row) for row in _questions()]
-
-
-def answer_of(table: PublishedTable) -> Answer | None:
-    """The answer that a table gives, if readers ask for it. One query, none without a question."""
-    if not table.asked:
-        return None
-    slug = table.campaign.slug
-    return next((each for each in answers() if each.campaign == slug), None)
-
-
-def _questions() -> QuerySet[PublishedTable, Any]:
     machines = PublishedNode.objects.filter(
         table=OuterRef("pk"), role="database", hardware__isnull=False
     ).order_by("ordinal")
@@ -104,8 +91,16 @@ def _questions() -> QuerySet[PublishedTable, Any]:
         machine_ja=Subquery(machines.values("hardware__name_ja")[:1]),
         has_spread=Exists(again),
     )
-    ordered = found.order_by("-source__year", "source", "ordinal")
-    return ordered.values_list(
+    rows = found.order_by("-source__year", "source", "ordinal").values_list(
         *("campaign__slug", "source__slug", "asked", "answer", "repeats", "statistic"),
         *("has_spread", "machine", "machine_ja"),
     )
+    return [Answer(*row) for row in rows]
+
+
+def answer_of(table: PublishedTable) -> Answer | None:
+    """The answer that a table gives, if readers ask for it. One query, none without a question."""
+    if not table.asked:
+        return None
+    slug = table.campaign.slug
+    return next((each for each in answers() if each.campaign == slug), None)

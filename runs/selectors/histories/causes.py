@@ -202,7 +202,9 @@ def page(
     if not is_all:
         found = found if to is None else projects.visible(found, to=to)
         known = {_key(change) for change in shown}
-        shown = [each for each in _around(found, shown) if _key(each) in known]
+        around = found.filter(_beside(shown)).values_list("pk", flat=True)[: 2 * MOST_CHANGES]
+        beside = histories.all_changes().filter(pk__in=list(around))
+        shown = [each for each in beside if _key(each) in known]
     return Page(of(shown), None if is_all else last)
 
 
@@ -221,11 +223,6 @@ def _first(changes: Sequence[Change], number: int) -> tuple[list[Change], int]:
         known.add(_key(change))
         shown.append(change)
     return shown, shown[-1].pk if shown else 0
-
-
-def _around(found: QuerySet[Change], shown: Sequence[Change]) -> list[Change]:
-    keys = found.filter(_beside(shown)).values_list("pk", flat=True)[: 2 * MOST_CHANGES]
-    return list(histories.all_changes().filter(pk__in=list(keys)))
 
 
 def _beside(changes: Sequence[Change]) -> Q:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date
 
-from django.db.models import Count
 from django.utils.translation import gettext as _
 from django.utils.translation import override, pgettext
 
@@ -204,10 +203,9 @@ def _written(text: str) -> list[Block]:
 
 
 def _data(found: Sequence[Part], address: str) -> list[Block]:
-    counts = Run.objects.filter(campaign__in=[each.campaign for each in found], state="finished")
-    number = counts.aggregate(number=Count("pk"))["number"]
+    runs = Run.objects.filter(campaign__in=[each.campaign for each in found], state="finished")
     text = _("Each of the %(number)d runs with its certificate and commands: %(address)s")
-    return [Paragraph(text % {"number": number, "address": address})]
+    return [Paragraph(text % {"number": runs.count(), "address": address})]
 
 
 def _commands(found: Sequence[Part], address: str) -> list[Block]:

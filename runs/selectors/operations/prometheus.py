@@ -107,7 +107,10 @@ class _Benchlab(Collector):
         yield _gauge("benchlab_info", "Version.", ["version"], [(settings.VERSION, 1)])
         outcomes = readiness.get().outcomes
         yield from _of_health(outcomes)
-        yield from _of_disk()
+        with suppress(OSError):
+            usage = shutil.disk_usage(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
+            room = [(usage.free,)]
+            yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], room)
         # A database that hangs would keep its own limits of time no more than anything else.
         if all(each.status != FAILED for each in outcomes if each.check == "database"):
             with transaction.atomic():
@@ -132,12 +135,6 @@ def _of_health(outcomes: Iterable[Outcome]) -> Iterator[Metric]:
         ages = [(each.kind, each.process, each.age) for each in signs.signs()]
     text = "Seconds since the last sign of life."
     yield _gauge("benchlab_last_seen_seconds", text, ["kind", "process"], ages)
-
-
-def _of_disk() -> Iterator[Metric]:
-    with suppress(OSError):
-        usage = shutil.disk_usage(health_checks.existing(Path(settings.ARTIFACTS_DIR)))
-        yield _gauge("benchlab_disk_free_bytes", "Room for files of runs.", [], [(usage.free,)])
 
 
 def _of_runs() -> Iterator[Metric]:

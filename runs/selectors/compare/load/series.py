@@ -279,18 +279,16 @@ def _groups(
         fixed = tuple((name, level_text(cell.levels.get(name, ""))) for name in parting)
         grouped[fixed].append(cell)
     places = {others: place for place, others in reversed(list(enumerate(map(_others, grouped))))}
-    ordered = sorted(
-        grouped, key=lambda fixed: (places[_others(fixed)], versions.order(_version(fixed)))
-    )
-    return [(key.fixed(fixed), grouped[fixed]) for fixed in ordered]
+
+    def order(fixed: tuple[tuple[str, str], ...]) -> tuple[int, tuple[int, ...]]:
+        version = dict(fixed).get(series_cells.VERSION, "")
+        return places[_others(fixed)], versions.order(version)
+
+    return [(key.fixed(fixed), grouped[fixed]) for fixed in sorted(grouped, key=order)]
 
 
 def _others(fixed: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return tuple(level for level in fixed if level[0] != series_cells.VERSION)
-
-
-def _version(fixed: tuple[tuple[str, str], ...]) -> str:
-    return dict(fixed).get(series_cells.VERSION, "")
 
 
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
