@@ -7,7 +7,7 @@ with the first of them, under the same levels.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -50,12 +50,8 @@ def ratio_pairs(cells: Sequence[Cell], *, subject: str = "") -> list[RatioPair]:
 
     STEPS are pairs of neighbouring versions.
     """
-    if subject == STEPS:
-        return [RatioPair(VERSION, *pair) for pair in _pairs(cells, in_steps=True)]
-    if subject == VERSION:
-        return [RatioPair(VERSION, *pair) for pair in _pairs(cells)]
     if subject:
-        return [RatioPair(subject, *pair) for pair in _pairs_of_levels(cells, subject)]
+        return _pairs(cells, subject)
     subject_names = subjects(cells)
     first = [name for name in subject_names if name != SERVER][:1] or [VERSION]
     every = [SERVER, *first] if SERVER in subject_names else first
@@ -74,7 +70,7 @@ def _named_factors(cells: Sequence[Cell]) -> list[str]:
     """The factors with levels that are words, if the campaign varies any besides the version."""
     levels: dict[str, set[Any]] = defaultdict(set)
     for cell in cells:
-        for name, level in _conditions(cell).items():
+        for name, level in _without(SUBJECT, cell).items():
             levels[name].add(level)
     return [
         name
@@ -83,36 +79,21 @@ def _named_factors(cells: Sequence[Cell]) -> list[str]:
     ]
 
 
-def _pairs_of_levels(
-    cells: Sequence[Cell], subject: str
-) -> list[tuple[dict[str, Any], Cell, Cell]]:
-    """(levels, base, head) within each version and the other levels; the first is the base."""
-    groups: dict[str, list[Cell]] = defaultdict(list)
-    for cell in cells:
-        groups[repr(sorted((n, v) for n, v in cell.levels.items() if n != subject))].append(cell)
-    return [
-        (levels, group[0], head)
-        for group in groups.values()
-        for levels in [{n: v for n, v in group[0].levels.items() if n != subject}]
-        for head in group[1:]
-    ]
-
-
-def _pairs(
-    cells: Sequence[Cell], *, in_steps: bool = False
-) -> list[tuple[dict[str, Any], Cell, Cell]]:
-    """(levels, base, head) for each combination of levels, in the order of the cells."""
-    groups = by_key((repr(sorted(_conditions(cell).items())), cell) for cell in cells)
-    pairs = []
+def _pairs(cells: Sequence[Cell], subject: str) -> list[RatioPair]:
+    """For each combination of other levels, in the order of the cells; the first is the base."""
+    is_of_versions = subject in (VERSION, STEPS)
+    apart = SUBJECT if is_of_versions else (subject,)
+    groups = by_key((repr(sorted(_without(apart, cell).items())), cell) for cell in cells)
+    found = []
     for group in groups.values():
-        group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
-        levels = _conditions(group[0])
-        steps = pairwise(group) if in_steps else ((group[0], head) for head in group[1:])
-        pairs += [
-            (levels if base is group[0] else _conditions(base), base, head) for base, head in steps
-        ]
-    return pairs
+        if is_of_versions:
+            group.sort(key=lambda cell: versions.order(grids.version_of(cell)))
+        levels = _without(apart, group[0])
+        pairs = pairwise(group) if subject == STEPS else ((group[0], head) for head in group[1:])
+        name = VERSION if is_of_versions else subject
+        found += [RatioPair(name, levels, base, head) for base, head in pairs]
+    return found
 
 
-def _conditions(cell: Cell) -> dict[str, Any]:
-    return {name: level for name, level in cell.levels.items() if name not in SUBJECT}
+def _without(names: Collection[str], cell: Cell) -> dict[str, Any]:
+    return {name: level for name, level in cell.levels.items() if name not in names}
