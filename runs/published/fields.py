@@ -134,9 +134,7 @@ class Fields:
 
     def text(self, name: str, *, required: bool = False, choices: tuple[str, ...] = ()) -> str:
         """One text; empty if there is none."""
-        found = self.raw(name, "")
-        if not isinstance(found, str):
-            raise self.fault(f"needs one text in “{name}”", f"{name}:")
+        found = self._of_type(name, str, "one text")
         if required and not found:
             raise self.fault(f"lacks “{name}”")
         if found and choices and found not in choices:
@@ -178,16 +176,17 @@ class Fields:
 
     def items(self, name: str) -> list[Any]:
         """A list; empty if there is none."""
-        found = self.raw(name, [])
-        if not isinstance(found, list):
-            raise self.fault(f"needs a list in “{name}”", f"{name}:")
-        return found
+        return self._of_type(name, list, "a list")
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A mapping as it is in the file; empty if there is none."""
-        found = self.raw(name, {})
-        if not isinstance(found, dict):
-            raise self.fault(f"needs a mapping in “{name}”", f"{name}:")
+        return self._of_type(name, dict, "a mapping")
+
+    def _of_type(self, name: str, kind: type[T], words: str) -> T:
+        """The field as it is in the file, or nothing of that type."""
+        found = self.raw(name, kind())
+        if not isinstance(found, kind):
+            raise self.fault(f"needs {words} in “{name}”", f"{name}:")
         return found
 
     def address(self, name: str, *, required: bool = False) -> Address:
