@@ -304,7 +304,6 @@ def _step(command: RecordedCommand, base_dir: str, folders: Folders) -> str:
 
 
 def _heading(command: RecordedCommand) -> str:
-    """The step with its place and times."""
     parts = [command.step, command.host]
     if command.started_at:
         parts.append(f"{command.started_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")

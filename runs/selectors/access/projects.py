@@ -153,7 +153,6 @@ def _without(rows: QuerySet[M], others: QuerySet[Project]) -> QuerySet[M]:
 
 
 def _private_but(own: Collection[int]) -> QuerySet[Project]:
-    """All private projects but those with these keys."""
     return Project.objects.filter(is_public=False).exclude(pk__in=own).order_by()
 
 
@@ -172,7 +171,6 @@ def memberships(user: User) -> dict[int, tuple[str, bool]]:
 
 
 def _own_private(to: Reader) -> list[int]:
-    """The keys of the reader's private projects."""
     if isinstance(to, Token):
         return [] if to.project.is_public else [to.project_id]
     if not isinstance(to, User):

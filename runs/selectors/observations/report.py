@@ -222,7 +222,6 @@ def _scenario(part: Part) -> str:
 
 
 def _numbered(sections: Sequence[tuple[str, Sequence[Block]]]) -> Iterator[Section]:
-    """Sections, figures and tables with their numbers."""
     numbers: Counter[type[Block]] = Counter()
     names = {Picture: _("Figure %(number)d"), Table: _("Table %(number)d")}
     for number, (title, blocks) in enumerate(sections, start=1):

@@ -96,8 +96,6 @@ def exposition() -> bytes:
 
 
 class _Benchlab(Collector):
-    """Collects the metrics, once per scrape."""
-
     def describe(self) -> Iterable[Metric]:
         """Nothing is computed when it is registered."""
         return ()

@@ -241,7 +241,6 @@ def order(campaign: Campaign) -> str:
 
 
 def _remarks(campaign: Campaign) -> list[tuple[str, Sequence[Block]]]:
-    """What people wrote: discussion, conclusions, notes."""
     found = annotations.of_campaign(campaign)
     words = designs.words(campaign)
 

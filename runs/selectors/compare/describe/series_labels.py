@@ -15,6 +15,7 @@ from runs.selectors.archive.level_names import Factors, factors
 from runs.selectors.campaigns import factor_names as designs
 from runs.selectors.compare.address.series_cells import CONFIGURATION, level_text
 from runs.selectors.compare.load.series import Loaded, Series
+from runs.selectors.compare.load.stored_cells import keys_of
 from runs.selectors.servers.hardware import ENVIRONMENT_FIELDS, HARDWARE_FIELDS
 from runs.templatetags.formats import bytesize, named
 
@@ -77,7 +78,7 @@ def _of_rows(
 
 
 def _all(each: Series, kind: str) -> list[int]:
-    return sorted({key for cell in each.cells for key in getattr(cell.runs, kind)})
+    return keys_of((cell.runs for cell in each.cells), kind)
 
 
 def _setting_differences(loaded: Loaded) -> list[Difference]:
@@ -118,7 +119,6 @@ def _treatment_text(value: Any) -> str:
 
 
 def _if_differing(kind: str, name: str, values: Iterable[Any]) -> list[Difference]:
-    """The difference, if the known values differ."""
     listed = tuple(values)
     known = {str(value) for value in listed if value is not None}
     return [Difference(kind, name, listed)] if len(known) > 1 else []

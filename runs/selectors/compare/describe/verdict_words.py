@@ -69,9 +69,12 @@ def error_row(found: Sequence[Inference], n: int) -> ErrorRow | None:
         least = min(row["points"] for row in known)
         points = most if (tested[0].freedom or 0.0) >= MANY_POINTS else least
         known = [row for row in known if row["points"] == points]
-    rows = _nearest([row["rows"] for row in known], len(found), at_least=True)
+    # The next larger table, else the largest; of it the next smaller number of runs, or the least.
+    tables = {row["rows"] for row in known}
+    rows = min((each for each in tables if each >= len(found)), default=max(tables))
     of_rows = [row for row in known if row["rows"] == rows]
-    runs = _nearest([row["n"] for row in of_rows], n, at_least=False)
+    numbers = {row["n"] for row in of_rows}
+    runs = max((each for each in numbers if each <= n), default=min(numbers))
     chosen = next(row for row in of_rows if row["n"] == runs)
     return ErrorRow(table, rows, runs, chosen["rate"])
 
@@ -80,14 +83,6 @@ def error_row(found: Sequence[Inference], n: int) -> ErrorRow | None:
 def _rates() -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = json.loads(RATES.read_text())
     return found
-
-
-def _nearest(offered: Sequence[int], wanted: int, *, at_least: bool) -> int:
-    """The next larger one (else the next smaller one), or the largest (the smallest)."""
-    several = sorted(set(offered))
-    if at_least:
-        return next((each for each in several if each >= wanted), several[-1])
-    return next((each for each in reversed(several) if each <= wanted), several[0])
 
 
 # Nobody adds more rounds than this.

@@ -206,12 +206,11 @@ def commit_in(bindir: str) -> str:
 
 def of_commit(sha: str, among: Iterable[Installation]) -> list[Installation]:
     """The installations whose folder carries 7 or more of a commit's first digits."""
-    found = []
-    for each in among:
-        names = _words(each.bindir)
-        if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in names):
-            found.append(each)
-    return found
+    return [
+        each
+        for each in among
+        if any(len(name) >= FEWEST_DIGITS and sha.startswith(name) for name in _words(each.bindir))
+    ]
 
 
 def of_side(side: Side, among: Sequence[Installation]) -> list[Installation]:

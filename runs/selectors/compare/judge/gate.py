@@ -163,7 +163,6 @@ def _of_head_jobs(pairs: Sequence[Pair], runs: Mapping[int, CellRuns]) -> list[P
 
 
 def _scopes(sides: Sequence[Side], ids: Collection[int]) -> list[Scope]:
-    """The campaigns of these cells, with the revisions of the cells."""
     campaigns = {side.campaign.pk: side.campaign for side in sides}
     cells = (cell for side in sides for cell in side.cells if cell.pk in ids)
     return known_noise.scopes((campaigns[cell.campaign_id], cell.revision_id) for cell in cells)

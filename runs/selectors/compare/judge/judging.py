@@ -219,7 +219,6 @@ class Judge:
         rows: Sequence[Pair],
         family: Sequence[Pair],
     ) -> list[Inference]:
-        """The answers for rows of the campaign of this pair."""
         campaign = self._campaign_of(pair)
         return judge(
             model,

@@ -104,13 +104,9 @@ Rows = Mapping[tuple[str, int], dict[str, Any]]
 def _rows(
     cell_ids: Collection[int], runs: Mapping[int, CellRuns]
 ) -> dict[tuple[str, int], dict[str, Any]]:
-    def keys(name: str) -> list[int]:
-        return sorted(
-            {key for cell in cell_ids if cell in runs for key in getattr(runs[cell], name)}
-        )
-
+    own = [runs[cell] for cell in cell_ids if cell in runs]
     hardware, environment, settings = (
-        keys(name) for name in ("hardware", "environment", "settings")
+        stored_cells.keys_of(own, kind) for kind in ("hardware", "environment", "settings")
     )
     found = queries.rows(_SQL, [list(cell_ids), hardware, environment, list(SETTINGS), settings])
     return {(kind, key): _loaded(content) for kind, key, content in found}

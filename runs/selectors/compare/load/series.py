@@ -1,7 +1,7 @@
 """Compared series: the cells of a campaign under fixed levels, along one factor."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -294,10 +294,10 @@ def _others(fixed: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
 def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
     """The stored conditions of series, as fields of Loaded: one query per kind."""
     by_cell = {cell.id: cell.runs for each in series for cell in each.cells}
-    runs = list(by_cell.values())
-    hardware = _keys(each.hardware for each in runs)
-    environments = _keys(each.environment for each in runs)
-    settings = _keys(each.settings for each in runs)
+    hardware, environments, settings = (
+        stored_cells.keys_of(by_cell.values(), kind)
+        for kind in ("hardware", "environment", "settings")
+    )
     snapshots = SettingsSnapshot.objects.in_bulk(settings)
     return {
         "hardware": HardwareProfile.objects.in_bulk(hardware),
@@ -305,7 +305,3 @@ def conditions_of(series: Sequence[Series]) -> dict[str, Any]:
         "settings": {key: snapshot.settings for key, snapshot in snapshots.items()},
         "comparability": comparability.of_cells(by_cell, by_cell),
     }
-
-
-def _keys(found: Iterable[tuple[int, ...]]) -> list[int]:
-    return sorted({key for keys in found for key in keys})

@@ -49,6 +49,11 @@ class CellRuns:
     judged: Judged = NOT_JUDGED
 
 
+def keys_of(runs: Iterable[CellRuns], kind: str) -> list[int]:
+    """The keys of what some cells' runs have of a kind: hardware, environment or settings."""
+    return sorted({key for each in runs for key in getattr(each, kind)})
+
+
 # In PostgreSQL's words: to write it from a query set takes five times as long as to read its rows.
 _SQL = f"""
 SELECT cell_id,
@@ -96,16 +101,8 @@ def _read(count: int, first: int | None, *found: Any) -> CellRuns:
     name = ", ".join(filter(None, names))
     tools = (f"{name} {number}".strip() for number in numbers if name or number)
     return CellRuns(
-        count,
-        first,
-        hardware,
-        environment,
-        settings,
-        tuple(filter(None, servers)),
-        tuple(tools),
-        jobs,
-        turns,
-        Judged(*found[8:]),
+        *(count, first, hardware, environment, settings, tuple(filter(None, servers))),
+        *(tuple(tools), jobs, turns, Judged(*found[8:])),
     )
 
 
