@@ -166,12 +166,11 @@ def known_title(name: str) -> str:
 
 def factor_titles(campaign: Campaign) -> dict[str, str]:
     """The factors of the campaign's scenario in the reader's language, by name."""
-    titles = own_titles()
-    try:
-        factors = registry.get(campaign.scenario.slug, campaign.factors).factors
-    except KeyError:
-        return titles
-    return titles | {SIDE: _("A/A side")} | {each.name: _(each.title) for each in factors}
+    if not registry.knows(campaign.scenario.slug):
+        return own_titles()
+    factors = registry.get(campaign.scenario.slug, campaign.factors).factors
+    own = {each.name: _(each.title) for each in factors}
+    return {**own_titles(), SIDE: _("A/A side"), **own}
 
 
 def factor_title(campaign: Campaign, name: str | None) -> str:
@@ -204,10 +203,9 @@ def constants(campaign: Campaign) -> list[tuple[str, str]]:
 
 def parameters(campaign: Campaign) -> list[tuple[str, Any, str]]:
     """(title, value, unit) of what the scenario keeps constant; a 0 in words if it has any."""
-    try:
-        known = {each.name: each for each in registry.get(campaign.scenario.slug).parameters}
-    except KeyError:
-        known = {}
+    slug = campaign.scenario.slug
+    kept = registry.get(slug).parameters if registry.knows(slug) else ()
+    known = {each.name: each for each in kept}
     return [
         _parameter(known[name], value) if name in known else (term(name), value, "")
         for name, value in campaign.parameters.items()

@@ -99,10 +99,8 @@ def primary_names(campaigns: Iterable[Campaign]) -> dict[Campaign, str]:
 
 def _of_scenario(campaign: Campaign) -> str | None:
     """The metric that its scenario names; None for one with data only."""
-    try:
-        return registry.get(campaign.scenario.slug).headline(campaign.reproduces)
-    except KeyError:
-        return None
+    slug = campaign.scenario.slug
+    return registry.get(slug).headline(campaign.reproduces) if registry.knows(slug) else None
 
 
 def of_campaign(campaign: Campaign) -> list[Metric]:

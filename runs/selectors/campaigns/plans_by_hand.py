@@ -17,9 +17,8 @@ def plan_by_hand(campaign: Campaign) -> dict[str, Any] | None:
     that in which the campaign was queued, without what was measured again or added later. Two
     queries.
     """
-    scenario = next(
-        (each for each in registry.every() if each.slug == campaign.scenario.slug), None
-    )
+    slug = campaign.scenario.slug
+    scenario = registry.get(slug) if registry.knows(slug) else None
     if scenario is None or scenario.by_hand is None:
         return None
     queued = Run.objects.filter(campaign=campaign, plan__isnull=False, again_of=None)
