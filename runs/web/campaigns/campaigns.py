@@ -140,7 +140,7 @@ def campaign_new(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         reproduced = _reproduced(given, servers)
         if reproduced:
-            scenario = reproduced.scenario
+            scenario = reproduced.choice.scenario
         # A published design is scaled again for another server; other fields stay as typed.
         initial = {
             **(_initial(again) if again else {}),
@@ -324,7 +324,9 @@ def _reproduced(given: QueryDict, servers: Sequence[Server]) -> Reproduction | N
     campaign = Campaign.objects.filter(slug=given.get("from", ""), published__isnull=False).first()
     is_quick = given.get("quick", "") == "true"
     found = reproduction(campaign, servers, is_quick=is_quick) if campaign else None
-    wants_other = found and given.get("scenario", found.scenario.slug) != found.scenario.slug
+    wants_other = (
+        found and given.get("scenario", found.choice.scenario.slug) != found.choice.scenario.slug
+    )
     return None if wants_other else found
 
 

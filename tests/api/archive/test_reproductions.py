@@ -15,7 +15,7 @@ def designs(server, *, is_quick):
     for campaign in places():
         found = reproduction(campaign, [server], is_quick=is_quick)
         if found is not None:
-            yield campaign, found.scenario.places.get(campaign.slug, Place()), found
+            yield campaign, found.choice.scenario.places.get(campaign.slug, Place()), found
 
 
 def as_texts(levels):
@@ -27,7 +27,7 @@ def test_each_factor_of_each_place_keeps_levels_that_are_printed(server, is_quic
     faults, seen = [], 0
     for campaign, place, found in designs(server, is_quick=is_quick):
         known = printed.levels(campaign)
-        for factor in found.scenario.factors:
+        for factor in found.choice.scenario.factors:
             told = printed.of_factor(campaign, place, factor.name, known)
             wanted = place.levels.get(factor.name, told)
             accepted = as_texts(each for each in wanted if factor.accepts(each))
@@ -65,8 +65,8 @@ def test_a_quick_form_has_the_first_and_the_last_level_of_what_can_run(server):
     full = {campaign.slug: found for campaign, _place, found in designs(server, is_quick=False)}
     for campaign, place, found in designs(server, is_quick=True):
         known = printed.levels(campaign)
-        alone = (place.quick or found.scenario.quick).on_one_machine
-        for factor in found.scenario.factors:
+        alone = (place.quick or found.choice.scenario.quick).on_one_machine
+        for factor in found.choice.scenario.factors:
             told = printed.of_factor(campaign, place, factor.name, known)
             if not told or factor.name in alone:
                 continue
@@ -108,10 +108,10 @@ def test_rows_of_each_printed_table_meet_rows_of_ours(server):
 def test_the_headline_is_the_metric_that_the_place_prints_first(server):
     faults = []
     for campaign, _place, found in designs(server, is_quick=True):
-        known = {each.name for each in found.scenario.metrics}
+        known = {each.name for each in found.choice.scenario.metrics}
         heads = [each.get("metric") for each in campaign.published.columns]
         first = next((name for name in heads if name in known), None)
-        headline = found.scenario.headline(campaign.slug)
+        headline = found.choice.scenario.headline(campaign.slug)
         if first and first != headline:
             faults.append((campaign.slug, first, headline))
         if headline not in known:

@@ -124,11 +124,9 @@ BUILT_IN = "fixed-point-small"
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published design for these servers. `changes` lists what differs from the publication."""
+    """A published design for servers. `changes` lists what differs from the publication."""
 
-    campaign: Campaign
-    scenario: Scenario
-    servers: Sequence[Server]
+    choice: Choice
     is_quick: bool
     installations: Sequence[Installation]
     levels: Mapping[str, Sequence[Level]]
@@ -136,21 +134,17 @@ class Reproduction:
     repeats: int
     configuration: Configuration | None
     changes: Sequence[Change] = ()
-    treatment: Sequence[str] = ()
-    # As printed, and those of them whose major version is not installed on every server.
-    printed_versions: Sequence[str] = ()
-    not_installed: Sequence[str] = ()
     generators: Sequence[Server] = ()
     cluster_servers: Sequence[Server] = ()
 
     @property
     def title(self) -> str:
         """The title that the campaign would get; it never names a version that is not measured."""
-        servers = ", ".join(each.name for each in self.servers)
-        names = {"title": in_language(self.campaign, "title"), "server": servers}
-        if not (self._measures_others and NAMED_VERSION.search(self.campaign.title)):
+        servers = ", ".join(each.name for each in self.choice.servers)
+        names = {"title": in_language(self.choice.campaign, "title"), "server": servers}
+        if not (self._measures_others and NAMED_VERSION.search(self.choice.campaign.title)):
             return (_("%(title)s, reproduced on %(server)s") % names)[:200]
-        names |= {"slug": self.campaign.slug, "scenario": _(self.scenario.title)}
+        names |= {"slug": self.choice.campaign.slug, "scenario": _(self.choice.scenario.title)}
         names["versions"] = ", ".join(dict.fromkeys(each.version for each in self.installations))
         text = _("%(scenario)s: PostgreSQL %(versions)s, designed as %(slug)s, on %(server)s")
         return (text % names)[:200]
@@ -158,16 +152,18 @@ class Reproduction:
     @property
     def warning(self) -> str:
         """That printed versions are not installed, so the question is another; else empty."""
-        if not self.not_installed:
+        if not self.choice.not_installed:
             return ""
-        *first, last = self.not_installed
+        *first, last = self.choice.not_installed
         words = {
-            "versions": ", ".join(self.not_installed),
+            "versions": ", ".join(self.choice.not_installed),
             "first": ", ".join(first),
             "last": last,
-            "place": _("this server") if len(self.servers) == 1 else _("each of these servers"),
+            "place": _("this server")
+            if len(self.choice.servers) == 1
+            else _("each of these servers"),
         }
-        if len(self.not_installed) < len(self.printed_versions):
+        if len(self.choice.not_installed) < len(self.choice.versions):
             text = _("%(versions)s is not installed on %(place)s: the comparison is incomplete.")
         elif not first:
             text = _(
@@ -184,49 +180,49 @@ class Reproduction:
     @property
     def _measures_others(self) -> bool:
         """Whether the major versions are not those of the publication."""
-        printed = {versions.major(each) for each in self.printed_versions}
+        printed = {versions.major(each) for each in self.choice.versions}
         chosen = {each.major for each in self.installations}
         return bool(printed and chosen) and printed != chosen
 
     @property
     def body(self) -> dict[str, Any]:
         """The body of `POST /campaigns/` that queues it."""
-        slugs = [each.slug for each in self.servers]
+        slugs = [each.slug for each in self.choice.servers]
         made: dict[str, Any] = {
             "title": self.title,
-            "scenario": self.scenario.slug,
+            "scenario": self.choice.scenario.slug,
             **({"servers": slugs} if len(slugs) > 1 else {"server": slugs[0]}),
             **self._which(),
             "levels": {name: list(levels) for name, levels in self.levels.items()},
             "parameters": dict(self.parameters),
             "repeats": self.repeats,
-            "reproduces": self.campaign.slug,
+            "reproduces": self.choice.campaign.slug,
         }
         for name in ("generators", "cluster_servers"):
             slugs = [each.slug for each in getattr(self, name)]
             made |= {name: slugs} if slugs else {}
-        treatment = dict.fromkeys(self.treatment, True)
+        treatment = dict.fromkeys(self.choice.place.treatment, True)
         made |= {"treatment": treatment} if treatment else {}
         return made | ({"configuration": self.configuration.slug} if self.configuration else {})
 
     @property
     def initial(self) -> dict[str, Any]:
         """The fields of the form of a new campaign."""
-        several = len(self.servers) > 1
+        several = len(self.choice.servers) > 1
         return {
             "title": self.title,
             "repeats": self.repeats,
             "configuration": self.configuration.pk if self.configuration else None,
             "installations": [each.version if several else each.pk for each in self.installations],
             **self.parameters,
-            **dict.fromkeys(self.treatment, True),
+            **dict.fromkeys(self.choice.place.treatment, True),
             **{name: ", ".join(map(str, levels)) for name, levels in self.levels.items()},
         }
 
     def _which(self) -> dict[str, list[str]]:
         """The installations by version, or by folder if a version has several builds."""
         found = list(dict.fromkeys(each.version for each in self.installations))
-        is_told = len(self.servers) > 1 or len(found) == len(self.installations)
+        is_told = len(self.choice.servers) > 1 or len(found) == len(self.installations)
         is_told &= not any(each.block_size not in (None, 8192) for each in self.installations)
         return (
             {"versions": found}
@@ -241,8 +237,7 @@ def scenario_of(campaign: Campaign) -> Scenario | None:
         if campaign.slug in each.places:
             return each
     wanted = campaign.published.reproduce.get("scenario", "")
-    known = {scenario.slug: scenario for scenario in registry.every()}
-    return known.get(wanted)
+    return registry.get(wanted) if registry.knows(wanted) else None
 
 
 def reproduction(
@@ -272,37 +267,32 @@ def reproduction(
     repeats = quick.repeats if quick else max(1, campaign.repeats)
     choice.reasons |= _of_design(is_quick=quick is not None)
     made = Reproduction(
-        campaign=campaign,
-        scenario=scenario,
-        servers=servers,
+        choice=choice,
         is_quick=is_quick,
         installations=chosen,
         levels=varied,
         parameters=constants,
         repeats=repeats,
         configuration=configuration,
-        treatment=place.treatment,
         generators=generators,
         cluster_servers=cluster_servers,
-        printed_versions=choice.versions,
-        not_installed=choice.not_installed,
     )
-    return replace(made, changes=changes(campaign, _conditions(made, choice.reasons)))
+    return replace(made, changes=changes(campaign, _conditions(made)))
 
 
-def _conditions(made: Reproduction, reasons: Mapping[str, str]) -> Conditions:
+def _conditions(made: Reproduction) -> Conditions:
     return Conditions(
-        scenario=made.scenario,
+        scenario=made.choice.scenario,
         levels=made.levels,
         parameters=made.parameters,
         repeats=made.repeats,
         versions=[each.version for each in made.installations],
         block_sizes={(each.block_size or 8192) // 1024 for each in made.installations},
         configurations=[made.configuration or _built_in()],
-        hardware=[each.hardware for each in made.servers],
+        hardware=[each.hardware for each in made.choice.servers],
         machines=1 + len(made.cluster_servers),
         has_generator=bool(made.generators),
-        reasons=reasons,
+        reasons=made.choice.reasons,
     )
 
 
