@@ -4,10 +4,10 @@ Left to right: the load, a connection pool if there is one, the database, and wh
 Plain coordinates; a page turns them into SVG.
 """
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Literal
 
 from runs.grouping import by_key
@@ -124,23 +124,15 @@ def _arrows(columns: Sequence[Sequence[Part]], placed: dict[int, Placed]) -> lis
     """From each part of a column to each of the next one: one of two columns has a single part."""
     found = []
     for left, right in pairwise(columns):
-        for one in left:
-            for other in right:
-                start, end = placed[id(one)], placed[id(other)]
-                found.append(
-                    Arrow(
-                        start.x + WIDTH,
-                        start.y + HEIGHT // 2,
-                        end.x - 3,
-                        end.y + HEIGHT // 2,
-                        other.link,
-                    )
-                )
+        for one, other in product(left, right):
+            start, end = placed[id(one)], placed[id(other)]
+            y1, y2 = start.y + HEIGHT // 2, end.y + HEIGHT // 2
+            found.append(Arrow(start.x + WIDTH, y1, end.x - 3, y2, other.link))
     return found
 
 
 def _shared(parts: Sequence[Part]) -> list[str]:
-    clusters: dict[str, int] = defaultdict(int)
+    clusters: Counter[str] = Counter()
     for part in parts:
         clusters[part.machine] += part.column in {"database", "further"}
     return [machine for machine, number in clusters.items() if number > 1]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, count
 
 from runs.reports.load_machines import ADMIT, RecordedGenerator, admitted
 
@@ -89,10 +90,7 @@ def programs_of(runs: Iterable[RecordedRun]) -> list[tuple[str, str]]:
     for version, folder in (program for run in runs for program in run.programs):
         if folder in named.values():
             continue
-        plain = name = f"PG_{re.sub(r'[^0-9A-Za-z]+', '_', version)}"
-        number = 1
-        while name in named:
-            number += 1
-            name = f"{plain}_{number}"
-        named[name] = folder
+        plain = f"PG_{re.sub(r'[^0-9A-Za-z]+', '_', version)}"
+        names = chain([plain], (f"{plain}_{number}" for number in count(2)))
+        named[next(name for name in names if name not in named)] = folder
     return list(named.items())
