@@ -235,11 +235,7 @@ ADDRESSES: Mapping[str, Mapping[str, Right]] = {
     "api:schedule-detail": {"GET": Right.LOOK, "PATCH": Right.QUEUE, "DELETE": Right.QUEUE},
     "api:schedule-pause": _act(Right.QUEUE),
     "api:schedule-resume": _act(Right.QUEUE),
-    "api:webhook-detail": {
-        "GET": Right.WEBHOOKS,
-        "PATCH": Right.WEBHOOKS,
-        "DELETE": Right.WEBHOOKS,
-    },
+    "api:webhook-detail": dict.fromkeys(("GET", "PATCH", "DELETE"), Right.WEBHOOKS),
     "api:webhook-deliveries": {"GET": Right.WEBHOOKS},
     "api:bisection-list": _list(Right.QUEUE),
     "api:project-import": _act(Right.IMPORT),

@@ -208,7 +208,7 @@ def progress(campaign: Campaign) -> Progress:
             mean=Avg(F("finished_at") - F("started_at"), filter=Q(state=Run.State.FINISHED)),
         )
     )
-    done, total = sum(each["done"] for each in found), sum(each["total"] for each in found)
+    done, total = (sum(each[name] for each in found) for name in ("done", "total"))
     if done == total:
         return Progress(done, total, 0.0)
     going_on = [each for each in found if each["done"] < each["total"]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from django.utils.translation import gettext as _
@@ -19,6 +19,7 @@ from runs.selectors.compare.address.series_cells import VERSION
 from runs.selectors.observations import editions, remarks
 from runs.selectors.observations.editions import Part
 
+T = TypeVar("T")
 LANGUAGES = ("en", "ja")
 MACHINE, SYSTEM, CONFIGURATION = "machine", "system", "configuration"
 
@@ -66,9 +67,10 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
     printed, theme = _printed(campaign, metric.pk), campaign.scenario.slug
     run, parameters = _first_run(campaign), dict(campaign.parameters)
     levels = {name: list(found) for name, found in printed.levels.items()}
+    ends = f"{printed.versions[0]} – {printed.versions[-1]}"
     return {
         "slug": published_campaign(edition.observation.slug, edition.label, theme),
-        "title": _in_each_language(lambda: _title(campaign, printed)),
+        "title": _in_each_language(lambda: f"{_(campaign.scenario.title)}: PostgreSQL {ends}"),
         "question": _in_each_language(lambda: _("How fast is each version?")),
         "scenario": theme,
         "table": theme,
@@ -95,11 +97,6 @@ def _campaign(edition: Edition, part: Part) -> dict[str, Any]:
             "versions": list(printed.versions),
         },
     }
-
-
-def _title(campaign: Campaign, printed: Printed) -> str:
-    ends = f"{printed.versions[0]} – {printed.versions[-1]}"
-    return f"{_(campaign.scenario.title)}: PostgreSQL {ends}"
 
 
 def _node(edition: Edition, printed: Printed) -> dict[str, Any]:
@@ -154,11 +151,8 @@ def _printed(campaign: Campaign, metric: int) -> Printed:
 
 def _of_languages(words: Callable[[], list[str]]) -> list[dict[str, str]]:
     """Each of some sentences in both languages."""
-    texts = []
-    for language in LANGUAGES:
-        with override(language):
-            texts.append(words())
-    return [dict(zip(LANGUAGES, each, strict=True)) for each in zip(*texts, strict=True)]
+    texts = _in_each_language(words)
+    return [dict(zip(texts, each, strict=True)) for each in zip(*texts.values(), strict=True)]
 
 
 def _summary(edition: Edition) -> str:
@@ -223,9 +217,9 @@ def _both(text: str) -> dict[str, str]:
     return dict.fromkeys(LANGUAGES, text)
 
 
-def _in_each_language(words: Callable[[], str]) -> dict[str, str]:
+def _in_each_language(words: Callable[[], T]) -> dict[str, T]:
     found = {}
     for language in LANGUAGES:
         with override(language):
-            found[language] = str(words())
+            found[language] = words()
     return found

@@ -1,7 +1,6 @@
 """What runs executed on their targets, in an order in which it can be repeated by hand."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 from runs.grouping import by_key
 from runs.models import Campaign, Command, Run
@@ -108,17 +107,15 @@ def _programs(plan: dict[str, object]) -> tuple[tuple[str, str], ...]:
 
 
 def _command(command: Command) -> RecordedCommand:
-    took: timedelta | None = None
-    if command.started_at and command.finished_at:
-        took = command.finished_at - command.started_at
+    begin, end = command.started_at, command.finished_at
     return RecordedCommand(
         step=command.step,
         host=command.host,
         argv=tuple(command.argv),
         stdin=command.stdin,
         exit_status=command.exit_status,
-        started_at=command.started_at,
-        seconds=took.total_seconds() if took is not None else None,
+        started_at=begin,
+        seconds=(end - begin).total_seconds() if begin and end else None,
     )
 
 
