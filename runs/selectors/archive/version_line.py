@@ -57,8 +57,16 @@ class Line:
 
     def trend(self, origin: str, base: str, *, machine: str | None = None) -> Trend:
         """The pairs of one origin, or machine, as an index, 1.0 at `base` if that is reached."""
-        used = [each for each in self.pairs if machine is None or each.base.machine == machine]
-        return line(used, origin=origin, base=base)
+        own = (each for each in self.pairs if machine is None or each.base.machine == machine)
+        drawn = [pair for pair in own if pair.campaign.origin == origin and pair.link is not None]
+        links = [pair.link for pair in drawn if pair.link is not None]
+        names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
+        chained = trend(links, versions=sorted(names, key=versions.order), base=base)
+        readings = list(dict.fromkeys(each for pair in drawn for each in pair.readings))
+        if not readings or any(not pair.readings for pair in drawn):
+            return chained
+        chains = tuple(_modelled(chain, readings, _strictest(drawn)) for chain in chained.chains)
+        return Trend(chains, chained.unlinked)
 
     def machines(self, origin: str) -> list[str]:
         """The names of the machines of the pairs of one origin."""
@@ -162,19 +170,6 @@ def _executed(theme: str, to: Reader) -> QuerySet[Campaign]:
     kept = found.filter(~Exists(steps), pk__gte=Coalesce(Subquery(last), 0))
     # Not Exists: see compare.candidates.
     return kept.alias(figure=Subquery(figures.order_by().values("pk")[:1])).exclude(figure=None)
-
-
-def line(found: Iterable[Pair], *, origin: str, base: str) -> Trend:
-    """See Line.trend."""
-    drawn = [pair for pair in found if pair.campaign.origin == origin and pair.link is not None]
-    links = [pair.link for pair in drawn if pair.link is not None]
-    names = {end for link in links for end in (link.base, link.head)} | {base} | set(MAJORS)
-    chained = trend(links, versions=sorted(names, key=versions.order), base=base)
-    readings = list(dict.fromkeys(each for pair in drawn for each in pair.readings))
-    if not readings or any(not pair.readings for pair in drawn):
-        return chained
-    chains = tuple(_modelled(chain, readings, _strictest(drawn)) for chain in chained.chains)
-    return Trend(chains, chained.unlinked)
 
 
 def _modelled(chain: Chain, readings: Sequence[Reading], level: float) -> Chain:

@@ -204,17 +204,11 @@ def _begins_with(campaign: Campaign, sha: str) -> Q:
     return Q(pk__in=known.values("pk")[:MOST_SPELLINGS])
 
 
-def is_commit(campaign: Campaign, text: str) -> bool:
-    """Whether the text is a whole sha that was measured, and so no branch. One query at most."""
-    if len(text) not in WHOLE_SHA:
-        return False
-    return measured(campaign).filter(_begins_with(campaign, text.lower())).exists()
-
-
 def is_branch(campaign: Campaign, name: str) -> bool:
     """Whether a measured commit is on this branch or tag. Two queries at most."""
-    # To find out that a name is no branch, all commits are read.
-    if is_commit(campaign, name):
+    # To find out that a name is no branch, all commits are read: a whole sha is looked up before.
+    of_sha = measured(campaign).filter(_begins_with(campaign, name.lower()))
+    if len(name) in WHOLE_SHA and of_sha.exists():
         return False
     return _first(measured(campaign).filter(on_ref(name)), campaign) is not None
 
