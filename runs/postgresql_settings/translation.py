@@ -117,11 +117,7 @@ class _Journey:
 
     def arrived(self, target: str) -> Translation:
         """What has become of everything."""
-        beside = (
-            {n for n in self.live if n in version_notes.RECOVERY_CONF}
-            if _has_file(target)
-            else set()
-        )
+        beside = self.live.keys() & version_notes.RECOVERY_CONF if _has_file(target) else set()
         return Translation(
             {name: live.value_to for name, live in self.live.items() if name not in beside},
             tuple(_changes(self.live)),
@@ -131,19 +127,20 @@ class _Journey:
         )
 
     def _by_rule(self, rule: Rule, live: Change, context: Context) -> None:
-        carry = rule.forward if _is_forward(context) else rule.backward
+        carries = {rule.newer: rule.forward, **rule.also}
+        if not _is_forward(context):
+            carries = {rule.older: rule.backward}
         try:
-            carried = carry(live.value_to, context)
+            carried = {name: carry(live.value_to, context) for name, carry in carries.items()}
         except BadValue as bad:
             self._lose(live, bad.finding.message, bad.finding.parameters)
             return
-        if carried is None:
-            self._lose(live, rule.lost, {})
-            return
-        same = rule.older == rule.newer
         for name, value in carried.items():
-            changed = not same or value != live.value_to
-            self.live[name] = _moved(live, name, value, rule.reason if changed else "")
+            if value is None:
+                self._lose(live, rule.lost, {})
+            else:
+                changed = rule.older != rule.newer or value != live.value_to
+                self.live[name] = _moved(live, name, value, rule.reason if changed else "")
 
     def _by_itself(self, name: str, live: Change, context: Context) -> None:
         if not _exists(name, context.target) and _exists(name, context.source):
@@ -316,7 +313,10 @@ def _default_notes(live: Mapping[str, Change], source: str, target: str) -> Iter
         if new is None or new.is_preset or old.name in live or old.name in version_notes.NOT_FELT:
             continue
         one, other = values.default(old), values.default(new)
-        if one == other or _same_default(old, new):
+        if one == other or (
+            old.kind == new.kind
+            and _same(values.parse(old.boot, old), old, values.parse(new.boot, new), new)
+        ):
             continue
         yield Note(
             old.name,
@@ -332,9 +332,3 @@ def _default_notes(live: Mapping[str, Change], source: str, target: str) -> Iter
                 "target": target,
             },
         )
-
-
-def _same_default(old: Setting, new: Setting) -> bool:
-    return _same(values.parse(old.boot, old), old, values.parse(new.boot, new), new) and (
-        old.kind == new.kind
-    )

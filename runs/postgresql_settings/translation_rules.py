@@ -10,7 +10,7 @@ unless the cluster was made with others.
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runs.postgresql_settings import units, values
 from runs.postgresql_settings.catalogue import Setting, setting
@@ -19,6 +19,7 @@ from runs.wording import gettext_noop as _
 _PRIORITY = re.compile(
     r"\A\s*(?:(?P<method>first|any)\s+)?(?P<count>\d+)\s*\((?P<names>[^()]*)\)\s*", re.IGNORECASE
 )
+_ON = ("on", "true", "yes", "1")
 
 
 def prefetch_distance(concurrency: int) -> int:
@@ -78,10 +79,6 @@ def first_of_list(value: str, separator: str) -> str:
     return value.partition(separator)[0].strip().strip('"')
 
 
-# What a value becomes: settings by name, or None where nothing does its work.
-Carried = Mapping[str, str] | None
-
-
 @dataclass(frozen=True)
 class Context:
     """A step from one version to the next or the one before."""
@@ -115,112 +112,91 @@ class Context:
         return found
 
 
-Carry = Callable[[str, Context], Carried]
+# What a value becomes, or None where nothing does its work.
+Carry = Callable[[str, Context], str | None]
+
+
+def _as_it_is(value: str, _context: Context) -> str:
+    return value
 
 
 @dataclass(frozen=True)
 class Rule:
     """How a setting changes when version `at` is reached from below, and back from above.
 
-    `reason` is reported with a changed value, `lost` if nothing can be carried over.
+    `reason` is reported with a changed value, `lost` if nothing can be carried over. `also` are
+    further settings of the newer version, made of the older one as well.
     """
 
     at: str
     older: str
     newer: str
-    forward: Carry
-    backward: Carry
     reason: str
+    forward: Carry = _as_it_is
+    backward: Carry = _as_it_is
     lost: str = ""
+    also: Mapping[str, Carry] = field(default_factory=dict)
 
 
 def _renamed(at: str, older: str, newer: str) -> Rule:
-    return Rule(
-        at,
-        older,
-        newer,
-        lambda value, _context: {newer: value},
-        lambda value, _context: {older: value},
-        _("Another name of the same setting."),
-    )
+    return Rule(at, older, newer, _("Another name of the same setting."))
 
 
 def _narrowed(
     at: str, name: str, backward: Callable[[str], str | None], reason: str, lost: str = ""
 ) -> Rule:
     """The new version takes more than the old one; only a switch has beginnings of words."""
+    return Rule(
+        at,
+        name,
+        name,
+        reason,
+        lambda value, context: context.switch(name, value),
+        lambda value, _context: backward(value),
+        lost,
+    )
 
-    def widen(value: str, context: Context) -> Carried:
-        return {name: context.switch(name, value)}
 
-    def carry(value: str, _context: Context) -> Carried:
-        older = backward(value)
-        return None if older is None else {name: older}
-
-    return Rule(at, name, name, widen, carry, reason, lost)
+def _one_word(words: Mapping[str, str]) -> Callable[..., str]:
+    return lambda value, _context=None: words.get(value.lower(), value)
 
 
-def _segments_to_sizes(value: str, context: Context) -> Carried:
-    count = context.number("checkpoint_segments", value)
+def _most_wal(value: str, context: Context) -> str:
     # The formula in the release notes of 9.5.
-    most = 3 * count * context.segment_bytes
+    size = 3 * context.number("checkpoint_segments", value) * context.segment_bytes
+    return as_megabytes(size, context.target)
+
+
+def _least_wal(value: str, context: Context) -> str:
     # (2 x checkpoint_segments + 1) x segment: the files that 9.4 keeps for reuse.
-    kept = (2 * count + 1) * context.segment_bytes
-    return {
-        "max_wal_size": as_megabytes(most, context.target),
-        "min_wal_size": as_megabytes(kept, context.target),
-    }
+    size = (2 * context.number("checkpoint_segments", value) + 1) * context.segment_bytes
+    return as_megabytes(size, context.target)
 
 
-def _size_to_segments(value: str, context: Context) -> Carried:
+def _size_to_segments(value: str, context: Context) -> str:
     count = round(context.bytes("max_wal_size", value) / (3 * context.segment_bytes))
-    return {"checkpoint_segments": str(max(1, count))}
+    return str(max(1, count))
 
 
-def _kept_size(value: str, context: Context) -> Carried:
+def _kept_size(value: str, context: Context) -> str:
     size = context.number("wal_keep_segments", value) * context.segment_bytes
-    return {"wal_keep_size": as_megabytes(size, context.target)}
+    return as_megabytes(size, context.target)
 
 
-def _kept_segments(value: str, context: Context) -> Carried:
-    count = math.ceil(context.bytes("wal_keep_size", value) / context.segment_bytes)
-    return {"wal_keep_segments": str(count)}
+def _kept_segments(value: str, context: Context) -> str:
+    return str(math.ceil(context.bytes("wal_keep_size", value) / context.segment_bytes))
 
 
-def _distance(value: str, context: Context) -> Carried:
-    name = "effective_io_concurrency"
-    return {name: str(min(prefetch_distance(context.number(name, value)), 1000))}
+def _distance(value: str, context: Context) -> str:
+    return str(min(prefetch_distance(context.number("effective_io_concurrency", value)), 1000))
 
 
-def _disks(value: str, context: Context) -> Carried:
-    name = "effective_io_concurrency"
-    return {name: str(disks(context.number(name, value)))}
+def _disks(value: str, context: Context) -> str:
+    return str(disks(context.number("effective_io_concurrency", value)))
 
 
-def _replica(value: str, _context: Context) -> Carried:
-    return {"wal_level": "replica" if value.lower() in {"archive", "hot_standby"} else value}
-
-
-def _hot_standby(value: str, _context: Context) -> Carried:
-    return {"wal_level": "hot_standby" if value.lower() == "replica" else value}
-
-
-def _not_logical(value: str) -> str:
-    return "hot_standby" if value.lower() == "logical" else value
-
-
-def _action(value: str, _context: Context) -> Carried:
-    paused = value.lower() in {"on", "true", "yes", "1"}
-    return {"recovery_target_action": "pause" if paused else "promote"}
-
-
-def _pause(value: str, _context: Context) -> Carried:
-    paused = {"pause": "on", "promote": "off"}.get(value.lower())
-    return None if paused is None else {"pause_at_recovery_target": paused}
-
-
-def _one_word(words: Mapping[str, str]) -> Callable[[str], str]:
-    return lambda value: words.get(value.lower(), value)
+def _unless_off(value: str, context: Context) -> str | None:
+    return None if context.switch("password_encryption", value).lower() == "off" else "md5"
 
 
 RULES: tuple[Rule, ...] = (
@@ -229,26 +205,26 @@ RULES: tuple[Rule, ...] = (
         "9.3",
         "unix_socket_directory",
         "unix_socket_directories",
-        lambda value, _context: {"unix_socket_directories": value},
-        lambda value, _context: {"unix_socket_directory": first_of_list(value, ",")},
         _("9.2 has one directory of sockets, later versions have a list."),
+        backward=lambda value, _context: first_of_list(value, ","),
     ),
     _narrowed(
         "9.4",
         "wal_level",
-        _not_logical,
+        _one_word({"logical": "hot_standby"}),
         _("Logical decoding came with 9.4; hot_standby is the highest level before."),
     ),
     Rule(
         "9.5",
         "checkpoint_segments",
         "max_wal_size",
-        _segments_to_sizes,
-        _size_to_segments,
         _(
             "max_wal_size = 3 x checkpoint_segments x 16MB, and min_wal_size ="
             " (2 x checkpoint_segments + 1) x 16MB, which 9.4 keeps for reuse."
         ),
+        _most_wal,
+        _size_to_segments,
+        also={"min_wal_size": _least_wal},
     ),
     _narrowed(
         "9.5",
@@ -260,18 +236,18 @@ RULES: tuple[Rule, ...] = (
         "9.5",
         "pause_at_recovery_target",
         "recovery_target_action",
-        _action,
-        _pause,
         _("recovery_target_action took the place of pause_at_recovery_target in 9.5."),
+        lambda value, _context: "pause" if value.lower() in _ON else "promote",
+        lambda value, _context: {"pause": "on", "promote": "off"}.get(value.lower()),
         _("Shutting down at the recovery target came with 9.5."),
     ),
     Rule(
         "9.6",
         "wal_level",
         "wal_level",
-        _replica,
-        _hot_standby,
         _("archive and hot_standby became one level, replica, in 9.6."),
+        _one_word({"archive": "replica", "hot_standby": "replica"}),
+        _one_word({"replica": "hot_standby"}),
     ),
     _narrowed(
         "9.6",
@@ -298,13 +274,9 @@ RULES: tuple[Rule, ...] = (
         "10",
         "password_encryption",
         "password_encryption",
-        lambda value, context: (
-            None
-            if context.switch("password_encryption", value).lower() == "off"
-            else {"password_encryption": "md5"}
-        ),
-        lambda _value, _context: {"password_encryption": "on"},
         _("To 9.6 passwords are hashed by MD5 or not at all; 10 chooses the method."),
+        _unless_off,
+        lambda _value, _context: "on",
         _("Since 10, passwords are never stored in clear text."),
     ),
     _renamed("12", "trigger_file", "promote_trigger_file"),
@@ -312,27 +284,24 @@ RULES: tuple[Rule, ...] = (
         "13",
         "wal_keep_segments",
         "wal_keep_size",
+        _("wal_keep_size = wal_keep_segments x 16MB."),
         _kept_size,
         _kept_segments,
-        _("wal_keep_size = wal_keep_segments x 16MB."),
     ),
     Rule(
         "13",
         "effective_io_concurrency",
         "effective_io_concurrency",
+        _("To 12 it counts disks; from 13 on it is the distance: the sum of n/i for i = 1 to n."),
         _distance,
         _disks,
-        _("To 12 it counts disks; from 13 on it is the distance: the sum of n/i for i = 1 to n."),
     ),
     Rule(
         "14",
         "password_encryption",
         "password_encryption",
-        lambda value, _context: {
-            "password_encryption": "md5" if value.lower() in {"on", "true", "yes", "1"} else value
-        },
-        lambda value, _context: {"password_encryption": value},
         _("Since 14, on no longer means md5."),
+        _one_word(dict.fromkeys(_ON, "md5")),
     ),
     _narrowed(
         "15",
@@ -357,17 +326,15 @@ RULES: tuple[Rule, ...] = (
         "18",
         "ssl_ecdh_curve",
         "ssl_groups",
-        lambda value, _context: {"ssl_groups": value},
-        lambda value, _context: {"ssl_ecdh_curve": first_of_list(value, ":")},
         _("Before 18, there is one curve; from 18 on a list of groups."),
+        backward=lambda value, _context: first_of_list(value, ":"),
     ),
     Rule(
         "19",
         "io_workers",
         "io_max_workers",
-        lambda value, _context: {"io_min_workers": value, "io_max_workers": value},
-        lambda value, _context: {"io_workers": value},
         _("19 starts I/O workers as needed between two bounds; 18 has a fixed number."),
+        also={"io_min_workers": _as_it_is},
     ),
     _narrowed(
         "19",
