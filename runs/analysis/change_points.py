@@ -57,12 +57,13 @@ class ChangePoint:
     earliest: int = 0
     latest: int = 0
 
+    def is_same(self, position: int, ratio: float) -> bool:
+        """Whether it is the change known there: near, and in the same direction."""
+        return abs(self.position - position) <= SAME_PLACE and (self.ratio > 1) == (ratio > 1)
+
 
 def find(
-    points: Sequence[float | Sequence[float]],
-    *,
-    minimum_effect: float = MINIMUM_EFFECT,
-    moves: Collection[int] = (),
+    points: Sequence[float | Sequence[float]], *, moves: Collection[int] = ()
 ) -> tuple[ChangePoint, ...]:
     """The change points of a history, in its order.
 
@@ -72,7 +73,7 @@ def find(
     A point is a value or the values of its repeats, of which the median counts; medians of three
     runs make an alarm far rarer than single runs do. Segments have at least MINIMUM_SEGMENT points
     (MINIMUM_SEGMENT_OF_SINGLE_RUNS if points have fewer than three runs), and neighbours differ by
-    at least `minimum_effect`. 1,000 points take a few ms; when a point is added, the last WINDOW
+    at least MINIMUM_EFFECT. 1,000 points take a few ms; when a point is added, the last WINDOW
     points are enough (see `unreported`). Raises ValueError for a value that is not positive, or a
     point without a value.
     """
@@ -80,16 +81,13 @@ def find(
     if len(history.logs) < 2 * history.shortest:
         return ()
     found: tuple[ChangePoint, ...] = ()
-    while len(more := _searched(history, math.log1p(minimum_effect))) > len(found):
+    while len(more := _searched(history)) > len(found):
         found, history = more, history.without(more)
     return _with_others(history, found, moves) if moves else found
 
 
 def unreported(
-    found: Iterable[ChangePoint],
-    known: Iterable[tuple[int, float]],
-    *,
-    same_place: int = SAME_PLACE,
+    found: Iterable[ChangePoint], known: Iterable[tuple[int, float]]
 ) -> tuple[ChangePoint, ...]:
     """Those that are not known yet, so that each change is reported once.
 
@@ -98,14 +96,7 @@ def unreported(
     arrive, a place moves by a few of them.
     """
     reported = tuple(known)
-    return tuple(
-        change
-        for change in found
-        if not any(
-            abs(change.position - position) <= same_place and (change.ratio > 1) == (ratio > 1)
-            for position, ratio in reported
-        )
-    )
+    return tuple(change for change in found if not any(change.is_same(*each) for each in reported))
 
 
 @dataclass(frozen=True)
@@ -138,9 +129,9 @@ class _History:
         return replace(self, noise=estimate(self.calm, self.shortest, places))
 
 
-def _searched(history: _History, minimum: float) -> tuple[ChangePoint, ...]:
+def _searched(history: _History) -> tuple[ChangePoint, ...]:
     """The changes that stand out of the history's noise."""
-    return _pruned(history, _refined(history, _candidates(history)), minimum)
+    return _pruned(history, _refined(history, _candidates(history)))
 
 
 def _candidates(history: _History) -> list[int]:
@@ -200,16 +191,16 @@ def _refined(history: _History, places: Sequence[int]) -> list[int]:
     return bounds[1:-1]
 
 
-def _pruned(history: _History, places: list[int], minimum: float) -> tuple[ChangePoint, ...]:
+def _pruned(history: _History, places: list[int]) -> tuple[ChangePoint, ...]:
     """Remove the weakest change until all are significant and large enough, then place them.
 
     What is placed has other sides than before: it is computed, tested and pruned again.
     """
     kept = places
-    while (weakest := _weakest(_changes(history, kept), minimum)) is not None:
+    while (weakest := _weakest(_changes(history, kept))) is not None:
         kept = _refined(history, [place for place in kept if place != weakest])
     placed = _placed_in_order(history, kept)
-    while (weakest := _weakest(placed, minimum, history.shortest)) is not None:
+    while (weakest := _weakest(placed, history.shortest)) is not None:
         kept = [change.position for change in placed if change.position != weakest]
         placed = _placed_in_order(history, kept)
     return tuple(placed)
@@ -235,7 +226,7 @@ def _with_others(
     )
 
 
-def _weakest(changes: Sequence[ChangePoint], minimum: float, shortest: int = 0) -> int | None:
+def _weakest(changes: Sequence[ChangePoint], shortest: int = 0) -> int | None:
     """The place of the smallest change that does not count: too small, by chance, or too near.
 
     Between two changes there are `shortest` points, as an excursion is none.
@@ -250,7 +241,7 @@ def _weakest(changes: Sequence[ChangePoint], minimum: float, shortest: int = 0) 
         (abs(math.log(change.ratio)), change.position)
         for change in changes
         if change.p_value >= SIGNIFICANCE
-        or abs(math.log(change.ratio)) < minimum
+        or abs(math.log(change.ratio)) < math.log1p(MINIMUM_EFFECT)
         or change.position in near
     ]
     return min(weak)[1] if weak else None

@@ -174,8 +174,7 @@ def _matched(found: Sequence[ChangePoint], steps: Sequence[Known]) -> dict[int, 
             (each.refuted, abs(change.position - each.position), each.id, number)
             for each in steps
             for number, change in enumerate(found)
-            if abs(change.position - each.position) <= SAME_PLACE
-            and (change.ratio > 1) == (each.ratio > 1)
+            if change.is_same(each.position, each.ratio)
         ),
     )
     matched: dict[int, int] = {}
@@ -191,10 +190,7 @@ def _is_inside(history: Sequence[Values], step: Known) -> bool:
 
 
 def again(
-    history: Sequence[Values],
-    known: Iterable[Known],
-    *,
-    moves: Collection[int] = (),
+    history: Sequence[Values], known: Iterable[Known], *, moves: Collection[int] = ()
 ) -> dict[int, ChangePoint | None]:
     """What these rules say of steps that were reported before; None where they find none."""
     found = change_points.find(history, moves=moves)
@@ -203,12 +199,7 @@ def again(
 
 def _match(found: Iterable[ChangePoint], known: Known) -> ChangePoint | None:
     """The nearest change that may be the known one."""
-    near = [
-        each
-        for each in found
-        if abs(each.position - known.position) <= SAME_PLACE
-        and (each.ratio > 1) == (known.ratio > 1)
-    ]
+    near = [each for each in found if each.is_same(known.position, known.ratio)]
     return min(near, key=lambda each: abs(each.position - known.position), default=None)
 
 

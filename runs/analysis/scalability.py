@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -74,8 +74,7 @@ def fitted(law: Law, levels: Sequence[float], throughputs: Sequence[float]) -> F
         return plain
     # The law falls from the start if its formula's peak is below one client.
     peak_level = max(1.0, math.sqrt((1 - alpha) / beta))
-    peak = plain.throughput(peak_level)
-    return Fit(law, gamma, alpha, beta, r_squared, peak_level, peak, intervals)
+    return replace(plain, peak_level=peak_level, peak=plain.throughput(peak_level))
 
 
 def _intervals(law: Law, n: Floats, measured: Floats) -> dict[str, Interval]:

@@ -22,20 +22,35 @@ class Queued:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class Account:
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """What the design and the tool say about a run's load.
+
+    `reconnects`, `is_paced`, `has_pooler` and `is_elsewhere` (the load comes from another machine)
+    say where the parts of its time cannot be told apart.
+    """
+
+    clients: int
+    tps: float
+    transactions: float | None = None
+    reconnects: bool = False
+    is_paced: bool = False
+    has_pooler: bool = False
+    is_elsewhere: bool = False
+    round: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account(Load):
     """One run: transactions at `clients`, and who used processors; None is unknown.
 
     `server`, `server_in_kernel` and `client` are seconds of processor time during the load;
     `backends`, `workers`, `others` and `threads` what was sampled of the server's processes and of
-    the load's threads. `reconnects`, `is_paced`, `has_pooler`, `is_elsewhere` (the load comes from
-    another machine) and `clients_a_thread` say where the parts cannot be told apart. `duration` is
-    that of the load, in seconds.
+    the load's threads, whose parts cannot be told apart with several `clients_a_thread`. `duration`
+    is that of the load, in seconds.
     """
 
     transactions: float
-    tps: float
-    clients: int
     server: float | None = None
     server_in_kernel: float = 0.0
     client: float | None = None
@@ -43,13 +58,8 @@ class Account:
     workers: Queued = Queued()
     others: Queued = Queued()
     threads: Queued | None = None
-    reconnects: bool = False
-    is_paced: bool = False
-    has_pooler: bool = False
-    is_elsewhere: bool = False
     clients_a_thread: float = 1.0
     duration: float = 0.0
-    round: int | None = None
     counters: Moved = field(default_factory=dict)
     configuration: Mapping[str, str] = field(default_factory=dict)
     built: str = ""
@@ -79,21 +89,6 @@ def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         left += node.get("Plans", ())
 
 
-@dataclass(frozen=True)
-class Load:
-    """What the design and the tool say about a run's load; `threads` None is unknown."""
-
-    clients: int
-    tps: float
-    transactions: float | None = None
-    threads: int | None = None
-    reconnects: bool = False
-    is_paced: bool = False
-    has_pooler: bool = False
-    is_elsewhere: bool = False
-    round: int | None = None
-
-
 def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | None:
     """The account of a run, of which `machine` is the database's.
 
@@ -112,9 +107,7 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
     if not transactions > 0:
         return None
     return Account(
-        transactions=transactions,
-        tps=load.tps,
-        clients=load.clients,
+        **vars(load) | {"transactions": transactions},
         server=used.get("servers"),
         server_in_kernel=float(used.get("servers_in_kernel") or 0.0),
         client=None if load.is_elsewhere else used.get("generator"),
@@ -122,13 +115,8 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
         workers=_sum(each for each in servers if each["title"] == WORKER),
         others=_sum(each for each in servers if each["title"] not in {BACKEND, WORKER}),
         threads=_sum(threads) if threads else None,
-        reconnects=load.reconnects,
-        is_paced=load.is_paced,
-        has_pooler=load.has_pooler,
-        is_elsewhere=load.is_elsewhere,
-        clients_a_thread=load.clients / max(1, load.threads or len(threads) or load.clients),
+        clients_a_thread=load.clients / (len(threads) or load.clients),
         duration=math.fsum(end - begin for begin, end in spans),
-        round=load.round,
         counters=document.get("counters", {}),
         configuration=document.get("configuration", {}),
         built=str(document.get("built", "")),

@@ -129,8 +129,7 @@ def _function(name: str, sides: Sequence[_Side]) -> Function:
     of_a, of_b = (sum(each) / len(each) for each in values)
     if min(map(len, values)) > 1:
         return Function(name, of_a, of_b, two_means(*values))
-    value, width = of_b - of_a, QUANTILE * sqrt(variance)
-    return Function(name, of_a, of_b, Estimate(value, value - width, value + width))
+    return Function(name, of_a, of_b, Estimate.within(of_b - of_a, QUANTILE * sqrt(variance)))
 
 
 def _is_sure(each: Function) -> bool:

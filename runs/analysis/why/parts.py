@@ -10,6 +10,7 @@ it waits for a processor.
 """
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -180,6 +181,11 @@ class Estimate:
     low: float | None = None
     high: float | None = None
 
+    @classmethod
+    def within(cls, value: float, width: float) -> "Estimate":
+        """With an interval of this width on both sides."""
+        return cls(value, value - width, value + width)
+
     @property
     def is_apart(self) -> bool:
         """Whether the interval excludes 0."""
@@ -227,7 +233,7 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
     ]
     has_cpu = all(each.cpu is not None for each in (*a, *b))
     limits = tuple(dict.fromkeys(code for each in (*a, *b) for code in each.limits))
-    crowded = max(_median_queue(a), _median_queue(b)) > CROWDED
+    queues = (statistics.median_high(each.queue_share for each in side) for side in (a, b))
     return Difference(
         *means,
         seconds=_difference(a, b, "seconds"),
@@ -235,18 +241,14 @@ def compare(a: Sequence[Parts], b: Sequence[Parts]) -> Difference:
         by_part={name: _difference(a, b, name) for name in names},
         rounds=min(len(a), len(b)),
         limits=limits,
-        is_crowded=crowded,
+        is_crowded=max(queues) > CROWDED,
     )
-
-
-def _median_queue(parts: Sequence[Parts]) -> float:
-    return sorted(each.queue_share for each in parts)[len(parts) // 2]
 
 
 def _mean(parts: Sequence[Parts]) -> Parts:
     def mean(name: str) -> float | None:
         values = [getattr(each, name) for each in parts]
-        return None if None in values else math.fsum(values) / len(values)
+        return None if None in values else statistics.fmean(values)
 
     named = {
         name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others", "overlap")
@@ -270,26 +272,16 @@ def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:
 
 def interval(values: Sequence[float]) -> Estimate:
     """The mean with its 95 % t interval."""
-    mean, error, freedom = _moments(values)
-    if freedom < 1:
-        return Estimate(mean)
-    width = margin([(error**2, freedom)])
-    return Estimate(mean, mean - width, mean + width)
-
-
-def _moments(values: Sequence[float]) -> tuple[float, float, int]:
-    n = len(values)
-    mean = math.fsum(values) / n
-    if n < 2:
-        return mean, 0.0, 0
-    variance = math.fsum((each - mean) ** 2 for each in values) / (n - 1)
-    return mean, math.sqrt(variance / n), n - 1
+    return _estimate(statistics.fmean(values), values)
 
 
 def two_means(a: Sequence[float], b: Sequence[float]) -> Estimate:
     """Welch's interval of the difference of two means."""
-    (mean_a, error_a, of_a), (mean_b, error_b, of_b) = _moments(a), _moments(b)
-    if of_a < 1 or of_b < 1:
-        return Estimate(mean_b - mean_a)
-    width = margin([(error_a**2, of_a), (error_b**2, of_b)])
-    return Estimate(mean_b - mean_a, mean_b - mean_a - width, mean_b - mean_a + width)
+    return _estimate(statistics.fmean(b) - statistics.fmean(a), a, b)
+
+
+def _estimate(value: float, *samples: Sequence[float]) -> Estimate:
+    if min(map(len, samples)) < 2:
+        return Estimate(value)
+    of_means = [(statistics.variance(each) / len(each), len(each) - 1) for each in samples]
+    return Estimate.within(value, margin(of_means))

@@ -64,7 +64,7 @@ def split(
         ]
         of_a, of_b = (share * whole for share, _moments, whole in sides)
         error = sqrt(sum(share * (1 - share) / n * whole**2 for share, n, whole in sides))
-        value, width = of_b - of_a, QUANTILE * error
-        found.append(Slept(kind, event, of_a, of_b, Estimate(value, value - width, value + width)))
-    found = [each for each in found if each.a or each.b]
+        if of_a or of_b:
+            difference = Estimate.within(of_b - of_a, QUANTILE * error)
+            found.append(Slept(kind, event, of_a, of_b, difference))
     return sorted(found, key=lambda each: -abs(each.difference.value))[:MOST_EVENTS]

@@ -78,11 +78,12 @@ def test_several_steps_are_found():
     assert [change.ratio > 1 for change in found] == [True, False, True]
 
 
-def test_a_sure_step_below_three_percent_is_not_called_one():
+def test_a_sure_step_below_three_percent_is_not_called_one(monkeypatch):
     values = history(100, 102.5, length=200).tolist()
 
     assert change_points.find(values) == ()
-    assert len(change_points.find(values, minimum_effect=0.01)) == 1
+    monkeypatch.setattr(change_points, "MINIMUM_EFFECT", 0.01)
+    assert len(change_points.find(values)) == 1
 
 
 def test_another_unit_and_the_reverse_order_change_nothing():

@@ -53,9 +53,11 @@ def test_the_parts_of_a_run_add_up_to_its_time():
 
 
 def test_a_document_is_read_without_the_sessions_around_the_load():
-    load = Load(clients=2, tps=100, transactions=1000, threads=2)
+    load = Load(clients=2, tps=100, transactions=1000)
     found = account.read(document(), load, "db")
     rounded = {"duration": round(found.duration, 6), "backends": None}
+    assert found.clients_a_thread == 2  # of one thread
+    rounded["clients_a_thread"] = 1.0
     assert found.backends.seconds == pytest.approx(PLAIN.backends.seconds)
     assert replace(found.backends, seconds=19.6) == PLAIN.backends
     assert replace(found, **rounded) == replace(PLAIN, **rounded)
