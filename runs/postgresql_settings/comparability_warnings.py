@@ -44,18 +44,9 @@ _WORDS: Mapping[str, tuple[frozenset[str], str]] = {
     **{
         name: (frozenset({"on"}), _COSTS)
         for name in (
-            "debug_assertions",
-            "debug_print_parse",
-            "debug_print_plan",
-            "debug_print_rewritten",
-            "jit_dump_bitcode",
-            "jit_profiling_support",
-            "log_duration",
-            "log_executor_stats",
-            "log_parser_stats",
-            "log_planner_stats",
-            "log_statement_stats",
-            "trace_notify",
+            *("debug_assertions", "debug_print_parse", "debug_print_plan", "debug_print_rewritten"),
+            *("jit_dump_bitcode", "jit_profiling_support", "log_duration", "log_executor_stats"),
+            *("log_parser_stats", "log_planner_stats", "log_statement_stats", "trace_notify"),
             "trace_sort",
         )
     },
@@ -96,20 +87,10 @@ def across(settings: Mapping[str, str], majors: Sequence[str]) -> Iterator[Findi
 # Settings with defaults that changed in some version, and that change how fast a server is.
 _FELT_DEFAULTS = frozenset(
     {
-        "autovacuum_vacuum_cost_delay",
-        "checkpoint_completion_target",
-        "effective_cache_size",
-        "effective_io_concurrency",
-        "hash_mem_multiplier",
-        "jit",
-        "log_checkpoints",
-        "maintenance_io_concurrency",
-        "maintenance_work_mem",
-        "max_parallel_workers_per_gather",
-        "max_wal_senders",
-        "vacuum_buffer_usage_limit",
-        "vacuum_cost_page_miss",
-        "wal_level",
+        *("autovacuum_vacuum_cost_delay", "checkpoint_completion_target", "effective_cache_size"),
+        *("effective_io_concurrency", "hash_mem_multiplier", "jit", "log_checkpoints"),
+        *("maintenance_io_concurrency", "maintenance_work_mem", "max_parallel_workers_per_gather"),
+        *("max_wal_senders", "vacuum_buffer_usage_limit", "vacuum_cost_page_miss", "wal_level"),
         "work_mem",
     }
 )
