@@ -89,20 +89,18 @@ def power(log_sd: float, repeats: int, effect: float, *, rows: int = 1) -> float
     return 1 - float(sp.special.nctdtr(freedom, shown, threshold))
 
 
-def minimum_detectable_effect(
-    log_sd: float, repeats: int, *, rows: int = 1, wanted_power: float = POWER
-) -> float:
-    """The smallest effect (0.04 is 4 %) that is found with the wanted power in one of the rows.
+def minimum_detectable_effect(log_sd: float, repeats: int, *, rows: int = 1) -> float:
+    """The smallest effect (0.04 is 4 %) that is found with POWER in one of the rows.
 
     "3 repeats on this server can show 4 %." It is at least the minimum effect, since anything
     smaller is called the same. Raises ValueError below two repeats.
     """
     lowest, highest = 0.0, 0.01
-    while power(log_sd, repeats, highest, rows=rows) < wanted_power:
+    while power(log_sd, repeats, highest, rows=rows) < POWER:
         highest *= 2
     for _ in range(40):  # halvings: 1e-12 of the start is far finer than anybody reads
         middle = (lowest + highest) / 2
-        if power(log_sd, repeats, middle, rows=rows) < wanted_power:
+        if power(log_sd, repeats, middle, rows=rows) < POWER:
             lowest = middle
         else:
             highest = middle

@@ -42,10 +42,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Step:
-    """All links of a pair combined. `disagreement` is the Birge ratio, 1 or less if they agree.
-
-    It is None for a single link and if a spread is unknown.
-    """
+    """All links of a pair combined."""
 
     base: str
     head: str
@@ -53,7 +50,6 @@ class Step:
     log_error: float | None
     freedom: float | None
     links: tuple[Link, ...]
-    disagreement: float | None = None
 
     def reversed(self) -> "Step":
         """The same step in the other direction."""
@@ -80,11 +76,9 @@ def combine(links: Sequence[Link]) -> Step:
         return Step(first.base, first.head, ratio, None, None, tuple(links))
     weights = _weights(errors)
     mean = math.fsum(weight * log for weight, log in zip(weights, logs, strict=True))
-    disagreement = _birge(logs, errors, mean)
     parts = [(weight * error) ** 2 for weight, error in zip(weights, errors, strict=True)]
-    error = math.sqrt(math.fsum(parts)) * max(1.0, disagreement or 0.0)
-    freedom = _freedom(parts, links)
-    return Step(first.base, first.head, math.exp(mean), error, freedom, tuple(links), disagreement)
+    error = math.sqrt(math.fsum(parts)) * max(1.0, _birge(logs, errors, mean))
+    return Step(first.base, first.head, math.exp(mean), error, _freedom(parts, links), tuple(links))
 
 
 def _weights(errors: Sequence[float]) -> list[float]:
@@ -96,9 +90,10 @@ def _weights(errors: Sequence[float]) -> list[float]:
     return [weight / math.fsum(weights) for weight in weights]
 
 
-def _birge(logs: Sequence[float], errors: Sequence[float], mean: float) -> float | None:
+def _birge(logs: Sequence[float], errors: Sequence[float], mean: float) -> float:
+    """How far links disagree: 1 or less if their errors explain it."""
     if min(errors) == 0:
-        return None
+        return 0.0
     squares = (((log - mean) / error) ** 2 for log, error in zip(logs, errors, strict=True))
     return math.sqrt(math.fsum(squares) / (len(logs) - 1))
 

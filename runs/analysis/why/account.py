@@ -44,7 +44,7 @@ class Load:
 class Account(Load):
     """One run: transactions at `clients`, and who used processors; None is unknown.
 
-    `server`, `server_in_kernel` and `client` are seconds of processor time during the load;
+    `server` and `client` are seconds of processor time during the load;
     `backends`, `workers`, `others` and `threads` what was sampled of the server's processes and of
     the load's threads, whose parts cannot be told apart with several `clients_a_thread`. `duration`
     is that of the load, in seconds.
@@ -52,7 +52,6 @@ class Account(Load):
 
     transactions: float
     server: float | None = None
-    server_in_kernel: float = 0.0
     client: float | None = None
     backends: Queued | None = None
     workers: Queued = Queued()
@@ -109,7 +108,6 @@ def read(document: Mapping[str, Any], load: Load, machine: str) -> Account | Non
     return Account(
         **vars(load) | {"transactions": transactions},
         server=used.get("servers"),
-        server_in_kernel=float(used.get("servers_in_kernel") or 0.0),
         client=None if load.is_elsewhere else used.get("generator"),
         backends=_sum(each for each in servers if each["title"] == BACKEND) if servers else None,
         workers=_sum(each for each in servers if each["title"] == WORKER),

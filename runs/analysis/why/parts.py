@@ -35,10 +35,8 @@ class Parts:
     """Seconds per transaction; None where a part cannot be told from `blocked`, which then has it.
 
     `cpu` is all processor time of the server, also that of processes that work beside the backends:
-    `workers` (parallel) and `others` (checkpointer, WAL writer), and `overlap` the time for which
-    the client worked at the same time. `server` is that of the backends,
-    `kernel_share` the part of it in the kernel. `errors` are standard errors. `limits` say by codes
-    what cannot be split.
+    `workers` (parallel) and `others` (checkpointer, WAL writer). `server` is that of the backends.
+    `errors` are standard errors. `limits` say by codes what cannot be split.
     """
 
     seconds: float
@@ -50,8 +48,6 @@ class Parts:
     blocked: float
     workers: float = 0.0
     others: float = 0.0
-    overlap: float = 0.0
-    kernel_share: float | None = None
     errors: Mapping[str, float] = None  # type: ignore[assignment]
     limits: tuple[str, ...] = ()
     round: int | None = None
@@ -97,8 +93,6 @@ def split(account: Account) -> Parts:
         blocked=account.seconds - math.fsum(each for each in known if each is not None),
         workers=_workers(account, server),
         others=account.others.run / n,
-        overlap=overlap,
-        kernel_share=account.server_in_kernel / account.server if account.server else None,
         errors=errors,
         limits=tuple(limits),
         round=account.round,
@@ -250,14 +244,12 @@ def _mean(parts: Sequence[Parts]) -> Parts:
         values = [getattr(each, name) for each in parts]
         return None if None in values else statistics.fmean(values)
 
-    named = {
-        name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others", "overlap")
-    }
+    named = {name: mean(name) for name in ("seconds", "cpu", *PARTS, "workers", "others")}
     errors = {
         name: math.sqrt(math.fsum(each.errors[name] ** 2 for each in parts)) / len(parts)
         for name in PARTS
     }
-    return replace(parts[0], **named, kernel_share=mean("kernel_share"), errors=errors, round=None)  # type: ignore[arg-type]
+    return replace(parts[0], **named, errors=errors, round=None)  # type: ignore[arg-type]
 
 
 def _difference(a: Sequence[Parts], b: Sequence[Parts], name: str) -> Estimate:

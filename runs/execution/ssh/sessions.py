@@ -45,12 +45,12 @@ async def begin(
     )
 
 
-async def allows(connection: asyncssh.SSHClientConnection, count: int = SESSIONS_NEEDED) -> bool:
-    """Whether this many sessions can be open at once; they are closed again.
+async def allows(connection: asyncssh.SSHClientConnection) -> bool:
+    """Whether SESSIONS_NEEDED sessions can be open at once; they are closed again.
 
     Raises asyncssh.Error or OSError when the connection is broken.
     """
-    begun = (begin(connection, "", "cat") for _each in range(count))
+    begun = (begin(connection, "", "cat") for _each in range(SESSIONS_NEEDED))
     found = await asyncio.gather(*begun, return_exceptions=True)
     for each in found:
         if isinstance(each, asyncssh.SSHClientProcess):

@@ -13,7 +13,6 @@ PLAIN = Account(
     tps=100,
     clients=2,
     server=5.0,
-    server_in_kernel=1.25,
     client=2.0,
     backends=Queued(run=4.4, wait=2.2, number=2, seconds=19.6),
     others=Queued(run=0.2, wait=0.1, number=1, seconds=12.0),
@@ -48,7 +47,7 @@ def test_the_parts_of_a_run_add_up_to_its_time():
     assert found.client_queue == pytest.approx(0.001)
     known = found.server + found.server_queue + found.client + found.client_queue
     assert known + found.blocked == pytest.approx(0.020)
-    assert (found.cpu, found.kernel_share, found.limits) == (0.005, 0.25, ())
+    assert (found.cpu, found.limits) == (0.005, ())
     assert found.errors["blocked"] == pytest.approx(0.036 * 0.020)
 
 
@@ -93,7 +92,6 @@ def test_what_client_and_server_do_at_the_same_time_counts_once():
     found = parts.split(busy)
     left = 0.020 - found.server - found.server_queue
     assert found.client == pytest.approx(left)
-    assert found.overlap == pytest.approx(0.013 - left)
     assert (found.blocked, found.limits) == (pytest.approx(0.0), ("overlap",))
 
 
