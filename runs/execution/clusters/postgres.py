@@ -6,6 +6,7 @@ Each action is a durable step; this module only knows the commands and what thei
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runs import foreign_json
 from runs.execution.clusters.initdb_options import options_for
@@ -182,7 +183,7 @@ PLACES = frozenset(
 
 def read_settings(printed: str) -> dict[str, dict[str, str]]:
     """The settings that READ_SETTINGS printed, by name, without the places."""
-    rows = [row for row in _rows(printed) if "name" in row]
+    rows = [row for row in json_rows(printed) if "name" in row]
     return {row.pop("name"): row for row in rows if row["name"] not in PLACES}
 
 
@@ -200,10 +201,11 @@ def differing(
 
 def read_extensions(printed: str) -> frozenset[str]:
     """The names of the extensions that READ_SETTINGS printed."""
-    return frozenset(row["extension"] for row in _rows(printed) if "extension" in row)
+    return frozenset(row["extension"] for row in json_rows(printed) if "extension" in row)
 
 
-def _rows(printed: str) -> list[dict[str, str]]:
+def json_rows(printed: str) -> list[dict[str, Any]]:
+    """The objects of a query that prints one a line."""
     return [foreign_json.loads(line) for line in printed.split("\n") if line]
 
 

@@ -180,33 +180,26 @@ class _Trial:
     async def scripts(self) -> list[Failure]:
         """Each script by itself, whatever its weight."""
         found = []
+        # Pipelines run in the extended protocol only, as a campaign with them has to.
+        has_pipelines = any(has_pipeline(each.text) for each in self.workload.scripts)
         for place, script in enumerate(self.workload.scripts):
             text = pgbench.for_tool(script.text, self.programs.client_version_num)
             path = f"{self.path}/script-{place}.sql"
             await self._run(("sh", "-c", _WRITE, "write", path), given=text)
-            answer = await self._run(self._one_transaction(path), seconds=SCRIPT_SECONDS)
+            argv = pgbench.once(
+                self.programs.client_bindir,
+                self.connection,
+                script=path,
+                scale=1,
+                query_mode="extended" if has_pipelines else "simple",
+                variables=self.workload.variables,
+            )
+            answer = await self._run(argv)
             message = _output(answer)
             # To 11, pgbench exits with 0 although its only client died.
             if answer.exit_status != 0 or _DIED.search(message):
                 found.append(_of_script(place, text, path, answer, message))
         return found
-
-    def _mode(self) -> tuple[str, ...]:
-        """Pipelines run in the extended protocol only, as a campaign with them has to."""
-        texts = [each.text for each in self.workload.scripts]
-        return ("-M", "extended") if any(map(has_pipeline, texts)) else ()
-
-    def _one_transaction(self, path: str) -> tuple[str, ...]:
-        variables = [
-            word
-            for name, value in self.workload.variables.items()
-            for word in ("-D", f"{name}={value}")
-        ]
-        return (
-            f"{self.programs.client_bindir}/pgbench", "-n", "-c", "1", "-t", "1", "-s", "1",
-            *self._mode(), *variables, "-f", path, *self.connection.arguments(),
-            self.connection.target(self.programs.client_version_num),
-        )  # fmt: skip
 
     async def _run(
         self, argv: Sequence[str], *, given: str = "", seconds: int = SCRIPT_SECONDS

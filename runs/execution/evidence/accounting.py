@@ -9,13 +9,13 @@ not have is left out, and costs the run nothing else.
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from runs import foreign_json
 from runs.execution.bench import Bench
+from runs.execution.clusters.postgres import json_rows
 from runs.execution.steps.background import Background
 from runs.execution.steps.steps import RECORD
 
@@ -157,16 +157,10 @@ def facts_sql(version: int) -> str:
     return "\n".join([*found, _RELATIONS])
 
 
-def _rows(printed: str) -> Iterable[dict[str, Any]]:
-    for line in printed.split("\n"):
-        if line:
-            yield foreign_json.loads(line)
-
-
 def counted(printed: str) -> Counters:
     """The counters that `counters_sql` printed: by view, key of the row, and column."""
     found: Counters = {}
-    for line in _rows(printed):
+    for line in json_rows(printed):
         if "view" not in line:
             continue
         row = line["row"]
@@ -200,7 +194,7 @@ def moved(before: Counters, after: Counters) -> Counters:
 def facts(printed: str) -> dict[str, Any]:
     """What `facts_sql` printed: `built`, `configuration`, `jit`, `relations`."""
     found: dict[str, Any] = {"configuration": {}, "relations": {}}
-    for row in _rows(printed):
+    for row in json_rows(printed):
         if "option" in row:
             found["configuration"][row["option"]] = row["setting"]
         elif "relation" in row:

@@ -7,10 +7,9 @@ lscpu(1), whose labels differ by architecture and version.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from runs.execution.machine import cpus
 from runs.execution.machine.sections import Sections, first, number_in, pairs
 
-# More than any machine has: a list of processors is somebody's text.
-MOST_PROCESSORS = 65_536
 _UNKNOWN = frozenset(("", "-", "unknown", "Not Specified"))
 
 
@@ -37,13 +36,14 @@ def processors_of(sections: Sections) -> dict[str, Any]:
 
 def usable_memory(sections: Sections) -> int | None:
     """The memory in bytes, or what the groups of the login leave of it."""
+    installed, limit = _installed_memory(sections), _memory_limit(sections)
+    return installed if installed is None or limit is None else min(installed, limit)
+
+
+def _installed_memory(sections: Sections) -> int | None:
     memory = pairs(sections.get("meminfo", []), ":").get("MemTotal", "")
     size = number_in(memory.partition(" ")[0])
-    installed = size * 1024 if size is not None else None
-    limit = _memory_limit(sections)
-    if installed is None or limit is None:
-        return installed
-    return min(installed, limit)
+    return None if size is None else size * 1024
 
 
 def restrictions(sections: Sections) -> dict[str, str]:
@@ -53,12 +53,11 @@ def restrictions(sections: Sections) -> dict[str, str]:
     """
     found = {}
     if any(sections.get("cgroup", [])):
-        limit = _cpu_limit(sections)
-        found["cpu_limit"] = "none" if limit is None else f"{limit:g}"
-    memory = _memory_limit(sections)
-    total = number_in(pairs(sections.get("meminfo", []), ":").get("MemTotal", "").partition(" ")[0])
-    if memory is not None and (total is None or memory < total * 1024):
-        found["memory_limit_bytes"] = str(memory)
+        share = _cpu_limit(sections)
+        found["cpu_limit"] = "none" if share is None else f"{share:g}"
+    installed, limit = _installed_memory(sections), _memory_limit(sections)
+    if limit is not None and (installed is None or limit < installed):
+        found["memory_limit_bytes"] = str(limit)
     online, allowed = _online(sections), _numbers(first(sections, "allowed"))
     if online and allowed and online - allowed:
         found["cpus_allowed"] = first(sections, "allowed")
@@ -69,14 +68,10 @@ def restrictions(sections: Sections) -> dict[str, str]:
 
 def _numbers(text: str) -> frozenset[int]:
     """A kernel's list of processors, such as 0-3,8,10-11; empty for anything else."""
-    found: set[int] = set()
-    for part in text.replace(" ", "").split(","):
-        begin, _dash, end = part.partition("-")
-        low, high = number_in(begin), number_in(end or begin)
-        if low is None or high is None or not low <= high < MOST_PROCESSORS:
-            return frozenset()
-        found.update(range(low, high + 1))
-    return frozenset(found)
+    try:
+        return cpus.parse(text)
+    except ValueError:
+        return frozenset()
 
 
 def _online(sections: Sections) -> frozenset[int]:

@@ -134,10 +134,7 @@ def benchmark(
         command += ["-P", str(progress_s)]
     command += ["-r"] * per_statement + ["-C"] * reconnect
     command += _limits(client_version, rate_tps, maximum_tries)
-    if query_mode != "simple":
-        command += ["-M", query_mode]  # to 9.5 it has to come before -f
-    for name, value in variables.items():
-        command += ["-D", f"{name}={value}"]
+    command += _mode_and_variables(query_mode, variables)  # to 9.5 they have to come before -f
     if random_seed is not None:
         require(client_version, versions.RANDOM_SEED, "A random seed")
         command.append(f"--random-seed={random_seed}")
@@ -156,6 +153,7 @@ def once(
     *,
     script: str,
     scale: int,
+    query_mode: str = "simple",
     variables: Mapping[str, str] = _NO_VARIABLES,
     times: int = 1,
     random_seed: int | None = None,
@@ -164,8 +162,7 @@ def once(
     command = [_pgbench(bindir), "-n", "-c", "1", "-t", str(times), "-s", str(scale)]
     if random_seed is not None:
         command.append(f"--random-seed={random_seed}")
-    for name, value in variables.items():
-        command += ["-D", f"{name}={value}"]
+    command += _mode_and_variables(query_mode, variables)
     return (*command, "-f", script, *connection.arguments(), connection.target(None))
 
 
@@ -179,6 +176,11 @@ def threads_for(clients: int, client_version: int) -> int:
     if client_version >= versions.ANY_THREADS:
         return wanted
     return next(count for count in range(wanted, 0, -1) if clients % count == 0)
+
+
+def _mode_and_variables(query_mode: str, variables: Mapping[str, str]) -> list[str]:
+    mode = [] if query_mode == "simple" else ["-M", query_mode]
+    return mode + [word for name, value in variables.items() for word in ("-D", f"{name}={value}")]
 
 
 def _limits(client_version: int, rate_tps: float | None, maximum_tries: int | None) -> list[str]:
