@@ -4,14 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runs.postgresql_settings import values
-from runs.postgresql_settings.catalogue import (
-    MAJORS,
-    Kind,
-    all_names,
-    existence,
-    position,
-    setting,
-)
+from runs.postgresql_settings.catalogue import MAJORS, Kind, all_names, existence, position, setting
 
 MOST = 20
 

@@ -13,12 +13,7 @@ A pgbench on the same machine has no cores of its own unless the treatment gives
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
 from runs.scenarios.common_factors import CORES, too_few_clients
-from runs.scenarios.definition import (
-    ClusterOptions,
-    Quick,
-    Scenario,
-    Values,
-)
+from runs.scenarios.definition import ClusterOptions, Quick, Scenario, Values
 from runs.scenarios.metrics import PGBENCH
 from runs.tools import known_metrics
 from runs.wording import gettext_noop as _

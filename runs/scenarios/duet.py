@@ -21,14 +21,7 @@ from runs.execution.ssh.login_shell import shell_line
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as procedure
-from runs.scenarios.definition import (
-    FurtherCluster,
-    Parameter,
-    Quick,
-    Scenario,
-    Sizes,
-    Values,
-)
+from runs.scenarios.definition import FurtherCluster, Parameter, Quick, Scenario, Sizes, Values
 from runs.scenarios.fixed_point_read import SCRIPT
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData

@@ -9,14 +9,7 @@ from runs.execution.bench import Bench
 from runs.scenarios import pgbench_design as design
 from runs.scenarios import pgbench_procedure as pgbench
 from runs.scenarios.checkpoints_during_load import without_checkpoints
-from runs.scenarios.definition import (
-    ByHand,
-    ClusterOptions,
-    Place,
-    Quick,
-    Scenario,
-    Values,
-)
+from runs.scenarios.definition import ByHand, ClusterOptions, Place, Quick, Scenario, Values
 from runs.scenarios.metrics import PGBENCH
 from runs.wording import gettext_noop as _
 

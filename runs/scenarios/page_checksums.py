@@ -8,13 +8,7 @@ other compiler flags (2.5) are other installations.
 
 from runs.scenarios import fixed_point_read
 from runs.scenarios import pgbench_design as design
-from runs.scenarios.definition import (
-    ClusterOptions,
-    Quick,
-    Requirement,
-    Scenario,
-    Values,
-)
+from runs.scenarios.definition import ClusterOptions, Quick, Requirement, Scenario, Values
 from runs.wording import gettext_noop as _
 
 CHECKSUMS_SINCE = 90300

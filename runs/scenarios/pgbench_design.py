@@ -3,13 +3,7 @@
 from runs.execution.bench import Bench
 from runs.execution.plan import MAIN
 from runs.scenarios import percentiles
-from runs.scenarios.definition import (
-    ChoiceFactor,
-    Factor,
-    Parameter,
-    Sizes,
-    Values,
-)
+from runs.scenarios.definition import ChoiceFactor, Factor, Parameter, Sizes, Values
 from runs.wording import gettext_noop as _
 
 EXTENSION = "pg_prewarm"

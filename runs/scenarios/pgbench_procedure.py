@@ -18,10 +18,7 @@ from runs.execution.plan import MAIN, GeneratorPlan
 from runs.execution.steps.step_limits import GRACE_SECONDS
 from runs.execution.steps.steps import StepResult
 from runs.scenarios import percentiles, pgbench_design, stalls
-from runs.scenarios.definition import (
-    Sizes,
-    Values,
-)
+from runs.scenarios.definition import Sizes, Values
 from runs.tools import known_metrics, pgbench
 from runs.tools.adapter import SeriesData
 from runs.tools.pgbench import generators, versions

@@ -8,13 +8,7 @@ number, dynamic does not. The C trigger needs a compiler for each version: not o
 
 from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
-from runs.scenarios.definition import (
-    ChoiceFactor,
-    Quick,
-    Scenario,
-    Sizes,
-    Values,
-)
+from runs.scenarios.definition import ChoiceFactor, Quick, Scenario, Sizes, Values
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import timed
 from runs.tools import known_metrics

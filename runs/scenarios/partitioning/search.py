@@ -9,13 +9,7 @@ from runs.execution.bench import Bench
 from runs.execution.errors import TargetProblem
 from runs.query_plans import Node, Plan
 from runs.scenarios import pgbench_design
-from runs.scenarios.definition import (
-    ChoiceFactor,
-    Parameter,
-    Place,
-    Quick,
-    Scenario,
-)
+from runs.scenarios.definition import ChoiceFactor, Parameter, Place, Quick, Scenario
 from runs.scenarios.partitioning import layout
 from runs.scenarios.timed_sql import explained, repeated
 from runs.tools import known_metrics

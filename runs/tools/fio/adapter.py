@@ -20,16 +20,7 @@ from runs.tools.adapter import (
     UnreadableOutput,
     quoted,
 )
-from runs.tools.output import (
-    documents_in,
-    number,
-    output_of,
-    part,
-    rows,
-    shown,
-    text_named,
-    words,
-)
+from runs.tools.output import documents_in, number, output_of, part, rows, shown, text_named, words
 from runs.wording import gettext_noop as _
 
 KIB = 1024

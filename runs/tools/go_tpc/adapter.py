@@ -20,15 +20,7 @@ from runs.tools.adapter import (
     quoted,
 )
 from runs.tools.metrics import Point, regular
-from runs.tools.output import (
-    document_of,
-    lines_of,
-    number,
-    output_of,
-    shown,
-    text_named,
-    words,
-)
+from runs.tools.output import document_of, lines_of, number, output_of, shown, text_named, words
 from runs.wording import gettext_noop as _
 
 _NUMBER = r"[0-9]{1,15}\.[0-9]"

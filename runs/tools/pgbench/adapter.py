@@ -22,12 +22,7 @@ from runs.tools.metrics import Metric, interval_of, regular
 from runs.tools.output import shown, slug, text_named
 from runs.tools.pgbench.logs import LogReading, read_logs
 from runs.tools.pgbench.parser import parse
-from runs.tools.pgbench.result import (
-    PgbenchResult,
-    ProgressPoint,
-    ScriptResult,
-    StatementResult,
-)
+from runs.tools.pgbench.result import PgbenchResult, ProgressPoint, ScriptResult, StatementResult
 from runs.wording import gettext_noop as _
 
 _CONNECTIONS: dict[bool | None, str] = {True: "each-transaction", False: "kept"}

@@ -10,13 +10,7 @@ from typing import Any
 from runs import foreign_json
 from runs.tools import sysstat_tables
 from runs.tools.adapter import UnreadableOutput
-from runs.tools.host_reading import (
-    KIB_PER_MIB,
-    HostReading,
-    device_column,
-    of_samples,
-    processor,
-)
+from runs.tools.host_reading import KIB_PER_MIB, HostReading, device_column, of_samples, processor
 from runs.tools.output import number, part, rows
 from runs.wording import gettext_noop as _
 
